@@ -144,8 +144,7 @@ def _matrix(
     for changed in dict.fromkeys(cell.change for cell in cells):
         pairs = [(known.get((changed, criterion)), columns[criterion]) for criterion in criteria]
         rows.append((Cell(changed), *(_cell(cell, column, attack) if cell else Cell("–") for cell, column in pairs)))
-    heads = (document.Column("change", numeric=False), *map(document.Column, criteria))
-    return Table(heads, tuple(rows), caption, key, name)
+    return document.table(("change", *criteria), rows, caption=caption, key=key, name=name)
 
 
 def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
@@ -223,9 +222,9 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
                 *(_bias_cell(finding, columns.get(finding.criterion)) if finding else Cell("–") for finding in cells),
             )
         )
-    heads = (document.Column("bias", numeric=False), *map(document.Column, criteria))
     key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
-    return Table(heads, tuple(rows), "Biases by criterion, in points of the scale or %.", key, "bias")
+    caption = "Biases by criterion, in points of the scale or %."
+    return document.table(("bias", *criteria), rows, caption=caption, key=key, name="bias")
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:

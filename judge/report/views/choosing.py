@@ -111,7 +111,13 @@ def _sentence(choice: Choice) -> str:
         subject = f"{name}: {best} agrees best with people {agreement}"
     rival = one_line(choice.runner_up, _MAX_NAME)
     if choice.recommended != choice.chosen:
-        return f"{subject}; {_cheaper(choice)}: choose it."
+        chosen, other = by_name[choice.chosen], by_name[choice.recommended]
+        price = "is one of its judges"
+        if chosen.price and other.price is not None:
+            price = f"costs {number(100 * (1 - other.price / chosen.price), 0)}% less"
+        behind = f" ({_lead(other)})" if other.behind else ""
+        cheaper = f"{one_line(other.name, _MAX_NAME)} is not significantly worse{behind} and {price}"
+        return f"{subject}; {cheaper}: choose it."
     if not rival:
         return f"{subject}."
     if not choice.not_worse:
@@ -121,15 +127,6 @@ def _sentence(choice: Choice) -> str:
     if choice.more_items is None:
         return f"{subject}; even {MOST_ITEMS:,} more rated items would not settle it against {rival}."
     return f"{subject}; about {plural(choice.more_items, 'more rated item')} would settle it against {rival}."
-
-
-def _cheaper(choice: Choice) -> str:
-    best, other = choice.by_name[choice.chosen], choice.by_name[choice.recommended]
-    price = "is one of its judges"
-    if best.price and other.price is not None:
-        price = f"costs {number(100 * (1 - other.price / best.price), 0)}% less"
-    behind = f" ({_lead(other)})" if other.behind else ""
-    return f"{one_line(other.name, _MAX_NAME)} is not significantly worse{behind} and {price}"
 
 
 def _lead(candidate: Candidate) -> str:

@@ -59,11 +59,17 @@ def view(comparison: RunComparison) -> Document:
     before, after = (one_line(name, 40) for name in comparison.names)
     others, runs, changes = remarks[_MAX_REMARKS:], comparison.runs, comparison.changes
     failures = f" · {plural(len(runs.appeared), 'new failure')}, {len(runs.vanished):,} gone"
+    prompts = [
+        block
+        for change in changes
+        if change.diff
+        for block in (Heading(_setting(comparison, change)), Diff(tuple(map(escape_controls, change.diff))))
+    ]
     failures = failures if runs.appeared or runs.vanished else ""
     sections = {
         Section("means", "Means", lambda: mean_blocks(comparison)): runs.means,
         Section("judge", "System or judge?", lambda: _split_blocks(comparison)): any(map(_is_split, runs.means)),
-        Section("prompts", "Prompts", lambda: _prompt_blocks(comparison)): any(change.diff for change in changes),
+        Section("prompts", "Prompts", lambda: prompts): prompts,
         Section("failures", "Failures", lambda: _failure_blocks(comparison)): runs.appeared or runs.vanished,
         Section("items", "Items that changed most", lambda: _item_blocks(comparison)): runs.changed_items,
         Section("remarks", "Other differences", lambda: (Bullets(tuple(others)),)): others,
@@ -342,21 +348,20 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     if len(rows) > len(systems):
         key.append(f"{plural(len(rows) - len(systems), 'system')} with smaller changes")
     better = {mean.row.column: mean.column.better for mean in means}
+    cells = {
+        (mean.system, mean.row.column): replace(
+            mean.change, text=mean.text(mean.row.after) + f" {mean.change.text}" * mean.differs, note=""
+        )
+        for mean in means
+    }
     yield table(
         ("", *(Column(column_title(name), better=better[name]) for name in names)),
-        [(system, *(_overview_cell(rows[system].get(name)) for name in names)) for system in systems],
+        [(system, *(cells.get((system, name), "–") for name in names)) for system in systems],
         caption="Changes of the means.",
         key=" · ".join(key),
         name="changes",
         short=True,
     )
-
-
-def _overview_cell(mean: _Mean | None) -> Cell:
-    if mean is None:
-        return Cell("–")
-    after = mean.text(mean.row.after)
-    return replace(mean.change, text=f"{after} {mean.change.text}" if mean.differs else after, note="")
 
 
 def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
@@ -371,7 +376,21 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
         yield Heading(f"{column_title(name)}{' (lower is better)' if means[0].column.better == 'lower' else ''}")
         yield table(
             ("system", "before", "after", "change", "p", *(Column(head, group="texts") for head in ("↑", "=", "↓"))),
-            map(_mean_cells, means),
+            [
+                (
+                    mean.system,
+                    Cell(mean.text(row.before), value=row.before),
+                    Cell(mean.text(row.after), value=row.after),
+                    mean.change,
+                    Cell(p_cell(row.adjusted), value=row.adjusted),
+                    *(
+                        Cell(f"{n:,}" if row.estimate.p is not None or row.estimate.n == 1 else "", value=n)
+                        for n in (row.up, row.same, row.down)
+                    ),
+                )
+                for mean in means
+                for row in [mean.row]
+            ],
             caption=f"{column_title(name)}: means before and after.",
             name=f"change-{name}",
         )
@@ -388,17 +407,6 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
             *(f"[low, high]: {method}." for method, _ in methods.most_common(1)),
         )
         yield Details("How to read these tables", (Bullets(lines),))
-
-
-def _mean_cells(mean: _Mean) -> Iterator[Cell]:
-    row = mean.row
-    yield Cell(mean.system)
-    yield Cell(mean.text(row.before), value=row.before)
-    yield Cell(mean.text(row.after), value=row.after)
-    yield mean.change
-    yield Cell(p_cell(row.adjusted), value=row.adjusted)
-    counted = row.estimate.p is not None or row.estimate.n == 1
-    yield from (Cell(f"{n:,}" if counted else "", value=n) for n in (row.up, row.same, row.down))
 
 
 def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
@@ -429,13 +437,6 @@ def _setting(comparison: RunComparison, change: Change) -> str:
     if not change.columns or (len(criteria) > 1 and criteria == set(change.columns)):
         return change.what
     return f"{change.what} of {_listed(map(one_line, change.columns))}"
-
-
-def _prompt_blocks(comparison: RunComparison) -> Iterator[Block]:
-    for change in comparison.changes:
-        if change.diff:
-            yield Heading(_setting(comparison, change))
-            yield Diff(tuple(map(escape_controls, change.diff)))
 
 
 def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:

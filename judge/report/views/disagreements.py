@@ -49,7 +49,9 @@ def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked
 
 
 def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linked: bool) -> Iterator[Block]:
-    higher, lower = (_largest(compared, side) for side in ("higher", "lower"))
+    each = ceil(_GAPS / len(compared))
+    sides = ([(d, gap) for d in compared for gap in getattr(d, side)[:each]] for side in ("higher", "lower"))
+    higher, lower = (sorted(gaps, key=lambda pair: -round(_share(*pair), 9)) for gaps in sides)
     if higher or lower:
         yield Heading(f"Largest disagreements{judge}")
     for label, order, gaps in (("Judge higher than people", "high", higher), ("Judge lower than people", "", lower)):
@@ -62,13 +64,6 @@ def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linke
     if any(d.raters for d in compared):
         yield Heading("Judge against each rater")
         yield _rater_table(compared, level)
-
-
-def _largest(compared: Sequence[Disagreements], side: str) -> list[tuple[Disagreements, Gap]]:
-    """Return the largest gaps of each criterion on one side, ordered by their share of the scale."""
-    each = ceil(_GAPS / len(compared))
-    gaps = [(d, gap) for d in compared for gap in getattr(d, side)[:each]]
-    return sorted(gaps, key=lambda pair: -round(_share(*pair), 9))
 
 
 def _share(d: Disagreements, gap: Gap) -> float:

@@ -44,12 +44,25 @@ def view(item: ResultItem) -> Document:
         for place, sample in enumerate(item.samples)
     ]
     sections += [
-        Section(f"unwritten-{place}", one_line(item.name(row)), partial(_unwritten_blocks, row))
+        Section(f"unwritten-{place}", one_line(item.name(row)), partial(tuple, [text]))
         for place, row in enumerate({row.key: row for row in item.unwritten}.values())
+        for text in [Paragraph(f"No output. {row.error}: {row.message}")]
     ]
+    shares = [
+        (share, row)
+        for row in chain.from_iterable(item.rows.values())
+        if isinstance(row, Score) and not row.rival and columns[row.column].kind == "criterion"
+        if not columns[row.column].judge and columns[row.column].better
+        if (share := share_of_scale(columns[row.column], row.value)) is not None
+    ]
+    finding = []
+    if shares:
+        _, lowest = min(shares, key=lambda pair: pair[0])
+        value = score_text(columns[lowest.column], lowest.value)
+        finding.append(f"Lowest score: {one_line(lowest.system)}, {column_title(lowest.column)} {value}")
     return Document(
         title=f"Item {one_line(item.item)}",
-        finding=tuple(_headline(item, columns)),
+        finding=tuple(finding),
         scope=plural(len(item.samples), "text"),
         about=(build_provenance(item.result).title,),
         sections=tuple(sections),
@@ -58,26 +71,27 @@ def view(item: ResultItem) -> Document:
             "item": item.item,
             "source": _source(item)[0],
             "references": _source(item)[1],
-            "outputs": [_output_data(item, sample, columns) for sample in item.samples],
+            "outputs": [
+                {
+                    "item": sample.item,
+                    "system": sample.system,
+                    "output": sample.output,
+                    "human": dict(sample.human),
+                    "scores": [_record(row) for row in rows if isinstance(row, Score)],
+                    "failures": [_record(row) for row in rows if isinstance(row, Failure)],
+                    "questions": [asdict(line) for line in _questions(rows, columns)],
+                    "claims": {
+                        row.column: [asdict(claim) for claim in claims]
+                        for row in rows
+                        if (claims := checked_claims(sample, columns[row.column], row))
+                    },
+                }
+                for sample in item.samples
+                for rows in [item.rows[sample.key]]
+            ],
         },
         records=tuple(_record(row) for row in (*chain.from_iterable(item.rows.values()), *item.unwritten)),
     )
-
-
-def _headline(item: ResultItem, columns: Mapping[str, DataColumn]) -> Iterator[str]:
-    """Yield the lowest score of a criterion, if there are any."""
-    shares = [
-        (share, row)
-        for rows in item.rows.values()
-        for row in rows
-        if isinstance(row, Score) and not row.rival and columns[row.column].kind == "criterion"
-        if not columns[row.column].judge and columns[row.column].better
-        if (share := share_of_scale(columns[row.column], row.value)) is not None
-    ]
-    if shares:
-        _, lowest = min(shares, key=lambda pair: pair[0])
-        value = score_text(columns[lowest.column], lowest.value)
-        yield f"Lowest score: {one_line(lowest.system)}, {column_title(lowest.column)} {value}"
 
 
 def _source(item: ResultItem) -> tuple[str | None, tuple[str, ...]]:
@@ -93,10 +107,6 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
         yield Paragraph(f"{source[:_SOURCE]}{end}")
     if references:
         yield Facts(tuple(("reference", reference) for reference in references))
-
-
-def _unwritten_blocks(row: Failure) -> Iterator[Block]:
-    yield Paragraph(f"No output. {row.error}: {row.message}")
 
 
 def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> Iterator[Block]:
@@ -172,24 +182,6 @@ def _lost_quote(item: ResultItem, finding: Finding, column: DataColumn) -> str:
 
 def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:
     return next(filter(None, (qags_table(columns[row.column], row) for row in rows)), ())
-
-
-def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> dict[str, Any]:
-    rows = item.rows[sample.key]
-    return {
-        "item": sample.item,
-        "system": sample.system,
-        "output": sample.output,
-        "human": dict(sample.human),
-        "scores": [_record(row) for row in rows if isinstance(row, Score)],
-        "failures": [_record(row) for row in rows if isinstance(row, Failure)],
-        "questions": [asdict(line) for line in _questions(rows, columns)],
-        "claims": {
-            row.column: [asdict(claim) for claim in claims]
-            for row in rows
-            if (claims := checked_claims(sample, columns[row.column], row))
-        },
-    }
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:

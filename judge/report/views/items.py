@@ -276,7 +276,11 @@ def _scored(result: Result) -> Items:
     for shown in measured:
         values = {text: _value(shown.column, rows.get((*text, shown.column.name))) for text in texts}
         title = f"{shown.title}: {shown.judge}" if shown.judge else shown.title
-        measures.append(Measure(title, _with_ends(shown.column, values), shown.places, values, shown in leads))
+        numbers = [value for value in values.values() if value is not None and value is not False]
+        low = min(numbers, default=None) if shown.column.low is None else shown.column.low
+        high = max(numbers, default=None) if shown.column.high is None else shown.column.high
+        scaled = replace(shown.column, low=low, high=high)
+        measures.append(Measure(title, scaled, shown.places, values, shown in leads))
     measures += _spreads(measures, result.table.columns)
     measures += _gaps(measures)
     measures += _people_gaps(measures, result.table.samples)
@@ -339,13 +343,6 @@ def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
     return False if failed(row) and not abstained(column, row) else None
 
 
-def _with_ends(column: Column, values: Mapping[Text, float | bool | None]) -> Column:
-    """Return the column with the ends of its values, if it has no scale."""
-    numbers = [value for value in values.values() if value is not None and value is not False]
-    low = min(numbers, default=None) if column.low is None else column.low
-    return replace(column, low=low, high=max(numbers, default=None) if column.high is None else column.high)
-
-
 def spread_name(criterion: str) -> str:
     """Return the name of the measure that is low if a panel's judges differ widely."""
     return f"{criterion}: judges apart"
@@ -394,13 +391,12 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
         if not measure.leads or not (kept := on_same_scale(column, name, samples)):
             continue
         people = {s.key: s.human[name] for s in kept}
-        values = {s.key: _minus(measure.values.get(s.key), people.get(s.key)) for s in samples}
+        values: dict[Text, float | bool | None] = dict.fromkeys(s.key for s in samples)
+        for key, score in measure.values.items():
+            if score is not None and score is not False and key in people:
+                values[key] = score - people[key]
         width = (column.high or 0.0) - (column.low or 0.0)
         yield Measure(gap_name(measure.name), Column(gap_name(name), "metric", "", -width, width, better=""), 2, values)
-
-
-def _minus(score: float | bool | None, rating: float | None) -> float | None:
-    return None if score is None or score is False or rating is None else score - rating
 
 
 def _mean_share(measures: Sequence[Measure], text: Text) -> float | None:

@@ -23,6 +23,7 @@ from judge.report.document import (
     Tile,
     Tiles,
     Tone,
+    table,
 )
 from judge.report.document import Column as Head
 from judge.report.format import (
@@ -194,14 +195,29 @@ def build_leaderboard(result: Result) -> Leaderboard:
 
 def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
-    board, main = build_leaderboard(result), main_comparison(result)
+    board, main, info = build_leaderboard(result), main_comparison(result), result.info
     about = provenance.build_provenance(result)
     lost = sum(kind.count for kind in about.failures) - result.abstained
+    criteria = sum(1 for group in in_display_order(result) if group.columns[0].kind == "criterion")
+    criteria -= result.overall is not None
+    facts = [
+        f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
+        f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
+        *dict.fromkeys((number_of_items(result), plural(sum(count_texts(result).values()), "text"))),
+        f"{lost:,} failed",
+        str(info.get("started") or "")[:10],
+    ]
+    rows = [
+        Row(*key, mean=getattr(v.estimate, "value", None), low=getattr(v.estimate, "low", None),
+            high=getattr(v.estimate, "high", None), n=v.n, total=v.total, failed=v.failed,
+            method=getattr(v.estimate, "method", None), mark=_mark(v))
+        for key, v in board.cells.items()
+    ]  # fmt: skip
     return Document(
         title=about.title,
         finding=finding(result),
         scope=number_of_items(result),
-        about=_about(result, lost),
+        about=tuple(filter(None, facts)),
         notices=(*about.all_banners, *_coverage_notes(result, board)),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
@@ -211,14 +227,12 @@ def view(result: Result) -> Document:
             *(f"Failed   {provenance.failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
         ),
         next=tuple(_next_commands(result, board)),
-        data=means_data(
-            result, board.systems, board.columns, [_row(board, *key) for key in board.cells], about.failures
-        ),
+        data=means_data(result, board.systems, board.columns, rows, about.failures),
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
         tone="good" if main and (0 < len(main.best) < len(main.ranks) or marks_against(main, "")) else "",
-        language=str((result.info.get("language") or {}).get("name") or ""),
+        language=str((info.get("language") or {}).get("name") or ""),
     )
 
 
@@ -229,7 +243,12 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
     if lowest := worst_texts(result, _EXCERPTS):
         yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
     yield from checklist_summary(result)
-    yield from _question_blocks(result)
+    if (worst := _lowest_qags(result)) and (lines := qags_table(*worst)):
+        column, score = worst
+        shown, more = question_table(lines[:_QUESTIONS], "questions"), len(lines) - _QUESTIONS
+        key = " · ".join(filter(None, (shown.key, plural(more, "more question") if more > 0 else "")))
+        title = f"Lowest {column.name}: {one_line(score.system, 30)}, item {one_line(score.item, 30)}"
+        yield Details(title, (replace(shown, key=key),))
     yield from claims_summary(result)
     if facts := agreement_facts(result):
         yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
@@ -245,16 +264,6 @@ def _lowest_qags(result: Result) -> tuple[Column, Score] | None:
         return None
     lowest = min(result.table.column_scores(qags.name), key=lambda score: score.value, default=None)
     return (qags, lowest) if lowest else None
-
-
-def _question_blocks(result: Result) -> Iterator[Block]:
-    """Yield the questions behind the lowest value of QAGS."""
-    if (worst := _lowest_qags(result)) and (lines := qags_table(*worst)):
-        column, lowest = worst
-        shown, more = question_table(lines[:_QUESTIONS], "questions"), len(lines) - _QUESTIONS
-        key = " · ".join(filter(None, (shown.key, plural(more, "more question") if more > 0 else "")))
-        title = f"Lowest {column.name}: {one_line(lowest.system, 30)}, item {one_line(lowest.item, 30)}"
-        yield Details(title, (replace(shown, key=key),))
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
@@ -317,20 +326,6 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
     return "judgments", made, failed
 
 
-def _about(result: Result, lost: int) -> tuple[str, ...]:
-    info = result.info
-    criteria = sum(1 for group in in_display_order(result) if group.columns[0].kind == "criterion")
-    criteria -= result.overall is not None
-    parts = [
-        f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
-        f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
-        *dict.fromkeys((number_of_items(result), plural(sum(count_texts(result).values()), "text"))),
-        f"{lost:,} failed",
-        str(info.get("started") or "")[:10],
-    ]
-    return tuple(part for part in parts if part)
-
-
 def _counts(result: Result, lost: int) -> str:
     noun, made, _ = _made(result, lost)
     parts = [f"{made:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
@@ -371,17 +366,15 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         else Head(column_title(column.name), note=scale_text(column), better=column.better)
         for column in columns
     ]
-    ranked = [Head("", numeric=False)] if board.ranks and not board.against else []
+    ranked = [""] if board.ranks and not board.against else []
     rows = []
     for system in board.systems:
         place = board.place(system)
         ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
         cells = [_short_cell(board, system, column, bar=k == 0) for k, column in enumerate(columns)]
         rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells))
-    return Table(
-        (*ranked, Head("", numeric=False), *heads), tuple(rows),
-        key=_short_key(board, columns, passing), name="leaderboard", sorts=True, short=True,
-    )  # fmt: skip
+    key = _short_key(board, columns, passing)
+    return table((*ranked, Head("", numeric=False), *heads), rows, key=key, name="leaderboard", sorts=True, short=True)
 
 
 def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -> Cell:
@@ -443,29 +436,17 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     ranks = [Head("rank")] if board.ranks else []
     rows = []
     for system in board.systems:
-        cells = [_full_cell(board, system, column) for column in board.columns]
+        cells = []
+        for value in (board.cells[system, column.name] for column in board.columns):
+            note = " ".join(filter(None, (value.interval, f"({value.coverage})" if value.coverage else "")))
+            cells.append(Cell(value.mean, note, value.tone, value.mark, value=getattr(value.estimate, "value", None)))
         if board.ranks:
             rank = board.ranks.get(system)
             interval = f"[{rank.low}, {rank.high}]" if rank and rank.low < rank.high else ""
             cells.insert(0, Cell(str(rank.rank) if rank else "–", interval, value=rank.rank if rank else None))
         rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
-    yield Table(
-        (Head("system", numeric=False), *ranks, *heads), tuple(rows), caption=" ".join(_caption(result, board)),
-        name="scores", sorts=True,
-    )  # fmt: skip
-
-
-def _full_cell(board: Leaderboard, system: str, column: Column) -> Cell:
-    value = board.cells[system, column.name]
-    note = " ".join(filter(None, (value.interval, f"({value.coverage})" if value.coverage else "")))
-    estimate = value.estimate
-    return Cell(
-        value.mean,
-        note,
-        tone=value.tone,
-        mark=value.mark,
-        value=estimate.value if estimate else None,
-    )
+    caption = " ".join(_caption(result, board))
+    yield table(("system", *ranks, *heads), rows, caption=caption, name="scores", sorts=True)
 
 
 def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
@@ -530,21 +511,13 @@ def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
 
 def _count_failures(result: Result) -> Counter[tuple[str, str]]:
     """Count the failures by system and column."""
+    if not (streamed := result.info.get("streamed")):
+        return Counter((f.system, f.column) for f in result.table.failures)
     counts = Counter[tuple[str, str]]()
-    if streamed := result.info.get("streamed"):
-        for kind in streamed["failures"]:
-            for system, column, n in kind["counts"]:
-                counts[system, column] += n
-        return counts
-    return Counter((f.system, f.column) for f in result.table.failures)
-
-
-def _row(board: Leaderboard, system: str, column: str) -> Row:
-    value = board.cells[system, column]
-    counts = {"n": value.n, "total": value.total, "failed": value.failed}
-    if (e := value.estimate) is None:
-        return Row(system, column, None, None, None, **counts, method=None, mark="")
-    return Row(system, column, e.value, e.low, e.high, **counts, method=e.method, mark=_mark(value))
+    for kind in streamed["failures"]:
+        for system, column, n in kind["counts"]:
+            counts[system, column] += n
+    return counts
 
 
 def _mark(value: Value) -> Any:
@@ -563,9 +536,8 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     for column in board.columns:
         for system in board.systems:
             value, rank = board.cells[system, column.name], ranks.get((column.name, system))
-            e = value.estimate
-            means = (e.value, e.low, e.high) if e else (None,) * 3
-            places = (rank.rank, rank.low, rank.high) if rank else (None,) * 3
+            means = (getattr(value.estimate, end, None) for end in ("value", "low", "high"))
+            places = (getattr(rank, end, None) for end in ("rank", "low", "high"))
             counts = value.n, value.total, value.failed
             row = (system, column.name, column.kind, *means, *counts, column.signature, *places, _mark(value))
             yield dict(zip(_FIELDS, row, strict=True))
@@ -573,7 +545,6 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
 
 def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the keys, and a row per item and system with all scores, their reasons and the failures."""
-    values: dict[tuple[str, str], dict[str, Any]] = {}
     judged = [column.name for column in result.table.columns if column.kind == "criterion"]
     told = {
         f"{name}_{field}": None
@@ -582,11 +553,9 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         if any(getattr(s.provenance, field) for s in result.table.column_scores(name))
     }
     empty: dict[str, Any] = {column.name: None for column in result.table.columns} | told | {"failures": ""}
-    for sample in result.table.samples:
-        values[sample.key] = {
-            **{"item": sample.item, "system": sample.system, "output": sample.output},
-            **empty,
-        }
+    values: dict[tuple[str, str], dict[str, Any]] = {
+        s.key: {"item": s.item, "system": s.system, "output": s.output, **empty} for s in result.table.samples
+    }
     for score in result.table.scores:
         if (row := values.get(score.key)) is not None and not score.rival:
             row[score.column] = score.value

@@ -12,7 +12,6 @@ from judge.core.messages import option
 from judge.report.document import Block, Bullets, Cell, Column, Document, Facts, Paragraph, Section, Table, Tone
 from judge.results.planning import (
     Diagnosis,
-    Finding,
     Forecast,
     JudgeForecast,
     PairPower,
@@ -160,22 +159,22 @@ _TWO_SYSTEMS = (
 
 def view_of_sd(power: SdPower) -> Document:
     """Lay out the power for a standard deviation."""
+    share, sentences = _percent(power.power), []
+    if power.items_needed is not None:
+        needed = _items(power.items_needed, power.power)
+        sentences.append(f"Detecting a difference of {power.difference:g} needs {needed}.")
+    if power.detectable is not None:
+        sentences.append(f"{power.items:,} items detect a difference of {power.detectable:.3g} ({share} power).")
+    if power.achieved_power is not None:
+        achieved = _percent(power.achieved_power)
+        sentences.append(f"{power.items:,} items detect {power.difference:g} with {achieved} power.")
     return Document(
         title=f"Power for a standard deviation of {power.sd:g}",
-        finding=_headlined(_sd_sentences(power)),
+        finding=_headlined(sentences),
         sections=(Section("method", "Method", lambda: [Paragraph(_TWO_SYSTEMS)]),),
         data=power,
         records=({name: getattr(power, name) for name in power.__slots__},),
     )
-
-
-def _sd_sentences(power: SdPower) -> Iterator[str]:
-    if power.items_needed is not None:
-        yield f"Detecting a difference of {power.difference:g} needs {_items(power.items_needed, power.power)}."
-    if power.detectable is not None:
-        yield f"{power.items:,} items detect a difference of {power.detectable:.3g} ({_percent(power.power)} power)."
-    if power.achieved_power is not None:
-        yield f"{power.items:,} items detect {power.difference:g} with {_percent(power.achieved_power)} power."
 
 
 def view_of_power(power: RunPower) -> Document:
@@ -316,13 +315,12 @@ def view_of_setup(diagnosis: Diagnosis) -> Document:
         finding=(finding,),
         scope=plural(len(diagnosis.findings), "check"),
         sections=tuple(
-            Section(f"part-{place}", one_line(part), partial(_setup_facts, findings))
+            Section(f"part-{place}", one_line(part), partial(tuple, [Facts(facts)]))
             for place, (part, findings) in enumerate(diagnosis.parts())
+            for facts in [
+                tuple((f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text) for f in findings)
+            ]
         ),
         data={"ok": diagnosis.ok, "findings": diagnosis.findings},
         records=tuple(asdict(finding) for finding in diagnosis.findings),
     )
-
-
-def _setup_facts(findings: tuple[Finding, ...]) -> list[Block]:
-    return [Facts(tuple((f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text) for f in findings))]

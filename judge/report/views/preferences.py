@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from judge.core.format import format_interval, number, one_line, plural
 from judge.core.records import Estimate
@@ -30,7 +29,20 @@ def view(validation: Validation) -> Document:
         summary=(_table(compared, short=True),),
         sections=(Section("people", "Agreement with people", lambda: blocks(compared)),),
         data={"title": validation.title, "notes": validation.notes, "preferences": [*map(asdict, compared)]},
-        records=tuple(_records(compared)),
+        records=tuple(
+            {
+                "criterion": each.criterion,
+                "judge": each.judge,
+                "kind": row.kind,
+                "rater": row.name,
+                "measure": measure,
+                **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p")},
+            }
+            for each in compared
+            for row in each.rows
+            for measure, estimate in (("same", row.same), ("kappa", row.kappa))
+            if estimate is not None
+        ),
     )
 
 
@@ -85,14 +97,3 @@ def _cell(estimate: Estimate | None, factor: int) -> Cell:
     return Cell(
         text, format_interval(estimate.low, estimate.high, 0 if factor > 1 else 2, factor), value=estimate.value
     )
-
-
-def _records(compared: Sequence[PreferenceAgreement]) -> Iterator[dict[str, Any]]:
-    for each in compared:
-        for row in each.rows:
-            for measure, estimate in (("same", row.same), ("kappa", row.kappa)):
-                if estimate is not None:
-                    yield {
-                        "criterion": each.criterion, "judge": each.judge, "kind": row.kind, "rater": row.name,
-                        "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p")},
-                    }  # fmt: skip

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any
 
 from judge.core.format import format_interval, number, one_line, percent, plural
 from judge.core.records import IDENTICAL, Estimate
-from judge.report.document import Bar, Block, Cell, Details, Document, Notice, Paragraph, Section, Table, Tile, Tiles
+from judge.report.document import (
+    Bar,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Notice,
+    Paragraph,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    table,
+)
 from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.report.views import panel, preferences
@@ -26,6 +38,16 @@ from judge.stats.power import ALPHA
 
 _MAX_NAME = 80  # characters of a system's name
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
+_WIN_RATE = (
+    "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, which takes "
+    "the rivals into account; the difference of two strengths is the log-odds of a preference, with one tie added "
+    "to every two systems that met. Undecided: the verdicts of the two orders cancel out."
+)
+_AT_EQUAL_LENGTH = (
+    "Equal length: a logistic regression of the preferences on the difference in characters (tanh, in standard "
+    "deviations), with 95% percentile intervals over resampled items, from 30 items on. It is not AlpacaEval's "
+    "length-controlled win rate."
+)
 _BY_STRENGTH = "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
 
 
@@ -70,8 +92,19 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
     yield Tiles(tuple(tiles))
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
-    elif rankings:
-        yield _win_rates_by_criterion(rankings)
+    elif rankings:  # systems by criteria, ordered by the first criterion
+        order = list(enumerate(rankings))
+        standings = {(s.column, s.system): s for r in rankings for s in r.standings}
+        rows = [
+            (
+                Cell(one_line(name, _MAX_NAME)),
+                *(_win_rate(standings.get((r.column, name)), bar=not k) for k, r in order),
+            )
+            for name in dict.fromkeys(system for _, system in standings)
+        ]
+        heads = (Head(""), *(Head(column_title(ranking.column), better="higher") for ranking in rankings))
+        key = "win rate: share of comparisons won, ties count half" + "; ordered by strength" * rankings[0].by_strength
+        yield table(heads, rows, key=key, name="standings", sorts=True, short=True)
 
 
 def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator[Section]:
@@ -90,26 +123,11 @@ def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield from reading_section(result)
     yield Section("items", f"All items ({len(result.table.items):,})", lambda: [browser(result)])
-    yield Section("method", "Method", lambda: _method(result), folded=True)
-
-
-def _win_rates_by_criterion(rankings: list[Ranking]) -> Table:
-    """Systems by criteria, ordered by the first criterion."""
-    first = [standing.system for standing in rankings[0].standings]
-    systems = list(dict.fromkeys([*first, *(s.system for r in rankings for s in r.standings)]))
-    standings = {(r.column, s.system): s for r in rankings for s in r.standings}
-    rows = []
-    for system in systems:
-        cells = []
-        for place, ranking in enumerate(rankings):
-            cells.append(_win_rate(standings.get((ranking.column, system)), bar=place == 0))
-        rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
-    heads = [Head(column_title(ranking.column), better="higher") for ranking in rankings]
-    key = "win rate: share of comparisons won, ties count half" + "; ordered by strength" * rankings[0].by_strength
-    return Table(
-        (Head("", numeric=False), *heads), tuple(rows), key=key,
-        name="standings", sorts=True, short=True,
-    )  # fmt: skip
+    methods = dict.fromkeys(ranking.method for ranking in result.rankings)
+    method = [Paragraph(_WIN_RATE), Paragraph(f"Intervals: {'; '.join(methods)}.")]
+    if any(standing.equal_length for ranking in result.rankings for standing in ranking.standings):
+        method.insert(1, Paragraph(_AT_EQUAL_LENGTH))
+    yield Section("method", "Method", lambda: (*method, *method_blocks(result)), folded=True)
 
 
 def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
@@ -127,10 +145,10 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
     )
 
 
-def _equal_length(e: Estimate | None) -> Cell:
+def _share(e: Estimate | None, mark: str = "") -> Cell:
     if e is None:
         return Cell("–", tone="muted")
-    return Cell(f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 1, 100), value=e.value)
+    return Cell(f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 1, 100), value=e.value, mark=mark)
 
 
 def _standings(ranking: Ranking, *, short: bool) -> Table:
@@ -143,7 +161,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
             (
                 Cell(one_line(s.system, _MAX_NAME)),
                 _win_rate(s, bar=True),
-                *([_equal_length(s.equal_length)] if controlled else []),
+                *([_share(s.equal_length)] if controlled else []),
                 Cell(
                     "–" if s.strength is None else number(s.strength, 2),
                     format_interval(s.strength_low, s.strength_high, 2),
@@ -163,10 +181,8 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     if controlled:
         key = f"{key} · equal length: estimated win rate if both texts were equally long"
     heads = ("win rate", *["equal length"] * controlled, "strength", "won-lost-tied", "pairs", "items", "flips")
-    return Table(
-        (Head("system", numeric=False), *map(Head, heads)), tuple(rows), name=f"ranking-{ranking.column}", sorts=True,
-        key=key if short else "", short=short,
-    )  # fmt: skip
+    name = f"ranking-{ranking.column}"
+    return table(("system", *heads), rows, name=name, sorts=True, key=key if short else "", short=short)
 
 
 def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
@@ -175,28 +191,22 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     if ranking.note:
         yield Notice(one_line(ranking.note))
     if ranking.tests:
-        yield _tests(ranking)
+        rows = [
+            (
+                f"{one_line(test.system, _MAX_NAME)} against {one_line(test.other, _MAX_NAME)}",
+                _share(test.estimate, "*" * test.apart),
+                Cell(p_cell(test.adjusted), value=test.adjusted),
+                Cell(f"{test.estimate.n:,}", value=test.estimate.n),
+            )
+            for test in ranking.tests
+        ]
+        key = f"* p < {ALPHA:g} (anytime-valid test, Holm-corrected over all pairs and criteria)"
+        yield table(("systems", "preferred", "p", "items"), rows, key=key, name=f"tests-{ranking.column}")
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
-        table = win_rate_matrix(ranking)
-        yield matrix_chart(table, "Win rates in per cent, row against column")
-        yield Details("Table of win rates, row against column (%)", (table,))
-
-
-def _tests(ranking: Ranking) -> Table:
-    """The anytime-valid tests of the pairs of a run that asked until they were decided."""
-    rows = []
-    for test in ranking.tests:
-        e = test.estimate
-        names = f"{one_line(test.system, _MAX_NAME)} against {one_line(test.other, _MAX_NAME)}"
-        interval = format_interval(e.low, e.high, 1, 100)
-        rate = Cell(f"{100 * e.value:.0f}%", interval, value=e.value, mark="*" * test.apart)
-        rows.append((Cell(names), rate, Cell(p_cell(test.adjusted), value=test.adjusted), Cell(f"{e.n:,}", value=e.n)))
-    return Table(
-        (Head("systems", numeric=False), Head("preferred"), Head("p"), Head("items")), tuple(rows),
-        key=f"* p < {ALPHA:g} (anytime-valid test, Holm-corrected over all pairs and criteria)",
-        name=f"tests-{ranking.column}",
-    )  # fmt: skip
+        matrix = win_rate_matrix(ranking)
+        yield matrix_chart(matrix, "Win rates in per cent, row against column")
+        yield Details("Table of win rates, row against column (%)", (matrix,))
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
@@ -213,23 +223,15 @@ def win_rate_matrix(ranking: Ranking) -> Table:
         title = f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
         return Cell(number(100 * share, 1), title=title, shade=2 * share - 1, value=share)
 
-    return Table(
-        (Head("", numeric=False), *(Head(one_line(system, _MAX_NAME)) for system in order)),
-        tuple((Cell(one_line(row, _MAX_NAME)), *(cell(row, column) for column in order)) for row in order),
-        name=f"win-rates-{ranking.column}",
-    )
+    rows = ((Cell(one_line(row, _MAX_NAME)), *(cell(row, column) for column in order)) for row in order)
+    return table(("", *(one_line(name, _MAX_NAME) for name in order)), rows, name=f"win-rates-{ranking.column}")
 
 
 def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
     """Say how many pairs were compared, what failed, and what the order did to the verdicts."""
     # Both orders of a pair have a score: they count once.
-    identical = len(
-        {
-            (score.item, frozenset((score.system, score.rival)))
-            for score in result.table.column_scores(ranking.column)
-            if score.provenance.method == IDENTICAL
-        }
-    )
+    same = (s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL)
+    identical = len({(score.item, frozenset((score.system, score.rival))) for score in same})
     yield f"{plural(ranking.pairs, 'pair')} of texts compared."
     if ranking.against:
         yield f"Every system met {one_line(ranking.against)} only."
@@ -254,20 +256,3 @@ def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
         )
     elif ranking.pairs > identical:
         yield "Each pair was shown in one order only, so the effect of the order is unknown."
-
-
-def _method(result: Result) -> Iterator[Block]:
-    yield Paragraph(
-        "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, which takes "
-        "the rivals into account; the difference of two strengths is the log-odds of a preference, with one tie added "
-        "to every two systems that met. Undecided: the verdicts of the two orders cancel out."
-    )
-    if any(standing.equal_length for ranking in result.rankings for standing in ranking.standings):
-        yield Paragraph(
-            "Equal length: a logistic regression of the preferences on the difference in characters (tanh, in standard "
-            "deviations), with 95% percentile intervals over resampled items, from 30 items on. It is not AlpacaEval's "
-            "length-controlled win rate."
-        )
-    methods: Mapping[str, Any] = {ranking.method: None for ranking in result.rankings}
-    yield Paragraph(f"Intervals: {'; '.join(methods)}.")
-    yield from method_blocks(result)
