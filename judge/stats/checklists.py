@@ -43,7 +43,7 @@ class Checklist:
 
 def checklists(table: Table) -> tuple[Checklist, ...]:
     """Return the checklists of a table. A failed text counts with the answers that it has."""
-    values: dict[str, dict[tuple[str, float], dict[str, list[float | None]]]] = {}
+    asked_in: dict[str, dict[tuple[str, float], dict[str, list[float | None]]]] = {}
     items: dict[tuple[str, tuple[str, float]], set[str]] = {}
     texts: dict[str, int] = {}
     for row in table.rows():
@@ -51,21 +51,21 @@ def checklists(table: Table) -> tuple[Checklist, ...]:
         texts[row.column] = texts.get(row.column, 0) + bool(answers)
         for answer in answers:
             key = answer.question, answer.weight
-            by_system = values.setdefault(row.column, {}).setdefault(key, {})
+            by_system = asked_in.setdefault(row.column, {}).setdefault(key, {})
             by_system.setdefault(row.system, []).append(answer.value)
             items.setdefault((row.column, key), set()).add(row.item)
     made = []
-    for column in (c.name for c in table.columns if c.name in values):
-        asked = values[column]
+    for column in (c.name for c in table.columns if c.name in asked_in):
+        asked = asked_in[column]
         common = all(sum(map(len, by_system.values())) == texts[column] for by_system in asked.values())
         shown = [key for key in asked if common or len(items[column, key]) > 1]
-        questions = sorted((_share(*key, asked[key]) for key in shown), key=lambda question: question.lowest)
+        questions = []
+        for key in shown:
+            answered = {system: [v for v in values if v is not None] for system, values in asked[key].items()}
+            shares = {system: fmean(values) for system, values in answered.items() if values}
+            n = {system: len(answered[system]) for system in shares}
+            unanswered = sum(map(len, asked[key].values())) - sum(n.values())
+            questions.append(QuestionShare(*key, shares, n, unanswered))
+        questions.sort(key=lambda question: question.lowest)
         made.append(Checklist(column, tuple(questions), len(asked) - len(shown)))
     return tuple(made)
-
-
-def _share(question: str, weight: float, by_system: Mapping[str, list[float | None]]) -> QuestionShare:
-    answered = {system: [v for v in values if v is not None] for system, values in by_system.items()}
-    shares = {system: fmean(values) for system, values in answered.items() if values}
-    n = {system: len(answered[system]) for system in shares}
-    return QuestionShare(question, weight, shares, n, sum(map(len, by_system.values())) - sum(n.values()))

@@ -495,7 +495,13 @@ def _compared(
         people = f"people rated from {min(means):g} to {max(means):g}"
         return replace(row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}")
     row = _judge_row(row, scale, values, ratings, bootstrap)
-    return _with_alt_test(row, scale, values, votes_of(kept, name), epsilon)
+    if epsilon is None or row.no_calibration:
+        return row
+    votes, points = votes_of(kept, name), sorted(scale.values) or levels(scale)
+    # If people use the labels only, an expected score such as 4.9 would lose every tie.
+    if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
+        values = _nearest(values, points)
+    return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 
 
 def _judge_row(row: Row, scale: Column, values: Floats, ratings: Floats, bootstrap: Bootstrap) -> Row:
@@ -517,20 +523,6 @@ def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     at = np.asarray(points)
     places = np.searchsorted((at[1:] + at[:-1]) / 2, values, "right")
     return np.where(np.isnan(values), np.nan, at[places.clip(max=len(at) - 1)])
-
-
-def _with_alt_test(row: Row, scale: Column | None, values: Floats, votes: Votes, epsilon: float | None) -> Row:
-    """Test whether the judge may replace a rater, if that is asked and its scale is people's.
-
-    If people use the scale's labels only, the judge's value is rounded to a label: an expected score such as 4.9 would
-    lose every tie.
-    """
-    if epsilon is None or scale is None or row.no_calibration:
-        return row
-    points = sorted(scale.values) or levels(scale)
-    if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
-        values = _nearest(values, points)
-    return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 
 
 def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:

@@ -185,6 +185,14 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     ]
     changed = _changed_cells(before, after, shared)
     texts_before = {s.key: _text(s) for s in before.samples}
+    only = [
+        Unshared(
+            tuple(name for name in own.items if name not in set(other.items)),
+            tuple(name for name in own.systems if name not in set(other.systems)),
+            tuple(c.name for c in own.columns if c.name not in {column.name for column in other.columns}),
+        )
+        for own, other in ((before, after), (after, before))
+    ]
     return Runs(
         texts=len(texts),
         items=len(shared.items),
@@ -199,7 +207,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
         incomparable=tuple(refused.items()),
-        only=(_only(before, after), _only(after, before)),
+        only=(only[0], only[1]),
     )
 
 
@@ -217,15 +225,6 @@ def _changed_cells(before: Table, after: Table, shared: _SharedNames) -> Bools:
     first, second = ({key: Counter(cell) for key, cell in side.items()} for side in texts)
     rows = [[first.get((s, i)) != second.get((s, i)) for i in shared.items] for s in shared.systems]
     return np.array(rows, dtype=bool).reshape(len(shared.systems), len(shared.items))
-
-
-def _only(table: Table, other_table: Table) -> Unshared:
-    columns = {column.name for column in other_table.columns}
-    return Unshared(
-        tuple(name for name in table.items if name not in set(other_table.items)),
-        tuple(name for name in table.systems if name not in set(other_table.systems)),
-        tuple(column.name for column in table.columns if column.name not in columns),
-    )
 
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
@@ -293,7 +292,13 @@ def _mean_changes(
         same = int(known.sum()) - up - down
         edited = int((changed[here] & known).sum())
         row = MeanChange(both.column.name, system, before, after, estimate, up, same, down, edited=edited)
-        moved.append(row if both.column.kind == "metric" else _split(row, both.differences, changed, here))
+        if both.column.kind != "metric" and not edited:
+            row = replace(row, judge=estimate)
+        elif both.column.kind != "metric" and (split := split_change(both.differences, changed, here)):
+            judge_moved = both.differences[~np.isnan(both.differences) & ~changed].any()
+            # If the judge did not move, the test of the change stands.
+            row = replace(row, judge=split.judge, system_change=split.system if judge_moved else estimate)
+        moved.append(row)
     corrected: dict[tuple[str, str], MeanChange] = {}
     # All systems together are corrected over the columns, single ones over systems and columns. A row without any
     # difference is no test: its p is 1.
@@ -304,19 +309,6 @@ def _mean_changes(
             p = 1.0 if p is None and row.estimate.p is not None else p
             corrected[row.column, row.system] = replace(row, adjusted=p, system_adjusted=own)
     yield from (corrected[row.column, row.system] for row in moved)
-
-
-def _split(row: MeanChange, differences: Floats, changed: Bools, here: slice) -> MeanChange:
-    """Split a change into the judge's part and the systems'."""
-    known = ~np.isnan(differences)
-    if not row.edited:
-        return replace(row, judge=row.estimate)
-    split = split_change(differences, changed, here)
-    if split is None:
-        return row
-    anchors = differences[known & ~changed]
-    system = split.system if anchors.any() else row.estimate  # the judge did not move: the test of the change stands
-    return replace(row, judge=split.judge, system_change=system)
 
 
 def _corpus_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,16 +56,6 @@ class SliceDifference:
         return self.adjusted is not None and self.adjusted < ALPHA and self.estimate.value * self.overall < 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Values of one system in one column, rows × items, with the names of the rows and the items of each slice."""
-
-    names: Sequence[tuple[Column, str]]
-    values: Floats
-    slices: Sequence[str]
-    inside: Bools
-
-
 @one_thread
 def slice_means(
     columns: Mapping[str, tuple[Column, Floats]],
@@ -81,22 +71,30 @@ def slice_means(
     compared with the rest by a permutation test: items change places, all systems and columns together, and p is the
     share of permutations whose largest standardized gap reaches the observed one (Westfall and Young 1993, maxT).
     """
-    rows = _Rows(
-        [(column, system) for column, _ in columns.values() for system in systems],
-        np.concatenate([values for _, values in columns.values()]),
-        list(slices),
-        np.array(list(slices.values())),
-    )
-    gaps, adjusted = _permuted(rows, seed, n_permutations)
-    return tuple(_means(rows, gaps, adjusted))
+    rows = np.concatenate([values for _, values in columns.values()])
+    gaps, adjusted = _permuted(rows, np.array(list(slices.values()), dtype=np.float64), seed, n_permutations)
+    means = []
+    for place, (column, system) in enumerate((column, system) for column, _ in columns.values() for system in systems):
+        for at, (name, inside) in enumerate(slices.items()):
+            values = rows[place][inside]
+            values = values[~np.isnan(values)]
+            if not len(values):
+                continue
+            mean, n = float(values.mean()), len(values)
+            variance = float(values.var(ddof=1)) if n > 1 else 0.0
+            ends = mean_interval(mean, variance, n, column.low, column.high)
+            estimate = Estimate("mean", mean, ends.low, ends.high, n, ends.method)
+            tested = (None, None) if np.isnan(p := adjusted[place, at]) else (float(gaps[place, at]), float(p))
+            means.append(SliceMean(name, column.name, system, estimate, *tested))
+    return tuple(means)
 
 
-def _permuted(rows: _Rows, seed: int, n_permutations: int) -> tuple[Floats, Floats]:
+def _permuted(rows: Floats, inside: Floats, seed: int, n_permutations: int) -> tuple[Floats, Floats]:
     """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items."""
-    known = ~np.isnan(rows.values)
+    known = ~np.isnan(rows)
     counts = known.sum(axis=1, keepdims=True)
-    means = np.where(counts, np.nansum(rows.values, axis=1, keepdims=True) / np.maximum(counts, 1), np.nan)
-    centred = np.where(known, rows.values - means, 0.0)
+    means = np.where(counts, np.nansum(rows, axis=1, keepdims=True) / np.maximum(counts, 1), np.nan)
+    centred = np.where(known, rows - means, 0.0)
     deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / np.maximum(counts - 1, 1))
 
     def gap(inside: Floats) -> tuple[Floats, Floats]:
@@ -109,7 +107,6 @@ def _permuted(rows: _Rows, seed: int, n_permutations: int) -> tuple[Floats, Floa
             scaled = np.abs(gaps) / (deviation * np.sqrt(1 / n_inside + 1 / n_outside))
         return np.where(enough, gaps, np.nan), np.where(enough, scaled, np.nan)
 
-    inside = rows.inside.astype(np.float64)
     gaps, observed = gap(inside)
     if np.isnan(observed).all():
         return gaps, observed
@@ -119,24 +116,6 @@ def _permuted(rows: _Rows, seed: int, n_permutations: int) -> tuple[Floats, Floa
         sizes = gap(inside[:, random.permutation(inside.shape[1])])[1]
         reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
     return gaps, np.where(np.isnan(observed), np.nan, (reached + 1) / (n_permutations + 1))
-
-
-def _means(rows: _Rows, gaps: Floats, adjusted: Floats) -> Iterator[SliceMean]:
-    for place, (column, system) in enumerate(rows.names):
-        for at, name in enumerate(rows.slices):
-            values = rows.values[place][rows.inside[at]]
-            values = values[~np.isnan(values)]
-            if not len(values):
-                continue
-            mean, n = float(values.mean()), len(values)
-            variance = float(values.var(ddof=1)) if n > 1 else 0.0
-            ends = mean_interval(mean, variance, n, column.low, column.high)
-            gap, p = float(gaps[place, at]), float(adjusted[place, at])
-            tested = not np.isnan(p)
-            yield SliceMean(
-                name, column.name, system, Estimate("mean", mean, ends.low, ends.high, n, ends.method),
-                gap if tested else None, p if tested else None,
-            )  # fmt: skip
 
 
 def slice_differences(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from io import StringIO
@@ -264,7 +264,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     taken = sum(column.width + _GAP for column in columns) + sum(width + _GAP for width in widths[:-1])
     if widths[-1] + taken > console.width >= taken + _MIN_NAME:
         widths[-1] = console.width - taken
-    parts = list(_parts_that_fit(columns, console.width - sum(widths) - _GAP * (n_names - 1)))
+    room = console.width - sum(widths) - _GAP * (n_names - 1)
+    parts = list(blocks.side_by_side(columns, [column.width + _GAP for column in columns], room))
     for part in parts if screen.full else parts[:1]:
         grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, collapse_padding=True, header_style="")
         for name, width in zip(names, widths, strict=True):
@@ -283,13 +284,6 @@ def _(block: blocks.Table, screen: _Screen) -> None:
         key = " · ".join(filter(None, (key, f"{more}: --full" if more else "")))
     if key:
         console.print(_text(key, "dim"))
-
-
-def _head(column: blocks.Column, screen: _Screen) -> Text:
-    if not screen.full:
-        return _text(one_line(column.head, _HEAD), "dim")
-    lines = [one_line(part, _HEAD) for part in (column.group, column.head) if part]
-    return _text(f"{chr(10).join(lines)}{blocks.ARROWS[column.better]}", "dim")
 
 
 def _shortened(heads: Sequence[Text]) -> list[Text]:
@@ -319,7 +313,9 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _C
         if cell.note and screen.full:
             line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
-    return _Column(_head(column, screen), lines, column.numeric)
+    above = [part for part in (column.group, column.head) if part] if screen.full else [column.head]
+    head = "\n".join(one_line(part, _HEAD) for part in above) + blocks.ARROWS[column.better] * screen.full
+    return _Column(_text(head, "dim"), lines, column.numeric)
 
 
 def _width(columns: Sequence[_Column]) -> int:
@@ -332,16 +328,3 @@ def _folded(columns: Sequence[_Column], room: int) -> list[int]:
     while sum(widths) + _GAP * (len(widths) - 1) > room and max(widths) > _MIN_NAME:
         widths[widths.index(max(widths))] -= 1
     return widths
-
-
-def _parts_that_fit(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
-    """Yield groups of columns that fit side by side in `room` cells, at least one column each."""
-    part: list[_Column] = []
-    remaining = room
-    for column in columns:
-        if part and column.width + _GAP > remaining:
-            yield part
-            part, remaining = [], room
-        part.append(column)
-        remaining -= column.width + _GAP
-    yield part

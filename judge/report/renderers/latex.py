@@ -149,9 +149,10 @@ def _table(table: blocks.Table, label: str) -> str:
     least = max([_LEAST, *(_SMALL * _unbroken(name) for name in names)])
     most = max(least, _SPACE - _GAP - _together(columns))
     narrow = most if natural > most else 0.0
+    widths = [column.width + _GAP for column in columns]
     parts = [
         "\n".join(_part(title.head, names, part, narrow))
-        for part in _parts(columns, _SPACE - _GAP - (narrow or natural))
+        for part in blocks.side_by_side(columns, widths, _SPACE - _GAP - (narrow or natural))
     ]
     body = "\n\n\\medskip\n".join(parts)
     caption = escape(" ".join(filter(None, (table.caption, table.key))))
@@ -164,17 +165,6 @@ def _table(table: blocks.Table, label: str) -> str:
 def _together(columns: Iterable[_Column]) -> float:
     """Width of the columns side by side, in points."""
     return sum(column.width + _GAP for column in columns)
-
-
-def _parts(columns: Sequence[_Column], room: float) -> Iterator[list[_Column]]:
-    """The columns in parts that fit side by side, one at least in each."""
-    part: list[_Column] = []
-    for column in columns:
-        if part and _together([*part, column]) > room:
-            yield part
-            part = []
-        part.append(column)
-    yield part
 
 
 def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: float) -> Iterator[str]:

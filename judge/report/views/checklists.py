@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.core.format import one_line, plural
-from judge.report.document import Block, Cell, Heading, Table
+from judge.report.document import Block, Cell, Heading, Table, table
 from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.results.result import Result
@@ -30,17 +30,9 @@ def checklist_summary(result: Result) -> Iterator[Table]:
     for checklist in result.checklists:
         failing = [question for question in checklist.questions if question.lowest[0] < 1][:_MOST]
         if failing and not judges[checklist.column]:
-            title = column_title(checklist.column)
+            title, name = column_title(checklist.column), f"checklist-{checklist.column}"
             caption = f"Questions of {title} that fail most"
-            yield _table(
-                result,
-                checklist,
-                failing,
-                head=f"{title}: question",
-                caption=caption,
-                name=f"checklist-{checklist.column}",
-                short=True,
-            )
+            yield _table(result, checklist, failing, f"{title}: question", caption=caption, name=name, short=True)
 
 
 def _table(
@@ -49,9 +41,8 @@ def _table(
     weighted = len({question.weight for question in checklist.questions}) > 1
     unanswered = any(question.unanswered for question in questions)
     systems = result.table.systems
-    heads = [Head(head, numeric=False), *([Head("weight")] if weighted else [])]
-    heads += [Head(one_line(system, _MAX_NAME), better="higher") for system in systems]
-    heads += [Head("unanswered")] if unanswered else []
+    names = [Head(one_line(system, _MAX_NAME), better="higher") for system in systems]
+    heads = [Head(head), *[Head("weight")] * weighted, *names, *[Head("unanswered")] * unanswered]
     rows = []
     for question in questions:
         cells = [Cell(question.question)]
@@ -61,8 +52,8 @@ def _table(
             number = f"n = {question.n.get(system, 0):,}"
             cells.append(Cell("–") if share is None else Cell(f"{share:.0%}", number, value=share))
         cells += [Cell(f"{question.unanswered:,}", value=question.unanswered)] if unanswered else []
-        rows.append(tuple(cells))
+        rows.append(cells)
     more = f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
     n, total = len(questions), len(checklist.questions)
     which = f": the lowest {n} of {total} questions" if n < total else ", the lowest first"
-    return Table(tuple(heads), tuple(rows), key=f"Share of yes{which}.{more}", sorts=True, **fields)
+    return table(heads, rows, key=f"Share of yes{which}.{more}", sorts=True, **fields)

@@ -40,18 +40,30 @@ def view(diff: CriterionDiff) -> Document:
     ]
     texts = f" · {plural(diff.prompts.texts, 'text')}" if diff.prompts else ""
     files = Section("files", "Files", lambda: (_lines(diff.diff),))
-    prompts = Section("prompts", "Prompts", lambda: _prompt_blocks(diff))
+    prompt_blocks = [
+        block
+        for place, each in enumerate(diff.prompts.differences if diff.prompts else ())
+        for block in (Heading(f"{'Also, on' if place else 'On'} {plural(each.texts, 'text')}"), _lines(each.lines))
+    ]
+    prompts = Section("prompts", "Prompts", lambda: prompt_blocks)
+    ranks = [
+        [Cell(one_line(c.system, 80)), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
+        for c in (judged.ranks if judged else ())
+    ]
+    caption = "Ranks that changed, with the range that the tests allow."
+    rank_table = table(("system", "before", "after"), ranks, caption=caption, name="ranks")
     sections = {
         Section("agreement", "Agreement with people", lambda: _agreement_blocks(judged)): judged and judged.agreement,
         Section("scores", "Scores", lambda: comparison.mean_blocks(scores) if scores else ()): scores,
-        Section("ranks", "Ranks", lambda: _rank_blocks(judged)): judged and judged.ranks,
+        Section("ranks", "Ranks", lambda: [rank_table]): ranks,
         # Without a judge, the lines that differ are the summary.
         prompts: diff.prompts and diff.prompts.differences and judged,
         files: diff.diff and diff.prompts,
         Section("header", "Other changes", lambda: _bullets(changes[_MAX_CHANGES:])): changes[_MAX_CHANGES:],
     }
     summary: list[Block] = []
-    if rows := tuple(_overview_rows(diff)):
+    rows = tuple(_overview_rows(diff))
+    if rows:
         key = "* significant" * any(cell.mark for row in rows for cell in row)
         summary.append(Table(_HEADS, rows, key=key, name="diff", caption="Before and after."))
     if diff.prompts and diff.prompts.cost is None and diff.prompts.price_source:
@@ -67,7 +79,13 @@ def view(diff: CriterionDiff) -> Document:
         summary=tuple(summary),
         sections=tuple(section for section, needed in sections.items() if needed),
         data=_data(diff),
-        records=tuple(_records(diff)),
+        records=tuple(
+            {"quantity": name.text}
+            | {side: cell.text if cell.value is None else cell.value for side, cell in sides.items()}
+            | {"p": p.text}
+            for name, before, after, change, p in rows
+            for sides in [{"before": before, "after": after, "change": change}]
+        ),
     )
 
 
@@ -199,21 +217,6 @@ def _agreement_blocks(judged: Judged | None) -> Iterator[Block]:
     yield Table((*_HEADS, Column("n")), tuple(rows), caption=caption, key="* significant", name="agreement")
 
 
-def _rank_blocks(judged: Judged | None) -> Iterator[Block]:
-    rows = [
-        [Cell(one_line(c.system, 80)), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
-        for c in (judged.ranks if judged else ())
-    ]
-    caption = "Ranks that changed, with the range that the tests allow."
-    yield table(("system", "before", "after"), rows, caption=caption, name="ranks")
-
-
-def _prompt_blocks(diff: CriterionDiff) -> Iterator[Block]:
-    for place, difference in enumerate(diff.prompts.differences if diff.prompts else ()):
-        yield Heading(f"{'Also, on' if place else 'On'} {plural(difference.texts, 'text')}")
-        yield _lines(difference.lines)
-
-
 def _lines(lines: tuple[str, ...]) -> Diff:
     return Diff(tuple(map(escape_controls, lines)))
 
@@ -236,10 +239,3 @@ def _data(diff: CriterionDiff) -> dict[str, Any]:
             "agreement": [{**asdict(record), "significant": record.is_significant} for record in judged.agreement],
         }
     return data
-
-
-def _records(diff: CriterionDiff) -> Iterator[dict[str, Any]]:
-    """Yield a record per quantity of the summary."""
-    for name, before, after, change, p in _overview_rows(diff):
-        values = [side.text if side.value is None else side.value for side in (before, after, change)]
-        yield {"quantity": name.text, **dict(zip(("before", "after", "change"), values, strict=True)), "p": p.text}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from judge.core.format import format_interval, signed
 from judge.core.records import Estimate
@@ -25,53 +25,44 @@ _KEY = (
 _SCOPES = {True: "Scores are compared within items.", False: "Scores are pooled over all texts."}
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A judge's column, or people's ratings of its criterion."""
-
-    name: str
-    criterion: str
-    drivers: Drivers
-
-
 def drivers_blocks(result: Result) -> Iterator[Block]:
     """Yield how far scores correlate with a text's length, copying and position; nothing if that is not known."""
     rows = list(_rows(result))
-    drawn = [driver for row in rows for driver in row.drivers.each]
-    if not any(row.drivers.each for row in rows if not row.drivers.people):
+    drawn = [driver for _, drivers in rows for driver in drivers.each]
+    if not any(drivers.each for _, drivers in rows if not drivers.people):
         return
-    yield blocks.Paragraph(_ABOUT + _COMPARE * any(row.drivers.people and row.drivers.each for row in rows))
+    yield blocks.Paragraph(_ABOUT + _COMPARE * any(drivers.people and drivers.each for _, drivers in rows))
     ends = [end for d in drawn for e in [d.correlation] for end in (e.value, e.low, e.high) if end is not None]
     limit = 0.5 if max(map(abs, ends)) <= 0.5 else 1.0
     names = [name for name in NAMES if any(driver.name == name for driver in drawn)]
-    known = [row for row in rows if row.drivers.each]
+    known = [(name, drivers) for name, drivers in rows if drivers.each]
     axis = even(-limit, limit, limit)
-    panels = [Panel(axis, [_bar(_each(row).get(name)) for row in known], head=name) for name in names]
+    panels = [Panel(axis, [_bar(_each(drivers).get(name)) for _, drivers in known], head=name) for name in names]
     title = f"Correlation with {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"Correlation with {names[0]}"
-    yield replace(intervals("drivers", title, [row.name for row in known], panels), tabled=True)
-    scopes = {row.drivers.within for row in known}
+    yield replace(intervals("drivers", title, [name for name, _ in known], panels), tabled=True)
+    scopes = {drivers.within for _, drivers in known}
     heads = ("scores", "explained", "by chance", *names, "texts")
-    yield blocks.Table(
-        tuple(blocks.Column(head, numeric=bool(place)) for place, head in enumerate(heads)),
-        tuple(_cells(row, names, scoped=len(scopes) > 1) for row in rows),
+    yield blocks.table(
+        heads,
+        [_cells(name, drivers, names, scoped=len(scopes) > 1) for name, drivers in rows],
         key=" ".join([_KEY, *(_SCOPES[scope] for scope in scopes if len(scopes) == 1)]),
         name="drivers",
     )
 
 
-def _rows(result: Result) -> Iterator[_Row]:
+def _rows(result: Result) -> Iterator[tuple[str, Drivers]]:
     known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
     for group in groups(result):
         judged = [column.name for column in group.columns if (column.name, False) in known]
         for name in judged:
             part = group.parts[name]
-            yield _Row(f"{group.name}, {part}" if part else group.name, group.name, known[name, False])
+            yield f"{group.name}, {part}" if part else group.name, known[name, False]
         if judged and (group.name, True) in known:
-            yield _Row(f"{group.name}, people", group.name, known[group.name, True])
+            yield f"{group.name}, people", known[group.name, True]
 
 
-def _each(row: _Row) -> dict[str, Driver]:
-    return {driver.name: driver for driver in row.drivers.each}
+def _each(drivers: Drivers) -> dict[str, Driver]:
+    return {driver.name: driver for driver in drivers.each}
 
 
 def _bar(driver: Driver | None) -> Bar | None:
@@ -84,14 +75,16 @@ def _bar(driver: Driver | None) -> Bar | None:
     return Bar(e.value, e.low, e.high, signed(e.value, 2), note)
 
 
-def _cells(row: _Row, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
-    drivers, each = row.drivers, _each(row)
-    together, chance = drivers.together, drivers.chance
+def _cells(name: str, drivers: Drivers, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
+    each, together, chance = _each(drivers), drivers.together, drivers.chance
+    share = Cell("–")
+    if together:
+        share = Cell(_percent(together), format_interval(together.low, together.high, 0, 100), value=together.value)
     scope = ("within items" if drivers.within else "pooled") if scoped and each else ""
     places = 0 if chance is None or chance >= 0.01 else 1
     return (
-        Cell(row.name, drivers.note, tone="muted" if drivers.people else ""),
-        Cell(_percent(together), _interval(together), value=together.value) if together else Cell("–"),
+        Cell(name, drivers.note, tone="muted" if drivers.people else ""),
+        share,
         Cell("–" if chance is None else f"{100 * chance:.{places}f}%", value=chance),
         *(estimate_cell(each[name].correlation if name in each else None, 2, signed) for name in names),
         Cell(f"{drivers.texts:,}", scope, value=drivers.texts),
@@ -100,7 +93,3 @@ def _cells(row: _Row, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
 
 def _percent(share: Estimate) -> str:
     return f"{100 * share.value:.0f}%"
-
-
-def _interval(share: Estimate) -> str:
-    return format_interval(share.low, share.high, 0, 100)

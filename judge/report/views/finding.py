@@ -124,7 +124,14 @@ def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
             headline = f"{_names(comparison.best)} beat {_names(behind)}; no significant difference {between}"
         else:
             headline = f"{_name(leader)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
-    details = [_trailing(result, comparison, leads, leader, behind[0], more=len(behind) > 1)]
+    _, trails = leads[leader, behind[0]]
+    worse = trails.wins if trails.system == leader else trails.losses
+    p = f" ({format_p(trails.adjusted)})" if trails.adjusted is not None else ""
+    next_ = ", the next best," if len(behind) > 1 else ""
+    details = [
+        f"{_name(behind[0])}{next_} trails by {_gap(result, comparison, trails)}{p} and is worse on {worse:,} of "
+        f"{trails.estimate.n:,} items."
+    ]
     ties = [(a, b) for a, b in pairwise(behind) if (a, b) in leads and not leads[a, b][1].apart]
     if len(ties) == 1:
         details.append(f"No significant difference between {_name(ties[0][0])} and {_name(ties[0][1])}.")
@@ -279,16 +286,6 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
     (scatter,) = result.power(comparison.column, pair=(first, second))
     needed = scatter.pairs[0].needed() if scatter.pairs else None
     return (first, second, needed) if needed else None
-
-
-def _trailing(result: Result, comparison: Comparison, leads: Leads, leader: str, system: str, *, more: bool) -> str:
-    """Say by how much the best of the systems behind is behind, and on how many items."""
-    _, difference = leads[leader, system]
-    worse = difference.wins if difference.system == leader else difference.losses
-    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
-    next_ = ", the next best," if more else ""
-    gap = _gap(result, comparison, difference)
-    return f"{_name(system)}{next_} trails by {gap}{p} and is worse on {worse:,} of {difference.estimate.n:,} items."
 
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:

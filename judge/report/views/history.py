@@ -28,6 +28,15 @@ def view(history: History) -> Document:
     summary = [_table(history, first, short=True)] if first else []
     newest = next(iter(history.changes), None)
     compared = [history.runs[place].folder for place in (newest[1].since or 0, newest[1].run)] if newest else []
+    heads = [Column(head, numeric=False) for head in ("run", "started", "commit", "judge", "served by")]
+    heads += map(Column, ("texts", "other texts", "failed"))
+    runs = [
+        [
+            run.folder, run.started[:_MINUTE].replace("T", " "), run.commit[:_COMMIT] or "–", one_line(run.judge, 60),
+            one_line(", ".join(run.served_by), 60) or "–", f"{run.texts:,}", f"{run.edited:,}", f"{run.failed:,}",
+        ]
+        for run in history.runs
+    ]  # fmt: skip
     records = [
         {
             "run": run.folder, "started": run.started, "commit": run.commit, "served_by": " ".join(run.served_by),
@@ -46,7 +55,7 @@ def view(history: History) -> Document:
         scope=f"{_day(history.runs[0])} – {_day(history.runs[-1])}",
         notices=tuple(map(one_line, history.notes)),
         summary=tuple(summary),
-        sections=(*sections, Section("runs", "Runs", lambda: (_runs(history),))),
+        sections=(*sections, Section("runs", "Runs", lambda: [table(heads, runs, name="history-runs")])),
         next=(shlex.join(["judge", "compare", *compared]),) if compared else (),
         data={
             "schema": SCHEMA,
@@ -151,18 +160,6 @@ def _blocks(history: History, name: str) -> Iterator[Block]:
         ends = series[0].column.low, series[0].column.high
         yield charts.lines(f"history-{name}", column_title(name), lines, ticks, ends)
     yield _table(history, name)
-
-
-def _runs(history: History) -> Table:
-    heads = [Column(head, numeric=False) for head in ("run", "started", "commit", "judge", "served by")]
-    rows = [
-        [
-            run.folder, run.started[:_MINUTE].replace("T", " "), run.commit[:_COMMIT] or "–", one_line(run.judge, 60),
-            one_line(", ".join(run.served_by), 60) or "–", f"{run.texts:,}", f"{run.edited:,}", f"{run.failed:,}",
-        ]
-        for run in history.runs
-    ]  # fmt: skip
-    return table([*heads, "texts", "other texts", "failed"], rows, name="history-runs")
 
 
 def _has_commits(history: History) -> bool:

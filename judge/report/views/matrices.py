@@ -90,14 +90,14 @@ def _pairs(comparison: Comparison, head: str, decimals: int, test: str) -> block
     if len(differences) > _MAX_PAIRS and not comparison.against:
         differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
     for d in differences:
-        cells = [
+        cells = (
             Cell(f"{d.system} − {d.other}"),
             estimate_cell(d.estimate, decimals, signed, mark="*" * d.apart),
             Cell(p_cell(d.adjusted), value=d.adjusted),
             Cell("–" if d.delta is None else signed(d.delta, 2), value=d.delta),
             *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),
-        ]
-        rows.append(tuple(cells))
+        )
+        rows.append(cells)
     scope = (
         f"pairs with {comparison.against}"
         if comparison.against
@@ -105,9 +105,9 @@ def _pairs(comparison: Comparison, head: str, decimals: int, test: str) -> block
         if len(differences) == len(comparison.differences)
         else "pairs with the first system"
     )
-    return blocks.Table(
-        tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
-        tuple(rows),
+    return blocks.table(
+        _HEADS,
+        rows,
         caption=f"{head}: {scope}, first minus second, {_items(comparison)}.",
         key=f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items.",
         name=f"differences-{comparison.column}",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judge.core.format import one_line, plural
-from judge.core.records import Column
 from judge.report.document import Block, Cell, Excerpt, Excerpts, Section, table
 from judge.report.format import column_title, score_text
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
 from judge.results.result import Result
-from judge.stats.analyze import Split, panel_splits
+from judge.stats.analyze import panel_splits
 
 _ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
 _SPLIT = "Split: the judges' values differ by half of the scale or more."
@@ -50,19 +49,12 @@ def _blocks(result: Result) -> Iterator[Block]:
     key = " ".join([_ALPHA, _SPLIT, *([_NO_MAJORITY] if voted else [])])
     yield table(heads, rows, key=key, name="agreement")
     columns = {column.criterion: column for column in result.table.columns if column.judge}
-    if widest := [_excerpt(split, columns[row.criterion]) for row in splits for split in row.widest]:
+    widest = []
+    for column, split in ((columns[row.criterion], split) for row in splits for split in row.widest):
+        ends = (score_text(column, pick(split.values.values())) for pick in (min, max))
+        each = (f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items())
+        systems = f"{split.system} against {split.rival}" if split.rival else split.system
+        title, link = column_title(column.criterion), items.link(item=split.item)
+        widest.append(Excerpt(" to ".join(ends), systems, split.item, title, reason=" · ".join(each), link=link))
+    if widest:
         yield Excerpts("Widest splits", tuple(widest))
-
-
-def _excerpt(split: Split, column: Column) -> Excerpt:
-    """Return a text with each judge's score, and where the page shows it."""
-    ends = (score_text(column, pick(split.values.values())) for pick in (min, max))
-    each = (f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items())
-    return Excerpt(
-        " to ".join(ends),
-        f"{split.system} against {split.rival}" if split.rival else split.system,
-        split.item,
-        column_title(column.criterion),
-        reason=" · ".join(each),
-        link=items.link(item=split.item),
-    )

@@ -75,7 +75,17 @@ def view(validation: Validation) -> Document:
         return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(rated, level)
 
     sections = [Section("people", "Agreement with people", blocks)]
+    data: dict[str, Any] = {
+        "title": validation.title,
+        "notes": validation.notes,
+        "criteria": [
+            {**asdict(flat(each)), "sentences": {level: list(_sentences(each, level)) for level in LEVELS}}
+            | disagreements.data(compared, each.criterion)
+            for each in rated
+        ],
+    }
     if validation.calibrated:
+        data["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
         sections.append(Section("calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)))
     return Document(
         title=one_line(validation.title),
@@ -91,24 +101,9 @@ def view(validation: Validation) -> Document:
         sections=tuple(sections),
         # RUN would name only one of several runs.
         next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
-        data=_data(validation),
+        data=data,
         records=tuple(_records(rated)),
     )
-
-
-def _data(validation: Validation) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "title": validation.title,
-        "notes": validation.notes,
-        "criteria": [
-            {**asdict(flat(rated)), "sentences": {level: list(_sentences(rated, level)) for level in LEVELS}}
-            | disagreements.data(validation.disagreements, rated.criterion)
-            for rated in validation.rated
-        ],
-    }
-    if validation.calibrated:
-        data["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
-    return data
 
 
 def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
