@@ -494,28 +494,22 @@ def _compared(
         means = [sample.human[name] for sample in texts]
         people = f"people rated from {min(means):g} to {max(means):g}"
         return replace(row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}")
-    row = _judge_row(row, scale, values, ratings, bootstrap)
-    if epsilon is None or row.no_calibration:
-        return row
-    votes, points = votes_of(kept, name), sorted(scale.values) or levels(scale)
-    # If people use the labels only, an expected score such as 4.9 would lose every tie.
-    if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
-        values = _nearest(values, points)
-    return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
-
-
-def _judge_row(row: Row, scale: Column, values: Floats, ratings: Floats, bootstrap: Bootstrap) -> Row:
-    """Return a judge's row with agreement and calibration, for a scale that is people's too."""
-    points = levels(scale)
-    votes = np.stack([values, ratings])
-    agreed = agree(votes, ("alpha_interval",), bootstrap)
+    both, points = np.stack([values, ratings]), levels(scale)
+    agreed = agree(both, ("alpha_interval",), bootstrap)
     kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words without known values"))
     if points:
-        kappa = agree(_nearest(votes, points), _KAPPA, bootstrap)
-    both = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
+        kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
+    agreement = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
-    return replace(row, agreement=both, calibration=curve, no_calibration=reason)
+    row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason)
+    if epsilon is None or reason:
+        return row
+    votes, labels = votes_of(kept, name), sorted(scale.values) or points
+    # If people use the labels only, an expected score such as 4.9 would lose every tie.
+    if labels and np.isin(votes.values[~np.isnan(votes.values)], labels).all():
+        values = _nearest(values, labels)
+    return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 
 
 def _nearest(values: Floats, points: Sequence[float]) -> Floats:

@@ -187,11 +187,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     texts_before = {s.key: _text(s) for s in before.samples}
     only = [
         Unshared(
-            tuple(name for name in own.items if name not in set(other.items)),
-            tuple(name for name in own.systems if name not in set(other.systems)),
-            tuple(c.name for c in own.columns if c.name not in {column.name for column in other.columns}),
+            tuple(name for name in table.items if name not in set(rival.items)),
+            tuple(name for name in table.systems if name not in set(rival.systems)),
+            tuple(c.name for c in table.columns if c.name not in {column.name for column in rival.columns}),
         )
-        for own, other in ((before, after), (after, before))
+        for table, rival in ((before, after), (after, before))
     ]
     return Runs(
         texts=len(texts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import log
 
@@ -112,8 +112,12 @@ def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstr
     excluded, and below 10 items there is none. Repeated texts inflate R² in resamples, so intervals of shares are
     shifted by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
     """
+    columns = [column for column in table.columns if column.kind == "criterion"]
+    scored = [(c.name, False, {s.key: s.value for s in table.column_scores(c.name)}) for c in columns]
+    names = dict.fromkeys(map(criterion, columns))
+    scored += [(name, True, rated) for name in names if (rated := table.ratings(name))]
     results = []
-    for name, people, values in _scored_columns(table):
+    for name, people, values in scored:
         texts = _centre_texts(values, looks)
         labels = name, people, texts.within, len(texts.item), texts.items
         if not texts.names:
@@ -124,16 +128,6 @@ def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstr
         pulls = tuple(map(Driver, texts.names, each[:size], each[size:]))
         results.append(Drivers(*labels, pulls, together, texts.chance, texts.note))
     return tuple(results)
-
-
-def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
-    """Yield every judge's column and every rated criterion: its name, whether it is people's, and the values."""
-    columns = [column for column in table.columns if column.kind == "criterion"]
-    for column in columns:
-        yield column.name, False, {s.key: s.value for s in table.column_scores(column.name)}
-    for name in dict.fromkeys(map(criterion, columns)):
-        if rated := table.ratings(name):
-            yield name, True, rated
 
 
 def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:

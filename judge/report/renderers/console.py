@@ -260,7 +260,9 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if folds:
         n_names = len(every)
     names, columns = every[:n_names], every[n_names:]
-    widths = [min(_NAME, column.width) for column in names] if columns else _folded(names, console.width)
+    widths = [min(_NAME, column.width) if columns else column.width for column in names]
+    while not columns and sum(widths) + _GAP * (n_names - 1) > console.width and max(widths) > _MIN_NAME:
+        widths[widths.index(max(widths))] -= 1
     taken = sum(column.width + _GAP for column in columns) + sum(width + _GAP for width in widths[:-1])
     if widths[-1] + taken > console.width >= taken + _MIN_NAME:
         widths[-1] = console.width - taken
@@ -320,11 +322,3 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _C
 
 def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width + _GAP for column in columns) - _GAP
-
-
-def _folded(columns: Sequence[_Column], room: int) -> list[int]:
-    """Return the widths of columns of text, the widest ones narrowed until all fit into `room` cells."""
-    widths = [column.width for column in columns]
-    while sum(widths) + _GAP * (len(widths) - 1) > room and max(widths) > _MIN_NAME:
-        widths[widths.index(max(widths))] -= 1
-    return widths

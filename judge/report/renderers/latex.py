@@ -70,17 +70,16 @@ _USUAL, _CAPITAL, _FULL = 0.53, 0.72, 1.0
 
 
 class _Value(NamedTuple):
-    """A value as plain text, what stands small `before` and `below` it, and whether it is bold."""
+    """A value as plain text, what stands small `below` it, and whether it is bold."""
 
     text: str
     below: str
-    before: str = ""
     bold: bool = False
 
     @property
     def width(self) -> float:
         """Width in points."""
-        return max(_SMALL * _wide(self.text) + _SCRIPT * _wide(f"{self.before} "), _SCRIPT * _wide(self.below))
+        return max(_SMALL * _wide(self.text) + _SCRIPT * _wide(" "), _SCRIPT * _wide(self.below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +184,20 @@ def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: 
     if rules:
         yield _row("", above)
         yield "".join(rules)
-    yield _row(f"{{}}{title}" if title else "", map(_heading, columns))
+    heads = (
+        escape(column.head)
+        if _SMALL * _wide(column.head) <= column.width
+        else f"\\parbox[b]{{{column.width:.0f}pt}}{{\\raggedleft {_broken(column.head)}}}"
+        for column in columns
+    )
+    yield _row(f"{{}}{title}" if title else "", heads)
     yield "\\midrule"
     for at, name in enumerate(names):
-        yield _row(
-            "{}" + (f"\\raggedright {_broken(name)}" if narrow else escape(name)),
-            (_value(column.values[at]) for column in columns),
-        )
+        cells = []
+        for value in (column.values[at] for column in columns):
+            bold = f"\\textbf{{{escape(value.text.removesuffix('*'))}}}*" if value.bold else escape(value.text)
+            cells.append(bold)
+        yield _row("{}" + (f"\\raggedright {_broken(name)}" if narrow else escape(name)), cells)
         if any(column.values[at].below for column in columns):
             yield _row("", (_small(column.values[at].below) for column in columns))
     yield "\\bottomrule"
@@ -200,17 +206,6 @@ def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: 
 
 def _row(first: str, cells: Iterable[str]) -> str:
     return " & ".join([first, *cells]) + " \\\\"
-
-
-def _heading(column: _Column) -> str:
-    if _SMALL * _wide(column.head) <= column.width:
-        return escape(column.head)
-    return f"\\parbox[b]{{{column.width:.0f}pt}}{{\\raggedleft {_broken(column.head)}}}"
-
-
-def _value(value: _Value) -> str:
-    text = f"\\textbf{{{escape(value.text.removesuffix('*'))}}}*" if value.bold else escape(value.text)
-    return f"{_small(value.before)} {text}".lstrip()
 
 
 def _small(text: str) -> str:

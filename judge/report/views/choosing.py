@@ -111,13 +111,13 @@ def _sentence(choice: Choice) -> str:
         subject = f"{name}: {best} agrees best with people {agreement}"
     rival = one_line(choice.runner_up, _MAX_NAME)
     if choice.recommended != choice.chosen:
-        chosen, other = by_name[choice.chosen], by_name[choice.recommended]
+        leader, cheaper = by_name[choice.chosen], by_name[choice.recommended]
         price = "is one of its judges"
-        if chosen.price and other.price is not None:
-            price = f"costs {number(100 * (1 - other.price / chosen.price), 0)}% less"
-        behind = f" ({_lead(other)})" if other.behind else ""
-        cheaper = f"{one_line(other.name, _MAX_NAME)} is not significantly worse{behind} and {price}"
-        return f"{subject}; {cheaper}: choose it."
+        if leader.price and cheaper.price is not None:
+            price = f"costs {number(100 * (1 - cheaper.price / leader.price), 0)}% less"
+        behind = f" ({_lead(cheaper)})" if cheaper.behind else ""
+        advice = f"{one_line(cheaper.name, _MAX_NAME)} is not significantly worse{behind} and {price}"
+        return f"{subject}; {advice}: choose it."
     if not rival:
         return f"{subject}."
     if not choice.not_worse:

@@ -151,8 +151,14 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     tested = [d for d in comparison.differences if d.adjusted is not None]
     if not tested:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
-    marks = marks_against(comparison, _column(result, comparison).better)
-    texts = {d.system: _change(result, comparison, d) for d in tested}
+    column, texts = _column(result, comparison), {}
+    for d in tested:
+        points = (
+            f"{signed(100 * d.estimate.value, 0)} points {format_interval(d.estimate.low, d.estimate.high, 0, 100)}"
+        )
+        size = change_text(d.estimate, min(2, places(result, column)))
+        texts[d.system] = points.rstrip() if share_label(column) else size
+    marks = marks_against(comparison, column.better)
     headline, *details = _split_against(marks, texts, name, title)
     n = max(d.estimate.n for d in tested)
     (scatter,) = result.power(comparison.column)
@@ -200,14 +206,6 @@ def _split_against(
         yield f"Significantly worse: {with_texts(worse)}."
     if undecided:
         yield f"{'No significant difference' if better or worse else values}: {with_texts(undecided)}."
-
-
-def _change(result: Result, comparison: Comparison, difference: Difference) -> str:
-    """Return a difference with its sign and interval: `+0.21 [0.10, 0.32]`."""
-    column, e = _column(result, comparison), difference.estimate
-    if share_label(column):
-        return f"{signed(100 * e.value, 0)} points {format_interval(e.low, e.high, 0, 100)}".rstrip()
-    return change_text(e, min(2, places(result, column)))
 
 
 def _mean_misleads(result: Result, comparison: Comparison, leads: Leads, order: Sequence[str]) -> str:

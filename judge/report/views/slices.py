@@ -10,7 +10,7 @@ from judge.core.format import format_p, number, one_line, plural, signed
 from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
 from judge.report.format import column_title, decimal_places, interval_text, mean_text
 from judge.results.slices import Slices
-from judge.stats.slices import SliceDifference, SliceMean
+from judge.stats.slices import SliceMean
 
 SCHEMA = "judge.slices/1"
 _MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary
@@ -73,29 +73,20 @@ def _finding(slices: Slices) -> Iterator[str]:
         else f"Contradicting the whole data: {slices.by} = {', '.join(contrary[:_MAX_FOUND])}"
     )
     for mean in worst[:_MAX_FOUND]:
-        yield _sentence(slices, mean)
+        column, gap = slices.columns[mean.column], mean.gap or 0.0
+        places = decimal_places(column, [mean.mean.value])
+        yield (
+            f"{column_title(mean.column)} of {one_line(mean.system, _NAME)} in {one_line(mean.slice, _NAME)}: "
+            f"{mean_text(column, mean.mean.value, places)}, {number(abs(gap), places)} "
+            f"{'above' if gap > 0 else 'below'} the rest ({format_p(mean.adjusted or 0.0)})."
+        )
     for each in against[:_MAX_FOUND]:
-        yield _contradiction(slices, each)
-
-
-def _sentence(slices: Slices, mean: SliceMean) -> str:
-    column = slices.columns[mean.column]
-    places = decimal_places(column, [mean.mean.value])
-    return (
-        f"{column_title(mean.column)} of {one_line(mean.system, _NAME)} in {one_line(mean.slice, _NAME)}: "
-        f"{mean_text(column, mean.mean.value, places)}, {number(abs(mean.gap or 0.0), places)} "
-        f"{'above' if (mean.gap or 0.0) > 0 else 'below'} the rest ({format_p(mean.adjusted or 0.0)})."
-    )
-
-
-def _contradiction(slices: Slices, each: SliceDifference) -> str:
-    places = decimal_places(slices.columns[each.column], [each.estimate.value])
-    slice_name, better, worse = (one_line(name, _NAME) for name in (each.slice, each.worse, each.better))
-    size = number(abs(each.estimate.value), places)
-    return (
-        f"In {slice_name}, {better} is better than {worse} on {column_title(each.column)}, by {size}; in "
-        "the whole data it is worse."
-    )
+        places = decimal_places(slices.columns[each.column], [each.estimate.value])
+        name, first, second = (one_line(text, _NAME) for text in (each.slice, each.worse, each.better))
+        yield (
+            f"In {name}, {first} is better than {second} on {column_title(each.column)}, by "
+            f"{number(abs(each.estimate.value), places)}; in the whole data it is worse."
+        )
 
 
 def _table(slices: Slices, name: str, *, short: bool = False) -> Table:

@@ -55,9 +55,6 @@ def view(outcomes: Outcomes) -> Document:
     names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
     several = len(outcomes) > 1
     headline, *others = summarize(outcomes)
-    paths = shlex.join(map(_path, outcomes))
-    failed = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
-    new_baseline = failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing)
     sections = (
         Section(f"suite-{name}", name if several else "Cases", partial(_blocks, outcome, several))
         for outcome in outcomes
@@ -74,10 +71,7 @@ def view(outcomes: Outcomes) -> Document:
         summary=tuple(_summary(outcomes, named)),
         sections=tuple(sections),
         footer=tuple(_footer(outcomes, named)),
-        next=(
-            *[f"judge test {paths} --update-baseline"] * bool(new_baseline),
-            *[f"judge test {failed} --full"] * bool(failing),
-        ),
+        next=tuple(_next(outcomes, failing)),
         data={
             "schema": SCHEMA,
             "passed": outcomes.passed,
@@ -197,6 +191,14 @@ def _footer(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]
 
 
 # Every verdict
+
+
+def _next(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
+    paths = shlex.join(_path(outcome) for outcome in outcomes)
+    if failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
+        yield f"judge test {paths} --update-baseline"
+    if failing:
+        yield f"judge test {shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))} --full"
 
 
 def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
