@@ -160,10 +160,7 @@ def _rows(judged: Mapping[Pair, float], people: Preferences, bootstrap: Bootstra
 
 
 def _row(
-    kind: Literal["people", "rater", "raters"],
-    name: str,
-    sides: Sequence[Mapping[Pair, float]],
-    bootstrap: Bootstrap,
+    kind: Literal["people", "rater", "raters"], name: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
 ) -> PreferenceRow | None:
     """Compare every two of these sides on the pairs of texts that both have; None if there are none."""
     shared = [(pair, abs(a[pair] - b[pair])) for a, b in combinations(sides, 2) for pair in a if pair in b]

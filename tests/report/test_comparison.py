@@ -172,11 +172,7 @@ PASS = Column("c", "criterion", "c@1", 0.0, 1.0, ("fail", "pass"), values=(0.0, 
         (
             {name: HIGH for name in "xyz"},
             {name: LOW for name in "xyz"},
-            [
-                "3 of 3 means changed significantly; c fell by 1.00 for x",
-                "Over all systems, c fell by 1.00.",
-                SAME,
-            ],
+            ["3 of 3 means changed significantly; c fell by 1.00 for x", "Over all systems, c fell by 1.00.", SAME],
         ),
         (
             {"x": [1, 2, 3]},

@@ -83,11 +83,7 @@ def found(result: Result) -> CriterionDiff:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("prompt_diff.txt", {}),
-        ("prompt_diff.full.txt", {"full": True}),
-        ("prompt_diff.md", {"format": "markdown"}),
-    ],
+    [("prompt_diff.txt", {}), ("prompt_diff.full.txt", {"full": True}), ("prompt_diff.md", {"format": "markdown"})],
 )
 def test_golden(
     found: CriterionDiff,

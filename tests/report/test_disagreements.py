@@ -120,10 +120,7 @@ def two() -> list[Result]:
 def test_validate_names_the_largest_disagreement_and_folds_other_judges(two: list[Result]) -> None:
     validation = judge.validate(*two)
     assert "Largest disagreement: t4, new, polite: judge 1, people 5." in validation.report()
-    assert titles(people(validation))[:2] == [
-        "Largest disagreements of always 1",
-        "Judge lower than people",
-    ]
+    assert titles(people(validation))[:2] == ["Largest disagreements of always 1", "Judge lower than people"]
     entries = json.loads(validation.report("json"))["criteria"][0]["disagreements"]
     assert [entry["judge"] for entry in entries] == ["always 1", "always 4"]
     assert [gap["item"] for gap in entries[0]["lower"]] == ["t4", "t0", "t3", "t1", "t5"]

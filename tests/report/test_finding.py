@@ -320,10 +320,7 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
         ({}, ("a and b win equally often on better: 50% of their comparisons over 2 items",)),
         (
             {"clear": "ab"},
-            (
-                "a and b win equally often on better: 50% of their comparisons over 2 items",
-                "a is also first on clear.",
-            ),
+            ("a and b win equally often on better: 50% of their comparisons over 2 items", "a is also first on clear."),
         ),
         ({"better": "ac bc"}, ("a and b win equally often on better: 75% of their comparisons over 2 items",)),
     ],

@@ -190,11 +190,7 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
         ([[1, 2], [3, 4.0]], [[2, 2], [2, 2.0]], ["all ratings are equal"] * 3),
         ([[1.0], [2], [3]], [[1.0], [2], [3]], ["only one system has", None, "1 system has values and ratings; a"]),
         ([[1, 2.0]], [[1, 2.0]], [None, "there are fewer than 3 texts", "2 systems have values and ratings; a"]),
-        (
-            [[1, 1], [2, 2.0]],
-            [[1, 2], [3, 4.0]],
-            ["in no item do both", None, "2 systems have values and ratings; a"],
-        ),
+        ([[1, 1], [2, 2.0]], [[1, 2], [3, 4.0]], ["in no item do both", None, "2 systems have values and ratings; a"]),
         (
             [[1, NAN]],
             [[1, 2.0]],

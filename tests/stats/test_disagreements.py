@@ -62,10 +62,7 @@ def test_rounding_errors_do_not_decide_the_order() -> None:
 def test_raters_have_their_names_or_numbers() -> None:
     samples = [text(0, [2, None, 3], raters={"polite": ("anna", "ben", "eve")}), text(1, [None, 1, 2])]
     found = compared(samples, judged({0: 5, 1: 5}))
-    assert [gap.ratings for gap in found.higher] == [
-        (("rater 2", 1), ("rater 3", 2)),
-        (("anna", 2), ("eve", 3)),
-    ]
+    assert [gap.ratings for gap in found.higher] == [(("rater 2", 1), ("rater 3", 2)), (("anna", 2), ("eve", 3))]
     assert found.named
 
 

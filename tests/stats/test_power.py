@@ -149,18 +149,12 @@ def test_pairs_that_share_too_few_items_are_left_out() -> None:
     [
         ({"a": [None, None]}, "no text has a value"),
         ({"a": [1.0, 2.0], "b": [None, None]}, "only one system has values"),
-        (
-            {"a": [1.0, None], "b": [None, 3.0]},
-            "no two systems share an item; at least 6 are needed",
-        ),
+        ({"a": [1.0, None], "b": [None, 3.0]}, "no two systems share an item; at least 6 are needed"),
         (
             {"a": [1.0, 2.0, 5.0], "b": [2.0, 3.0, 1.0], "c": [1.0, None, None]},
             "no two systems share more than 3 items; at least 6 are needed",
         ),
-        (
-            {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3},
-            "the differences are the same in all shared items",
-        ),
+        ({"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3}, "the differences are the same in all shared items"),
         (
             {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3, "c": [1.0, 3.0]},
             "the differences are the same in all shared items; "

@@ -23,13 +23,7 @@ from judge.report.charts import (
 )
 from judge.report.document import ARROWS, Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
-from judge.report.views.columns import (
-    compared_columns,
-    display_columns,
-    in_display_order,
-    marks_against,
-    places,
-)
+from judge.report.views.columns import compared_columns, display_columns, in_display_order, marks_against, places
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS
 from judge.stats.correlation import OVER

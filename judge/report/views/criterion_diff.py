@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
-from judge.core.format import (
-    decimals,
-    dollars,
-    escape_controls,
-    format_p,
-    number,
-    one_line,
-    percent,
-    plural,
-    signed,
-)
+from judge.core.format import decimals, dollars, escape_controls, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table, table
 from judge.report.views import comparison

@@ -57,12 +57,7 @@ from judge.report.views.item_scores import is_qags, qags_table, question_table
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Row, means_data
-from judge.report.views.validation import (
-    agreement_chart,
-    agreement_facts,
-    agreement_tile,
-    people_blocks,
-)
+from judge.report.views.validation import agreement_chart, agreement_facts, agreement_tile, people_blocks
 from judge.report.views.variance import variance_blocks
 from judge.results.result import Result
 from judge.stats import anytime

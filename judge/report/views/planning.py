@@ -10,16 +10,7 @@ from functools import partial
 from judge.core.format import dollars, duration, format_p, minus, one_line, plural
 from judge.core.messages import option
 from judge.report.document import Block, Bullets, Cell, Column, Document, Facts, Paragraph, Section, Table, Tone
-from judge.results.planning import (
-    Diagnosis,
-    Forecast,
-    JudgeForecast,
-    PairPower,
-    Price,
-    RunPower,
-    SdPower,
-    price_text,
-)
+from judge.results.planning import Diagnosis, Forecast, JudgeForecast, PairPower, Price, RunPower, SdPower, price_text
 
 _PREFIX = "prefix: share of input tokens the provider can serve from its prompt cache."
 _RESUME = "the run then stops, and the same command resumes it"
