@@ -147,7 +147,13 @@ def pooled(
     values, n_items = np.stack([column[known] for column in columns]), columns.shape[1]
     if coefficient != "pearson" and len(item) > (exact if coefficient == "spearman" else min(exact, _EXACT_TAU)):
         terms = _rank_terms(values) if coefficient == "spearman" else _tau_terms(values)
-        observed, slopes = zip(*(_linear(*terms(i, j), item, n_items) for i, j in pairs), strict=True)
+        observed, slopes = [], []  # the derivatives by how often each item is drawn
+        for value, sums, of_texts in (terms(i, j) for i, j in pairs):
+            both, first, second = (np.bincount(item, each, minlength=n_items) for each in of_texts)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                slope = both / np.sqrt(sums[1] * sums[2]) - value / 2 * (first / sums[1] + second / sums[2])
+            observed.append(value)
+            slopes.append(slope)
         slope_by_pair = np.stack(slopes, axis=1)
         return lambda counts: np.clip(np.array(observed) + (counts - 1) @ slope_by_pair, -1.0, 1.0)
     prepare = {"pearson": _moments, "spearman": _weighted_ranks, "kendall": _weighted_signs}[coefficient]
@@ -219,13 +225,6 @@ def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Float
 
 _Terms = tuple[float, Floats, Floats]
 """The coefficient of two columns, their Σ a b, Σ a² and Σ b², and the derivative of each by every text's weight."""
-
-
-def _linear(value: float, sums: Floats, slopes: Floats, item: Ints, n_items: int) -> tuple[float, Floats]:
-    """Return the value and its derivative by how often each item is drawn."""
-    both, first, second = (np.bincount(item, slopes_by_text, minlength=n_items) for slopes_by_text in slopes)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return value, both / np.sqrt(sums[1] * sums[2]) - value / 2 * (first / sums[1] + second / sums[2])
 
 
 def _ratio(sums: Floats) -> float:

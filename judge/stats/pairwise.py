@@ -237,10 +237,14 @@ def _with_tests(
     ranked: Sequence[Ranking], pairs: Mapping[str, _Pairs], columns: Collection[str], number: int
 ) -> tuple[Ranking, ...]:
     """Return the rankings with anytime-valid tests in these columns, corrected for this number of tests."""
-    tested = {
-        ranking.column: _test_anytime(ranking, pairs[ranking.column]) if ranking.column in columns else []
-        for ranking in ranked
-    }
+    tested: dict[str, list[PairTest]] = {ranking.column: [] for ranking in ranked}
+    for ranking in (ranking for ranking in ranked if ranking.column in columns):
+        against, order = ranking.against, [standing.system for standing in ranking.standings]
+        met = [(name, against) for name in order if name != against] if against else list(combinations(order, 2))
+        met = met if {*order} >= {name for pair in met for name in pair} else []
+        estimates = anytime.estimates(_preferences(pairs[ranking.column], met), 0.0, 1.0, TIE)
+        named = zip(met, estimates, strict=True)
+        tested[ranking.column] = [PairTest(*pair, e, None) for pair, e in named if e is not None]
     adjusted = iter(holm([test.estimate.p for column in tested.values() for test in column], number))
     with_tests = []
     for ranking in ranked:
@@ -249,15 +253,6 @@ def _with_tests(
         standings = tuple(replace(standing, p=p.get(standing.system)) for standing in ranking.standings)
         with_tests.append(replace(ranking, standings=standings, tests=corrected))
     return tuple(with_tests)
-
-
-def _test_anytime(ranking: Ranking, pairs: _Pairs) -> list[PairTest]:
-    """Return the tests of all pairs of systems, or of each with `ranking.against`, without correction."""
-    against, order = ranking.against, [standing.system for standing in ranking.standings]
-    met = [(name, against) for name in order if name != against] if against else list(combinations(order, 2))
-    met = met if {*order} >= {name for pair in met for name in pair} else []
-    estimates = anytime.estimates(_preferences(pairs, met), 0.0, 1.0, TIE)
-    return [PairTest(*pair, e, None) for pair, e in zip(met, estimates, strict=True) if e is not None]
 
 
 def _ranking(

@@ -82,6 +82,8 @@ def raters(
     sheet = sheet or Ratings()
     name = criterion if criterion in sheet.criteria else base_name(criterion)
     rows = [row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts]
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
+    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
     table = []
     for place, name in enumerate(votes.names):
         own = votes.values[place]
@@ -89,16 +91,11 @@ def raters(
             continue
         others = average(np.delete(votes.values, place, axis=0))
         rater = _against(name, own, others, bootstrap)
-        deviations = {s.key: d for s, d in zip(samples, _at(samples, own - others), strict=True) if not np.isnan(d)}
+        cells = own - others
+        apart = {s.key: float(cells[down[s.item], across[s.system]]) for s in samples}
+        deviations = {key: deviation for key, deviation in apart.items() if not np.isnan(deviation)}
         table.append(_from_sheet(rater, [row for row in rows if row.rater == name], deviations, bootstrap))
     return tuple(table)
-
-
-def _at(samples: Sequence[Sample], cells: Floats) -> list[float]:
-    """Return the cell of each sample, from a matrix of these samples."""
-    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
-    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
-    return [float(cells[down[s.item], across[s.system]]) for s in samples]
 
 
 def _against(name: str, own: Floats, others: Floats, bootstrap: Bootstrap) -> Rater:

@@ -96,7 +96,7 @@ def select(
 
     Raises DataError for too few rated items, or if no candidate has a value.
     """
-    statistic, items = _statistic(_complete(values, ratings, level, failed), level)
+    statistic, items = _statistic(values, ratings, level, failed)
     if items < FEWEST_ITEMS[level]:
         raise DataError(
             f"choosing at level {level} needs at least {FEWEST_ITEMS[level]} items whose ratings differ between texts; "
@@ -136,13 +136,6 @@ def select(
     )
 
 
-def _complete(values: Floats, ratings: Floats, level: Level, failed: Bools | None) -> Floats:
-    """Return the candidates' values and the ratings, last, with NaN in the same places."""
-    values = values if failed is None else fill_failed(values, failed, level)
-    columns = rounded(np.concatenate([values, ratings[None]]))
-    return np.where(np.isnan(columns).any(axis=0), np.nan, columns)
-
-
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
     """Return candidates × items × systems with a candidate's mean at its failed texts, which then count for nothing.
 
@@ -156,9 +149,11 @@ def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
     return filled
 
 
-def _statistic(columns: Floats, level: Level) -> tuple[Statistic, int]:
-    """Return Spearman of each candidate with the last column (resamples × candidates), and the number of items."""
-    last = len(columns) - 1
+def _statistic(values: Floats, ratings: Floats, level: Level, failed: Bools | None) -> tuple[Statistic, int]:
+    """Return Spearman of each candidate with the ratings (resamples × candidates), and the number of items."""
+    values = values if failed is None else fill_failed(values, failed, level)
+    columns, last = rounded(np.concatenate([values, ratings[None]])), len(values)
+    columns = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
     if level != "document":
         used = columns[:, ~np.isnan(columns[-1]).all(axis=1)]
         of_pairs = coefficients(used, [(place, last) for place in range(last)], level, ["spearman"])

@@ -410,15 +410,11 @@ def rank_gaps(judged: Mapping[Text, float], measured: Mapping[Text, float]) -> d
     both = [text for text in judged if text in measured]
     if len(both) < 2:
         return {}
-    judge_ranks, metric_ranks = (_ranks([values[text] for text in both]) for values in (judged, measured))
-    return {text: a - b for text, a, b in zip(both, judge_ranks, metric_ranks, strict=True)}
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Return mid-ranks between 0 (lowest, if unique) and 1 (highest, if unique)."""
-    order = sorted(values)
-    last = 2 * (len(order) - 1)
-    return [(bisect_left(order, value) + bisect_right(order, value) - 1) / last for value in values]
+    ranks = []  # mid-ranks between 0 (lowest, if unique) and 1 (highest, if unique)
+    for values in (judged, measured):
+        order, last = sorted(values[text] for text in both), 2 * (len(both) - 1)
+        ranks.append([(bisect_left(order, v) + bisect_right(order, v) - 1) / last for v in (values[t] for t in both)])
+    return {text: a - b for text, a, b in zip(both, *ranks, strict=True)}
 
 
 def _ranked(result: Result) -> Items:

@@ -293,8 +293,17 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
     for rated in criteria:
         yield Heading(f"{one_line(rated.criterion)}: {plural(rated.texts, 'rated text')}")
         yield from _criterion_blocks(rated, level)
-    if criteria:
-        yield Details("How to read these tables", (Bullets(tuple(_explanations(criteria, level))),))
+    if not criteria:
+        return
+    texts = [*_HELP, *(HELP if any(rated.raters for rated in criteria) else ())]
+    for reason in dict.fromkeys(rated.no_rater for rated in criteria if rated.no_rater):
+        names = _names(rated.criterion for rated in criteria if rated.no_rater == reason)
+        texts.append(f"No value for one rater on {names}: {reason}.")
+    known = [e for rated in criteria for row in rated.rows if (e := _spearman(row, _usable(rated, level)))]
+    methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
+    shared = "a difference uses the texts with both values, and the same resamples."
+    texts += [f"[low, high]: {method}; {shared}" for method in methods]
+    yield Details("How to read these tables", (Bullets(tuple(texts)),))
 
 
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
@@ -521,16 +530,6 @@ _HELP = (
     "people's mean in a bin. The bias is the judge's mean minus people's.",
     "The best judge is compared with each other judge; p-values are not corrected for their number.",
 )
-
-
-def _explanations(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
-    yield from (*_HELP, *(HELP if any(rated.raters for rated in criteria) else ()))
-    for reason in dict.fromkeys(rated.no_rater for rated in criteria if rated.no_rater):
-        names = _names(rated.criterion for rated in criteria if rated.no_rater == reason)
-        yield f"No value for one rater on {names}: {reason}."
-    estimates = [_spearman(row, _usable(rated, level)) for rated in criteria for row in rated.rows]
-    for method in dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None):
-        yield f"[low, high]: {method}; a difference uses the texts with both values, and the same resamples."
 
 
 def _names(names: Iterable[str]) -> str:
