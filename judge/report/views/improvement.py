@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judge.core.format import escape_controls, format_p, number, one_line, percent, plural
-from judge.report.document import Block, Cell, Column, Diff, Document, Paragraph, Section, Table
+from judge.report.document import Block, Cell, Column, Diff, Document, Paragraph, Section, Table, table
 from judge.report.views.columns import change_text
 from judge.results.comparison import PLACES
 from judge.results.improvement import Improvement, Trial
@@ -33,7 +33,13 @@ def view(improvement: Improvement) -> Document:
     notes = [f"{used}; {left}."] if improvement.written else []
     names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes",
              "selection", "agreement")  # fmt: skip
-    unrevised = Trial(0, agreement=selection.values[0] if selection else None)
+    records = [
+        {
+            "revision": trial.number, "training": trial.agreement, "chosen": trial.number == improvement.chosen,
+            "examples": trial.examples, "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
+        }
+        for trial in _trials(improvement)
+    ]  # fmt: skip
     return Document(
         title=f"Improve {one_line(improvement.name, 60)}",
         finding=tuple(_finding(improvement)),
@@ -49,18 +55,7 @@ def view(improvement: Improvement) -> Document:
             "training": improvement.training._asdict(),
             "testing": improvement.testing._asdict(),
         },
-        records=tuple(
-            {
-                "revision": trial.number,
-                "training": trial.agreement,
-                "chosen": trial.number == improvement.chosen,
-                "examples": trial.examples,
-                "failed": trial.failed,
-                "skipped": trial.skipped,
-                "reason": trial.reason,
-            }
-            for trial in (unrevised, *improvement.trials)
-        ),
+        records=tuple(records),
     )
 
 
@@ -90,27 +85,24 @@ def _finding(improvement: Improvement) -> Iterator[str]:
 
 
 def _table(improvement: Improvement) -> Table:
-    selection, agreement = improvement.selection, improvement.agreement
-    columns = [Column("", numeric=False), Column("training"), Column("test"), Column("what it changes", numeric=False)]
-    rows = []
-    for trial in (Trial(0, agreement=selection.values[0] if selection else None), *improvement.trials):
-        if trial.skipped:
-            continue
+    agreement, rows = improvement.agreement, []
+    for trial in (trial for trial in _trials(improvement) if not trial.skipped):
         sides = {0: agreement and agreement.before, improvement.chosen: agreement and agreement.after}
         test = sides.get(trial.number)
         examples = f" (and {trial.examples} examples)" if trial.examples else ""
-        rows.append(
-            (
-                Cell(f"revision {trial.number}" if trial.number else "present wording"),
-                _value(trial.agreement),
-                _value(test.value if test else None, "*" * (improvement.improved and trial.number > 0)),
-                Cell(f"{one_line(trial.reason, 36)}{examples}"),
-            )
-        )
+        name, better = f"revision {trial.number}" if trial.number else "present wording", improvement.improved
+        tested = _value(test.value if test else None, "*" * (better and trial.number > 0))
+        rows.append((name, _value(trial.agreement), tested, f"{one_line(trial.reason, 36)}{examples}"))
     caption = f"Spearman's correlation with people, {OVER[improvement.level]}."
-    return Table(
-        tuple(columns), tuple(rows), caption=caption, key="* significant" * improvement.improved, name="trials"
-    )
+    heads = ("", "training", "test", Column("what it changes", numeric=False))
+    key = "* significant" * improvement.improved
+    return table(heads, rows, caption=caption, key=key, name="trials")
+
+
+def _trials(improvement: Improvement) -> tuple[Trial, ...]:
+    """Return the present wording, then the revisions."""
+    selection = improvement.selection
+    return Trial(0, agreement=selection.values[0] if selection else None), *improvement.trials
 
 
 def _value(value: float | None, mark: str = "") -> Cell:

@@ -21,6 +21,16 @@ def view(validation: Validation) -> Document:
     """Lay out the comparison of a ranking with people."""
     compared = validation.preferences
     first, *others = sentences(compared)
+    records = [
+        {
+            "criterion": each.criterion, "judge": each.judge, "kind": row.kind, "rater": row.name,
+            "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p")},
+        }
+        for each in compared
+        for row in each.rows
+        for measure, estimate in (("same", row.same), ("kappa", row.kappa))
+        if estimate is not None
+    ]  # fmt: skip
     return Document(
         title=one_line(validation.title),
         finding=(first.removesuffix("."), *others),
@@ -29,20 +39,7 @@ def view(validation: Validation) -> Document:
         summary=(_table(compared, short=True),),
         sections=(Section("people", "Agreement with people", lambda: blocks(compared)),),
         data={"title": validation.title, "notes": validation.notes, "preferences": [*map(asdict, compared)]},
-        records=tuple(
-            {
-                "criterion": each.criterion,
-                "judge": each.judge,
-                "kind": row.kind,
-                "rater": row.name,
-                "measure": measure,
-                **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p")},
-            }
-            for each in compared
-            for row in each.rows
-            for measure, estimate in (("same", row.same), ("kappa", row.kappa))
-            if estimate is not None
-        ),
+        records=tuple(records),
     )
 
 

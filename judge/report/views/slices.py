@@ -22,6 +22,14 @@ def view(slices: Slices) -> Document:
     sections = [
         Section(f"slices-{name}", column_title(name), partial(_blocks, slices, name)) for name in slices.columns
     ]
+    records = [
+        {
+            "slice": mean.slice, "column": mean.column, "system": mean.system, "mean": e.value, "low": e.low,
+            "high": e.high, "n": e.n, "gap": mean.gap, "p": mean.adjusted, "significant": mean.significant,
+        }
+        for mean in slices.means
+        for e in [mean.mean]
+    ]  # fmt: skip
     return Document(
         title=f"Scores by {one_line(slices.by)}",
         finding=tuple(_finding(slices)),
@@ -38,21 +46,7 @@ def view(slices: Slices) -> Document:
             "differences": [asdict(each) | {"contradicts": each.contradicts} for each in slices.differences],
             "notes": list(slices.notes),
         },
-        records=tuple(
-            {
-                "slice": mean.slice,
-                "column": mean.column,
-                "system": mean.system,
-                "mean": mean.mean.value,
-                "low": mean.mean.low,
-                "high": mean.mean.high,
-                "n": mean.mean.n,
-                "gap": mean.gap,
-                "p": mean.adjusted,
-                "significant": mean.significant,
-            }
-            for mean in slices.means
-        ),
+        records=tuple(records),
     )
 
 
