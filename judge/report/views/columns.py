@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from judge.core.format import format_interval, number, signed
 from judge.core.records import Column, Estimate
-from judge.report.document import ARROWS, Cell
+from judge.report.document import ARROWS, Cell, Tone
 from judge.report.format import decimal_places, pass_text
 from judge.results.result import Result
 from judge.stats import anytime
@@ -134,6 +134,11 @@ def estimate_cell(e: Estimate | None, places: int, write: Callable[[float, int],
 def change_text(e: Estimate, places: int) -> str:
     """Write a difference with its interval: `+0.31 [0.10, 0.52]`."""
     return f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
+
+
+def change_tone(change: float, better: str) -> Tone:
+    """Return the tone of a significant change in a column with this better end."""
+    return "strong" if not better else "good" if (change > 0) == (better == "higher") else "bad"
 
 
 def p_cell(p: float | None) -> str:

@@ -33,7 +33,7 @@ from judge.report.document import (
     table,
 )
 from judge.report.format import column_title, decimal_places, interval_text, mean_text, score_text, share_label
-from judge.report.views.columns import p_cell
+from judge.report.views.columns import change_tone, p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
@@ -191,11 +191,8 @@ class _Mean:
         return Cell(text, interval_text(self.column, e.low, e.high, self.places), value=e.value)
 
     def _tested(self, e: Estimate, *, significant: bool) -> Cell:
-        better = self.column.better
-        tone: Tone = ""
-        if significant:
-            tone = "strong" if not better else "good" if (e.value > 0) == (better == "higher") else "bad"
-        return replace(self.part(e), tone=tone, mark="*" if significant else "")
+        tone = change_tone(e.value, self.column.better)
+        return replace(self.part(e), tone=tone, mark="*") if significant else self.part(e)
 
     def text(self, value: float) -> str:
         return mean_text(self.column, value, self.places)

@@ -11,6 +11,7 @@ from judge.core.format import format_p, listed, number, one_line, plural, signed
 from judge.report import charts
 from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
 from judge.report.format import column_title, decimal_places, interval_text, mean_text, share_label
+from judge.report.views.columns import change_tone
 from judge.results.history import History, HistoryRun, Series, Step
 from judge.stats.analyze import NAME as OVERALL
 
@@ -136,7 +137,7 @@ def _cell(series: Series, step: Step | None, places: int) -> Cell:
     mark = title = ""
     if change is not None and step.significant:
         mark = " ▲" if change.estimate.value > 0 else " ▼"
-        tone = "strong" if not column.better else "good" if (mark == " ▲") == (column.better == "higher") else "bad"
+        tone = change_tone(change.estimate.value, column.better)
     if change is not None:
         title = f"{signed(change.estimate.value, places)} since run {(step.since or 0) + 1}"
         title += "" if step.adjusted is None else f", {format_p(step.adjusted)}"

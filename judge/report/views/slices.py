@@ -9,6 +9,7 @@ from functools import partial
 from judge.core.format import format_p, number, one_line, plural, signed
 from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
 from judge.report.format import column_title, decimal_places, interval_text, mean_text
+from judge.report.views.columns import change_tone
 from judge.results.slices import Slices
 from judge.stats.slices import SliceMean
 
@@ -112,9 +113,7 @@ def _cell(slices: Slices, mean: SliceMean | None, places: int) -> Cell:
         return Cell("–")
     column, gap = slices.columns[mean.column], mean.gap or 0.0
     mark = ("" if not mean.significant else " ▲" if gap > 0 else " ▼") if mean.gap is not None else ""
-    tone: Tone = ""
-    if mark:
-        tone = "strong" if not column.better else "good" if (gap > 0) == (column.better == "higher") else "bad"
+    tone: Tone = change_tone(gap, column.better) if mark else ""
     title = "" if mean.gap is None else f"{signed(gap, places)} against the rest, {format_p(mean.adjusted or 0.0)}"
     note = interval_text(column, mean.mean.low, mean.mean.high, places)
     return Cell(mean_text(column, mean.mean.value, places), note, tone, mark, title, value=mean.mean.value)
