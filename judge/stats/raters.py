@@ -82,7 +82,7 @@ def raters(
     sheet = sheet or Ratings()
     name = criterion if criterion in sheet.criteria else base_name(criterion)
     rows = [row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts]
-    down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
     across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
     table = []
     for place, name in enumerate(votes.names):
@@ -92,7 +92,7 @@ def raters(
         others = average(np.delete(votes.values, place, axis=0))
         rater = _against(name, own, others, bootstrap)
         cells = own - others
-        apart = {s.key: float(cells[down[s.item], across[s.system]]) for s in samples}
+        apart = {s.key: float(cells[down[s.source_item], across[s.system]]) for s in samples}
         deviations = {key: deviation for key, deviation in apart.items() if not np.isnan(deviation)}
         table.append(_from_sheet(rater, [row for row in rows if row.rater == name], deviations, bootstrap))
     return tuple(table)

@@ -134,3 +134,12 @@ def test_a_variants_ratings_have_the_name_of_the_criterion_it_varies() -> None:
     found = sheet([replace(row, seconds=7.0) for row in rated("anna", THREE["anna"])])
     samples = [replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)}) for s in joined(found)]
     assert [rater.seconds for rater in raters(samples, "tone_5", FEW, found)] == [7.0]
+
+
+def test_generations_of_an_item_are_rated_as_one() -> None:
+    alone = joined(SHEET)
+    twice = [replace(s, item=f"{s.item} ({n})", cluster=s.item) for s in alone for n in (1, 2)]
+    for once, both in zip(raters(alone, "tone", FEW), raters(twice, "tone", FEW), strict=True):
+        assert once.severity is not None
+        assert both.severity is not None
+        assert (both.mean, both.severity.value) == (pytest.approx(once.mean), pytest.approx(once.severity.value))
