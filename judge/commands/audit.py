@@ -265,14 +265,6 @@ async def run_audit(
     Raises the errors of `pipeline.run_pipeline`.
     """
     results = await run_sequentially(audit_plan.runs, audit_plan.config, progress, display)
-    card = _make_card(audit_plan, results)
-    if audit_plan.config.out is not None:
-        store(audit_plan.config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
-    return card
-
-
-def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
-    """Build the card and add how its runs were made."""
     texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
     card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
     main = results[MAIN].info
@@ -307,9 +299,12 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
         "plan": {key: _without_folders(value) for key, value in options.items() if key not in _FILE_OPTIONS},
         "runs": {name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()},
     }
-    return replace(
+    card = replace(
         card, notes=(*notes, *(note for note in card.notes if note not in notes)), info={**card.info, **about}
     )
+    if config.out is not None:
+        store(config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
+    return card
 
 
 def _without_folders(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -82,7 +82,15 @@ def choose(
         entrants += [_Entrant(column, "baseline", price=0.0) for column in usable_baselines(name, judges, baselines)]
         choice = _choose(name, rated, entrants, checked or usual_level(rated), Bootstrap(n_resamples, seed))
         choices.append(replace(choice, excluded=sum(name in sample.withheld for sample in table.samples)))
-        notes += _notes(name, rated, entrants)
+        for judge in (entrant for entrant in entrants if entrant.kind == "judge"):
+            asked = judge.asked(rated)
+            if asked and not any(sample.key in judge.column.values for sample in asked):
+                notes.append(
+                    f"{name}: all {len(asked):,} judgments by {judge.column.name} failed, so it is no candidate."
+                )
+            elif len(asked) < len(rated):
+                texts = f"{len(asked):,} of {len(rated):,} rated texts"
+                notes.append(f"{name}: {judge.column.name} was asked about {texts}; only these count.")
     if not any(choice.honest for choice in choices):
         raise DataError("; ".join(f"{choice.criterion}: {choice.lacking}" for choice in choices))
     notes += rating_notes(compared.runs, names, compared.banners)
@@ -236,14 +244,3 @@ def _recommended(candidates: Sequence[Candidate], selection: Selection) -> str:
         if candidate.kind != "baseline" and cheaper(candidate, recommended):
             recommended = candidate
     return recommended.name
-
-
-def _notes(name: str, rated: Sequence[Sample], entrants: Sequence[_Entrant]) -> Iterator[str]:
-    judges = [entrant for entrant in entrants if entrant.kind == "judge"]
-    for judge in judges:
-        asked: Collection[Sample] = judge.asked(rated)
-        if asked and not any(sample.key in judge.column.values for sample in asked):
-            yield f"{name}: all {len(asked):,} judgments by {judge.column.name} failed, so it is no candidate."
-        elif len(asked) < len(rated):
-            texts = f"{len(asked):,} of {len(rated):,} rated texts"
-            yield f"{name}: {judge.column.name} was asked about {texts}; only these count."

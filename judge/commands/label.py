@@ -351,27 +351,23 @@ def _units(chosen: Sequence[Sample], shown: Sequence[str], *, pairwise: bool) ->
     for sample in chosen:
         by_item.setdefault(sample.item, []).append(sample)
     for item, group in by_item.items():
-        found: dict[str, Unit] = {}
+        units: dict[str, Unit] = {}
         pairs = [pair for pair in combinations(group, 2) if pair[0].output != pair[1].output]
         for together in pairs if pairwise else [(sample,) for sample in group]:
             ordered = sorted(together, key=lambda sample: _digest([item, sample.output]))
-            texts, around = tuple(sample.output for sample in ordered), _around(ordered[0], shown)
+            texts, first = tuple(sample.output for sample in ordered), ordered[0]
+            reference = first.extra.get("reference") or (first.references or ("",))[0]
+            fields = {**first.extra, "source": first.source, "references": first.references, "reference": reference}
+            headed: list[tuple[str, str]] = []
+            for name in shown:
+                value = fields.get(name)
+                each = value if isinstance(value, list | tuple) else [value] if value else []
+                headed += [(name.replace("_", " ").capitalize(), str(part)) for part in each]
+            around = tuple(headed)
             key, systems = _digest([item, around, texts]), tuple(sample.system for sample in ordered)
-            before = found[key].systems if key in found else ()
-            found[key] = Unit(key, item, texts, (*before, systems), around)
-        yield from found.values()
-
-
-def _around(sample: Sample, shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return headings and texts of what a judge is shown beside the text."""
-    reference = sample.extra.get("reference") or (sample.references or ("",))[0]
-    fields = {**sample.extra, "source": sample.source, "references": sample.references, "reference": reference}
-    pairs = []
-    for name in shown:
-        value = fields.get(name)
-        texts = [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)] if value else []
-        pairs += [(name.replace("_", " ").capitalize(), each) for each in texts]
-    return tuple(pairs)
+            before = units[key].systems if key in units else ()
+            units[key] = Unit(key, item, texts, (*before, systems), around)
+        yield from units.values()
 
 
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:

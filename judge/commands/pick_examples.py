@@ -111,12 +111,26 @@ def choose_examples(
 def _choose(
     candidates: list[_Candidate], scale: Scale, count: int, seed: int
 ) -> tuple[list[_Candidate], dict[str, list[_Candidate]]]:
-    """Return the chosen texts, and all candidates by their labels."""
+    """Return the chosen texts, and all candidates by their labels.
+
+    Levels get numbers of examples that differ by at most one where there are enough texts. If there are fewer examples
+    than levels to share them, those are evenly spread over the scale.
+    """
     random.Random(seed).shuffle(candidates)  # noqa: S311  (breaks ties; no secret)
     by_label: dict[str, list[_Candidate]] = {label: [] for label in scale.labels}
     for candidate in sorted(candidates, key=lambda candidate: candidate.tier):
         by_label[candidate.label].append(candidate)
-    numbers = _numbers({label: len(group) for label, group in by_label.items()}, count)
+    numbers = dict.fromkeys((label for label, group in by_label.items() if group), 0)
+    while (left := count - sum(numbers.values())) and (
+        open_levels := [label for label, number in numbers.items() if number < len(by_label[label])]
+    ):
+        last = len(open_levels) - 1
+        if left <= last:
+            places = (round(place * last / (left - 1)) if left > 1 else last // 2 for place in range(left))
+            open_levels = [open_levels[place] for place in places]
+        for label in open_levels:
+            numbers[label] += 1
+    numbers = {label: number for label, number in numbers.items() if number}
     return _diverse({label: by_label[label][:_MOST] for label in numbers}, numbers), by_label
 
 
@@ -187,23 +201,6 @@ def _level(sample: Sample, rating: str, scale: Scale) -> tuple[str, str]:
 def _length(sample: Sample, *, shown: bool) -> int:
     """Return the characters of a text, with its source if the judge is shown that."""
     return len(sample.output) + (len(sample.source or "") if shown else 0)
-
-
-def _numbers(sizes: Mapping[str, int], count: int) -> dict[str, int]:
-    """Return how many examples each level gets: numbers that differ by at most one where there are enough texts.
-
-    If there are fewer examples than levels to share them, those are evenly spread over the scale.
-    """
-    numbers = dict.fromkeys((label for label, size in sizes.items() if size), 0)
-    while (left := count - sum(numbers.values())) and (open_levels := [x for x in numbers if numbers[x] < sizes[x]]):
-        last = len(open_levels) - 1
-        if left > last:
-            chosen = open_levels
-        else:
-            chosen = [open_levels[round(place * last / (left - 1)) if left > 1 else last // 2] for place in range(left)]
-        for label in chosen:
-            numbers[label] += 1
-    return {label: number for label, number in numbers.items() if number}
 
 
 def _diverse(by_label: Mapping[str, Sequence[_Candidate]], numbers: Mapping[str, int]) -> list[_Candidate]:
