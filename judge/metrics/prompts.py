@@ -9,6 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -17,6 +18,7 @@ from judge.core import yaml_lines
 from judge.criteria import builtin_prompts
 from judge.criteria.sandbox import fenced
 from judge.criteria.template import front_matter, read_text, template_body
+from judge.metrics.common import choice_option
 
 _LAYOUT = "text.jinja"
 
@@ -37,6 +39,11 @@ class Prompt:
 def languages() -> list[str]:
     """Return the languages that have prompts."""
     return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
+
+
+def language_option(option: str, value: Any) -> str:
+    """Return an option's language that has prompts. Raise ConfigError otherwise."""
+    return choice_option(option, value, languages())
 
 
 @lru_cache(maxsize=32)

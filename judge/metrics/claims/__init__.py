@@ -55,10 +55,6 @@ Side = tuple[Claim, ...] | ModelError
 """The checked claims of a text, or why there are none."""
 
 
-def _language_option(option: str, value: Any) -> str:
-    return choice_option(option, value, prompts.languages())
-
-
 def _verifier_option(option: str, value: Any) -> str | Verifier:
     if value == LLM or isinstance(value, Verifier):
         return value  # type: ignore[no-any-return]
@@ -90,7 +86,7 @@ class Claims(MetricOptions):
     value: str = setting("share", choice_option, ("share", "mean"))
     threshold: float = setting(THRESHOLD, number, 0, 1)
     most: int = setting(40, whole_number, 1, 1_000)
-    language: str | None = setting(None, _language_option)
+    language: str | None = setting(None, prompts.language_option)
     label: str | int | None = setting(None, label_option)
     window: int | None = setting(None, whole_number, 1, 1_000_000)
     device: str | None = setting(None, text_option)
@@ -136,11 +132,6 @@ class Claims(MetricOptions):
         if self._encoder:
             self._encoder.model  # noqa: B018
 
-    def _verifier(self) -> Verifier:
-        if isinstance(self.verify, str):
-            return self._encoder or ModelVerifier(self._judge(), self.language)
-        return self.verify
-
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column; those of precision and recall carry `judge.core.claims` records.
 
@@ -150,7 +141,9 @@ class Claims(MetricOptions):
         tell = self.progress or (lambda done, total: None)
         pairs = _distinct_pairs(samples)
         splitter = Splitter(self._judge(), self.language) if self.unit == "claim" else None
-        verifier = self._verifier()
+        verifier = self.verify
+        if isinstance(verifier, str):
+            verifier = self._encoder or ModelVerifier(self._judge(), self.language)
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
         parts = {whole: each if isinstance(each, ModelError) else spread(each, self.most) for whole, each in listed}
         tell(1, 2)

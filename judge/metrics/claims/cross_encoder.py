@@ -142,13 +142,15 @@ class CrossEncoder:
             column = powers[:, 1 if one else self._index] / powers.sum(axis=1)
             for place, value in zip(batch, column.tolist(), strict=True):
                 values.setdefault(windows[place][0], []).append(value)
-        return [each if isinstance(each, ModelError) else _highest(values[n]) for n, each in enumerate(pairs)]
-
-
-def _highest(values: Sequence[float]) -> float | ModelError:
-    if all(map(math.isfinite, values)):
-        return max(values)
-    return ModelError("NotFinite", "a probability is no number: use another model")
+        no_number = ModelError("NotFinite", "a probability is no number: use another model")
+        return [
+            each
+            if isinstance(each, ModelError)
+            else max(values[n])
+            if all(map(math.isfinite, values[n]))
+            else no_number
+            for n, each in enumerate(pairs)
+        ]
 
 
 def _all_or_trouble(values: Sequence[float | ModelError]) -> list[float] | ModelError:

@@ -62,14 +62,12 @@ class Splitter(_Stage):
         return [
             reply
             if isinstance(reply, ModelError)
-            else [(claim, _span(quote, whole)) for claim, quote in json.loads(reply)]
+            else [
+                (claim, Span(*place) if (place := locate(quote, whole, ignore_case=True)) else None)
+                for claim, quote in json.loads(reply)
+            ]
             for reply, whole in zip(replies, texts, strict=True)
         ]
-
-
-def _span(quote: str, whole: str) -> Span | None:
-    place = locate(quote, whole, ignore_case=True)
-    return Span(*place) if place else None
 
 
 class ModelVerifier(_Stage):

@@ -75,10 +75,6 @@ _STAGES = {
 }
 
 
-def _language_option(option: str, value: Any) -> str:
-    return choice_option(option, value, prompts.languages())
-
-
 _SIZE = (whole_number, 1, 1_000_000)
 
 
@@ -96,7 +92,7 @@ class Options(MetricOptions):
     most: int = setting(20, whole_number, 1, 1_000)
     consistent: bool = False
     compounds: bool = True
-    language: str | None = setting(None, _language_option)
+    language: str | None = setting(None, prompts.language_option)
     template: str | None = setting(None, text_option)
     null: bool | None = None
     beams: int | None = setting(None, *_SIZE)

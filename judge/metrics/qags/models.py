@@ -311,8 +311,13 @@ class ExtractiveReader:
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
-            part = distinct[start : start + _PAIRS]
-            answers |= zip(part, self._read([self._reading(*pair) for pair in part]), strict=True)
+            readings = {pair: self._reading(*pair) for pair in distinct[start : start + _PAIRS]}
+            open_readings = [each for each in readings.values() if isinstance(each, _Reading)]
+            windows = [(each, window) for each in open_readings for window in each.windows]
+            lengths = [len(window.ids) for _, window in windows]
+            for batch in huggingface.batches(lengths, self.batch_tokens or self._model.batch_tokens) if windows else ():
+                self._take([windows[n] for n in batch])
+            answers |= {p: self._answer(each) if isinstance(each, _Reading) else each for p, each in readings.items()}
             if self.progress:
                 self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
@@ -333,14 +338,6 @@ class ExtractiveReader:
         stride = min(self.stride, (self._room - size) // 2)
         windows = huggingface.pair_windows(inside, (question, text), 1, size=self._room + self._special, overlap=stride)
         return _Reading(text, windows)
-
-    def _read(self, readings: Sequence[_Reading | str | ModelError]) -> list[str | ModelError]:
-        open_readings = [each for each in readings if isinstance(each, _Reading)]
-        windows = [(each, window) for each in open_readings for window in each.windows]
-        lengths = [len(window.ids) for _, window in windows]
-        for batch in huggingface.batches(lengths, self.batch_tokens or self._model.batch_tokens) if windows else ():
-            self._take([windows[n] for n in batch])
-        return [self._answer(each) if isinstance(each, _Reading) else each for each in readings]
 
     def _answer(self, best: _Reading) -> str | ModelError:
         if best.score == -math.inf and any(any(best.allowed(window)) for window in best.windows):

@@ -182,7 +182,14 @@ class Rouge(MetricOptions):
 
     @cached_property
     def _stopwords(self) -> frozenset[str]:
-        return _parse_stopwords(self.stopwords)
+        if self.stopwords is None:
+            return frozenset()
+        listed = _lines(self.stopwords, "stopwords") if isinstance(self.stopwords, str | Path) else self.stopwords
+        if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
+            raise ConfigError(
+                "rouge.stopwords must be a file with one word per line, or a list of words (in YAML, quote no and on)"
+            )
+        return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
     @cached_property
     def _exceptions(self) -> tuple[tuple[str, str], ...]:
@@ -355,17 +362,6 @@ def _package_scorer(types: tuple[str, ...], stem: bool) -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(types, use_stemmer=stem)
-
-
-def _parse_stopwords(words: Words | None) -> frozenset[str]:
-    if words is None:
-        return frozenset()
-    listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
-    if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
-        raise ConfigError(
-            "rouge.stopwords must be a file with one word per line, or a list of words (in YAML, quote no and on)"
-        )
-    return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
 
 def _parse_exceptions(files: Files | None, allowed: bool) -> tuple[tuple[str, str], ...]:

@@ -95,7 +95,10 @@ class Vocabulary:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._words = _Words(rules)
-        presets: dict[str, Callable[[str], list[str]]] = {SCRIPT: script_words, PLTRDY: _pltrdy_words}
+        presets: dict[str, Callable[[str], list[str]]] = {
+            SCRIPT: script_words,
+            PLTRDY: lambda string: " ".join(string.split()).split(" "),  # white space alone is one empty word
+        }
         self._tokenize = presets.get(rules.tokenizer) or text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
         self._size = 0
@@ -139,10 +142,6 @@ def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
 def script_words(string: str) -> list[str]:
     """Return the tokens of ROUGE-1.5.5."""
     return " ".join(_WORD.findall(string)).lower().split()
-
-
-def _pltrdy_words(string: str) -> list[str]:
-    return " ".join(string.split()).split(" ")  # white space alone is one empty word
 
 
 class _Words(dict[str, str]):
