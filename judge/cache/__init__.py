@@ -22,21 +22,8 @@ if TYPE_CHECKING:
     from judge.cache.redis import RedisClient
 
 __all__ = [
-    "Cache",
-    "DiskCache",
-    "InspectableCache",
-    "Location",
-    "NoCache",
-    "TextDisk",
-    "cache_location",
-    "check_reachable",
-    "clear_metrics",
-    "default_folder",
-    "local_dir",
-    "metrics_folder",
-    "metrics_size",
-    "open_cache",
-    "open_for_admin",
+    "Cache", "DiskCache", "InspectableCache", "Location", "NoCache", "TextDisk", "cache_location", "check_reachable",
+    "clear_metrics", "default_folder", "local_dir", "metrics_folder", "metrics_size", "open_cache", "open_for_admin",
 ]  # fmt: skip
 
 

@@ -39,18 +39,10 @@ _USUAL_LIMIT = 512
 # Their first positions are taken by the padding token, so that a table of 514 positions holds 512 tokens.
 _OFFSET_POSITIONS = frozenset(
     {
-        "camembert",
-        "data2vec-text",
-        "ibert",
-        "longformer",
-        "mpnet",
-        "roberta",
-        "roberta-prelayernorm",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "xmod",
+        "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
+        "xlm-roberta-xl", "xmod",
     }
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,10 @@ def read_ratings(path: str | PathLike[str], known: Known = NOTHING_KNOWN) -> Rat
         names = ("item", *(("first", "second") if compares else ("system",)), "rater", "criterion")
         if lacking := [n for n in names if n not in cells or (n != "rater" and not str(cells[n]).strip())]:
             raise DataError(f"{where}: a rating has no {lacking[0]}; it needs {', '.join(names)} and value")
-        key = [_text(cells[name]) for name in names]
+        key = [  # 7.0, as a table with gaps has it, is 7
+            str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
+            for cell in map(cells.__getitem__, names)
+        ]
         repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
         value = cells.get("value")
         kind: Any = PairRating if compares else Rating
@@ -235,11 +238,6 @@ def renamed(samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Colle
                 sample, human=again(sample.human), ratings=again(sample.ratings), raters=again(sample.raters)
             )
         yield sample
-
-
-def _text(cell: Any) -> str:
-    """Return a name as text: 7.0, as a table with gaps has it, is 7."""
-    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
 
 
 def _seconds(value: Any, where: str) -> float:

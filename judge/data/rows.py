@@ -169,13 +169,8 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
 
 
 _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
-    ".jsonl": _jsonl,
-    ".ndjson": _jsonl,
-    ".json": _json,
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".parquet": _parquet,
-}
+    ".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet,
+}  # fmt: skip
 
 
 def is_missing(value: Any, flat: bool = False) -> bool:

@@ -127,17 +127,8 @@ def _text(value: Any) -> str | None:
 
 
 __all__ = [
-    "FIELDS",
-    "Mapped",
-    "Values",
-    "content_hash",
-    "dataset_name",
-    "describe_filter",
-    "files",
-    "filter_rows",
-    "is_data",
-    "load",
-    "stream",
+    "FIELDS", "Mapped", "Values", "content_hash", "dataset_name", "describe_filter", "files", "filter_rows", "is_data",
+    "load", "stream",
 ]  # fmt: skip
 
 Mapped = Mapping[str, str | Sequence[str]]

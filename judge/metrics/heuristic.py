@@ -22,16 +22,9 @@ from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
 __all__ = [
-    "CRITERIA",
-    "FEWEST_WORDS",
-    "LARGEST_SHARE",
-    "MOST_NOVEL",
-    "NAME",
-    "NOTICE",
-    "Heuristic",
-    "out_of_domain_reason",
+    "CRITERIA", "FEWEST_WORDS", "LARGEST_SHARE", "MOST_NOVEL", "NAME", "NOTICE", "Heuristic", "out_of_domain_reason",
     "score_index",
-]
+]  # fmt: skip
 
 NAME = "heuristic-1"
 NOTICE = (
@@ -44,11 +37,8 @@ LARGEST_SHARE = 0.5
 MOST_NOVEL = 0.35
 """Share of novel bigrams above which copying says nothing of support."""
 _WIDEST = 3.0  # of a z-score, and so of a value
+_percent = "{:.0%}".format
 _OTHER_SCRIPT = "have a non-Latin source: heuristic-1's scales were measured on English news"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
 
 
 @dataclass(frozen=True, slots=True)

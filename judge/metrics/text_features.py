@@ -407,28 +407,12 @@ def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
 
 
 DEFAULT = (
-    "words",
-    "sentences",
-    "coverage",
-    "density",
-    "compression",
-    "novel2",
-    "repeated3",
-    "js_divergence",
-    "number_support",
-    "entity_support",
-    "defects",
-)
+    "words", "sentences", "coverage", "density", "compression", "novel2", "repeated3", "js_divergence",
+    "number_support", "entity_support", "defects",
+)  # fmt: skip
 _UNBOUNDED = (
-    "words",
-    "sentences",
-    "characters",
-    "adjacent_duplicates",
-    "density",
-    "compression",
-    "doubled_words",
-    "defects",
-)
+    "words", "sentences", "characters", "adjacent_duplicates", "density", "compression", "doubled_words", "defects",
+)  # fmt: skip
 _LOWER = ("adjacent_duplicates", "no_end", "fragments", "doubled_words", "defects")
 _HIGHER = ("number_support", "entity_support")
 _MISSING = {

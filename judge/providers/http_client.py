@@ -242,13 +242,9 @@ class Options(TypedDict, total=False):
 def options(config: RunConfig) -> Options:
     """The part of a plan that says how to reach its endpoint."""
     return {
-        "base_url": config.base_url,
-        "key_env": config.key_env,
-        "key_command": config.key_command,
-        "headers": config.headers,
-        "timeout": config.timeout,
-        "connections": config.max_concurrency,
-    }
+        "base_url": config.base_url, "key_env": config.key_env, "key_command": config.key_command,
+        "headers": config.headers, "timeout": config.timeout, "connections": config.max_concurrency,
+    }  # fmt: skip
 
 
 class HttpClient:

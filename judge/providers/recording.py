@@ -253,10 +253,9 @@ class RecordingFile:
             self.reasoning.add(model)
         drawn = self._draws_by_key.setdefault(key, {})
         if _JOURNAL not in self._paths[file].name:  # there the later one stands
-            for draw in [
-                draw for draw, number in drawn.items() if self._locations[0][number] == file and draw in replies
-            ]:
-                if self._read(drawn[draw]).replies[draw] != replies[draw]:
+            for draw, number in drawn.items():
+                at_hand = self._locations[0][number] == file and draw in replies
+                if at_hand and self._read(number).replies[draw] != replies[draw]:
                     raise DataError(
                         f"{self._paths[file]}:{entry.number}: other replies to a prompt that stands further up: "
                         "delete one of the lines"
@@ -268,9 +267,8 @@ class RecordingFile:
 
     def _key(self, call: Call) -> _Key:
         plain_key = _Key(call.model, digest(call), call.params, "")
-        at = (
-            plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True)
-        )  # "" last: it is older
+        # "" last: it is older.
+        at = (plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True))
         return next((key for key in at if key in self._draws_by_key), plain_key)
 
     def _call(self, key: _Key) -> Call:
@@ -421,9 +419,8 @@ class Recorder:
         self.close()
 
     def _kept_where(self) -> str:
-        return (
-            f"what was recorded is in {self._journal}" if self._journal and self._journal.exists() else "not recorded"
-        )
+        kept = self._journal and self._journal.exists()
+        return f"what was recorded is in {self._journal}" if kept else "not recorded"
 
     def _write(self) -> OSError | None:
         """Append what is left to write, or nothing of it."""

@@ -29,27 +29,8 @@ from judge.text.tokenizers import (
 )
 
 __all__ = [
-    "DEFAULT_LANGUAGE",
-    "LANGUAGES",
-    "TOKENIZERS",
-    "TOOLS",
-    "Language",
-    "Tokenizer",
-    "detect_language",
-    "detect_language_or_none",
-    "drops_most_letters",
-    "han_writing",
-    "installed",
-    "is_cjk",
-    "is_unspaced",
-    "language_of",
-    "normal",
-    "porter",
-    "sentence_spans",
-    "sentences",
-    "signature",
-    "tokenizer",
-    "tokenizer_for",
-    "tokens",
-    "words",
-]
+    "DEFAULT_LANGUAGE", "LANGUAGES", "TOKENIZERS", "TOOLS", "Language", "Tokenizer", "detect_language",
+    "detect_language_or_none", "drops_most_letters", "han_writing", "installed", "is_cjk", "is_unspaced",
+    "language_of", "normal", "porter", "sentence_spans", "sentences", "signature", "tokenizer", "tokenizer_for",
+    "tokens", "words",
+]  # fmt: skip

@@ -494,19 +494,10 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
 
 def _signature(options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True) -> str:
     rescale = [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
-    parts = [
-        measured.model.signed,
-        f"layer={measured.model.layer}",
-        f"idf={options.idf_signed}",
-        *rescale,
-        f"nrefs={reference_count(samples)}",
-        "refs=max",
-        f"long={options.long}{measured.limit or ''}",
-        options.precision,
-        *([f"device={options.device}"] if options.device else []),
-        runtime(options),
-    ]
-    return "|".join(parts)
+    device = [f"device={options.device}"] if options.device else []
+    parts = [measured.model.signed, f"layer={measured.model.layer}", f"idf={options.idf_signed}", *rescale]
+    parts += [f"nrefs={reference_count(samples)}", "refs=max", f"long={options.long}{measured.limit or ''}"]
+    return "|".join([*parts, options.precision, *device, runtime(options)])
 
 
 def _notes(options: Options, measured: Measured) -> list[str]:
@@ -520,6 +511,4 @@ def _notes(options: Options, measured: Measured) -> list[str]:
             else "read in overlapping windows, each token where it has most context (long: cut is what bert-score does)"
         )
         notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-    if measured.trouble:
-        notes.append(f"bertscore: {measured.trouble}.")
-    return notes
+    return notes + [f"bertscore: {measured.trouble}."] * bool(measured.trouble)

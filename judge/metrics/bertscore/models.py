@@ -278,7 +278,6 @@ def baseline(options: Options, layer: int) -> Baseline | None:
 _SPACED = frozenset(
     f"{name}Tokenizer{fast}" for name in ("Roberta", "GPT2", "Bart", "Longformer") for fast in ("", "Fast")
 )
-
 _SPACED_MODELS = frozenset({"roberta", "bart", "gpt2", "longformer"})
 
 Tokenize = Callable[[str], list[int]]
@@ -325,12 +324,11 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     if not inner or not starts:
         raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
     at = starts[0]
-    weightless = tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None)
     return TokenizerInfo(
         limit=limit(tokenizer, config),
         prefix=tuple(whole[:at]),
         suffix=tuple(whole[at + len(inner) :]),
-        weightless=weightless,
+        weightless=tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None),
         pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
         spaced=_needs_space(tokenizer, config),
         unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
@@ -351,8 +349,7 @@ def _needs_space(tokenizer: Any, config: Any) -> bool:
 
 def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """Return a function that tokenizes texts with a loaded tokenizer."""
-    inside = backend(tokenizer)
-    if inside is not None:
+    if (inside := backend(tokenizer)) is not None:
         return from_tokenizers(inside, known)
     return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False))
 
@@ -403,15 +400,11 @@ class TorchEncoder:
 def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
     """Load tokenizer, configuration and network, cut after the layer. Raise ConfigError if that fails."""
 
-    def is_unused(weight: str) -> bool:
-        return "pooler" in weight or weight.startswith("decoder.")
-
-    tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=is_unused, **load_options)
-    return (
-        tokenizer,
-        network.config,
-        cut(network, model, huggingface.import_optional("torch", "bertscore").nn.ModuleList),
+    tokenizer, network = huggingface.load(
+        model, "AutoModel", dtype=dtype, spare=lambda w: "pooler" in w or w.startswith("decoder."), **load_options
     )
+    stack = huggingface.import_optional("torch", "bertscore").nn.ModuleList
+    return tokenizer, network.config, cut(network, model, stack)
 
 
 def cut(network: Any, model: Model, stack: type) -> Any:
@@ -476,11 +469,7 @@ class OnnxEncoder:
             raise ConfigError(
                 "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or use backend torch"
             )
-        providers = (
-            ["CUDAExecutionProvider", "CPUExecutionProvider"]
-            if has_cuda and kind != "cpu"
-            else ["CPUExecutionProvider"]
-        )
+        providers = ["CUDAExecutionProvider"] * (has_cuda and kind != "cpu") + ["CPUExecutionProvider"]
         if not self._place.is_dir():
             export(model, self._place)
         try:

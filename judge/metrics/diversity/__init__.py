@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
 
 from judge.core.errors import ConfigError, DataError
+from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
@@ -39,16 +40,9 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 __all__ = [
-    "Distinct",
-    "PairwiseBleu",
-    "SelfBleu",
-    "SourceBleu",
-    "distinct",
-    "pairwise_bleu",
-    "self_bleu",
-    "self_bleu_each",
+    "Distinct", "PairwiseBleu", "SelfBleu", "SourceBleu", "distinct", "pairwise_bleu", "self_bleu", "self_bleu_each",
     "source_bleu",
-]
+]  # fmt: skip
 
 
 def _orders_option(option: str, value: Any) -> tuple[int, ...]:
@@ -94,8 +88,8 @@ class Distinct(Tokens):
                     rows.append(ngrams.failure(system, f"distinct{n}", error))
                 else:
                     empty = ngrams.blank(corpus)
-                    note = ngrams.count(len(corpus.ids), "token")
-                    note += f"; {ngrams.count(empty)} without any" if empty else ""
+                    note = plural(len(corpus.ids), "token")
+                    note += f"; {plural(empty, 'text')} without any" if empty else ""
                     rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
         columns = tuple(
@@ -183,10 +177,7 @@ class SelfBleu(DiversitySettings):
         return MetricResult((column,), tuple(rows), notes)
 
 
-def self_bleu(
-    texts: Sequence[str] | Sequence[Sequence[str]],
-    **opts: Unpack[BleuOptions],
-) -> float:
+def self_bleu(texts: Sequence[str] | Sequence[Sequence[str]], **opts: Unpack[BleuOptions]) -> float:
     """Return Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
     Of groups of texts, such as those of one source, return the mean over groups. It grows with the number of texts:
@@ -200,10 +191,7 @@ def self_bleu(
     return _mean([_mean(_bleu_of_each(part, metric)) for part in _parts(corpus, groups)])
 
 
-def self_bleu_each(
-    texts: Sequence[str],
-    **opts: Unpack[BleuOptions],
-) -> list[float]:
+def self_bleu_each(texts: Sequence[str], **opts: Unpack[BleuOptions]) -> list[float]:
     """Return BLEU (0–100) of each text against all the others, equal to sacrebleu's `sentence_score`.
 
     Zhu et al. 2018 (Texygen). A text equal to another scores 100, a text without a token 0; without `effective_order` a
@@ -288,11 +276,7 @@ class SourceBleu(DiversitySettings):
         return MetricResult((column,), tuple(rows), notes)
 
 
-def source_bleu(
-    outputs: Sequence[str],
-    sources: Sequence[str],
-    **opts: Unpack[BleuOptions],
-) -> list[float]:
+def source_bleu(outputs: Sequence[str], sources: Sequence[str], **opts: Unpack[BleuOptions]) -> list[float]:
     """Return sacrebleu's sentence BLEU (0–100) of each output against its source; an empty output scores 0.
 
     Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raise DataError unless there are as many
@@ -371,7 +355,7 @@ def _groups(samples: Sequence[Sample], kind: str | None) -> tuple[str, list[list
 def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts: Corpus) -> str:
     parts = ["all texts of the system are one group"]
     if kind == "source":
-        parts = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
+        parts = [f"mean over {plural(len(groups), 'source')} of two or more texts"]
     if alone := samples - len(texts.lengths):
         parts.append(f"{alone:,} alone with their source left out")
     if blanks := ngrams.blank(texts):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from judge.core.format import plural
 from judge.core.records import Failure, Provenance, Score
 from judge.metrics import Note
 from judge.metrics.bleu import Tokens
@@ -117,9 +118,9 @@ def failure(system: str, column: str, error: CannotScore) -> Failure:
 def check_texts(texts: Corpus, least: int = 1) -> None:
     """Raise CannotScore for fewer texts than `least`, or if no text has a token."""
     if (n := len(texts.lengths)) < least:
-        raise CannotScore("TooFewTexts", f"{count(n)} given: {least} or more are needed")
+        raise CannotScore("TooFewTexts", f"{plural(n, 'text')} given: {least} or more are needed")
     if not texts.lengths.any():
-        raise CannotScore("NoToken", f"{count(n)} without any token: there is nothing to score")
+        raise CannotScore("NoToken", f"{plural(n, 'text')} without any token: there is nothing to score")
 
 
 def blank(texts: Corpus) -> int:
@@ -133,7 +134,7 @@ def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, 
     lines: list[str | Note] = []
     if total := sum(empty.values()):
         listed = ", ".join(f"{system or 'the system'} {n:,}" for system, n in empty.items() if n)
-        lines.append(f"{name}: {count(total)} without any token ({listed}); {effect}")
+        lines.append(f"{name}: {plural(total, 'text')} without any token ({listed}); {effect}")
     return (*lines, *(system_cut.note for system_cut in cuts.values() if system_cut.note.some))
 
 
@@ -144,8 +145,3 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
         return ()
     listed = ", ".join(f"{system} {n:,}" for system, n in sizes.items())
     return (f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",)
-
-
-def count(number: int, noun: str = "text") -> str:
-    """Return the number with its noun, in singular or plural."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -170,20 +170,11 @@ class Rouge155(Variant):
             if not reference.whole:
                 raise CannotScore("NoTokens", "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W")
             remaining, available = Counter(reference.whole), Counter(output.whole)
-            hits = sum(
-                (
-                    _weigh_runs(
-                        line,
-                        reduce(
-                            or_, (sequences.weighted_path(line, candidate, weight) for candidate in output.lines), 0
-                        ),
-                        weight,
-                        (remaining, available),
-                    )
-                    for line in reference.lines
-                ),
-                0.0,
+            marked = (
+                (line, reduce(or_, (sequences.weighted_path(line, other, weight) for other in output.lines), 0))
+                for line in reference.lines
             )
+            hits = sum((_weigh_runs(line, marks, weight, (remaining, available)) for line, marks in marked), 0.0)
             once = sum(len(line) ** weight for line in reference.lines)  # the printed recall has twice the weight
             return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
         if kind.family == "su":
@@ -291,11 +282,8 @@ def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", o
     hits = _shared_count(_skip_bigrams(reference_words, gap), _skip_bigrams(output_words, gap))
     if singles:
         hits += _shared_count(Counter(singles), Counter(others))
-    return _symmetric_counts(
-        hits,
-        skip_count(len(reference), kind.gap) + len(singles),
-        skip_count(len(output), kind.gap) + len(others),
-    )
+    reference_total, output_total = (skip_count(len(each), kind.gap) for each in (reference, output))
+    return _symmetric_counts(hits, reference_total + len(singles), output_total + len(others))
 
 
 def skip_count(words: int, gap: int | None) -> int:
@@ -359,14 +347,12 @@ def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: st
     ranking_values = (
         [form.recall(kind, tally) for tally in tallies] if criterion == "best_recall" else [s.fmeasure for s in scores]
     )
-    first, *rest = sorted(
-        range(len(scores)), key=ranking_values.__getitem__, reverse=True
-    )  # stable: the first of equals
+    # Stable: the first of equals.
+    first, *rest = sorted(range(len(scores)), key=ranking_values.__getitem__, reverse=True)
     if multi != "jackknife":
         return scores[first]
     return _mean([scores[first]] * len(rest) + [scores[rest[0]]])  # the best one is left out once
 
 
 def _mean(scores: Sequence[RougeScore]) -> RougeScore:
-    mean: Callable[[tuple[float, ...]], float] = lambda values: sum(values) / len(values)  # noqa: E731
-    return RougeScore(*map(mean, zip(*scores, strict=True)))
+    return RougeScore(*(sum(values) / len(values) for values in zip(*scores, strict=True)))
