@@ -226,10 +226,8 @@ def load(
         raise files.error(f"its {part} cannot be loaded: {first_line(error)}") from error
     tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
     if tokenizer_size < network_size // 2:
-        raise files.error(
-            f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}: "
-            "get the tokenizer's files again"
-        )
+        sizes = f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
+        raise files.error(f"{sizes}: get the tokenizer's files again")
     # They would be filled with random numbers.
     if missing_weights := sorted(name for name in loading_info["missing_keys"] if not spare(name)):
         raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
@@ -415,9 +413,8 @@ def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
 
 def first_line(error: Exception) -> str:
     """Return the first line of another package's error message, shortened."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300].rstrip(
-        ":"
-    )
+    lines = (line.strip() for line in str(error).splitlines() if line.strip())
+    return next(lines, type(error).__name__)[:300].rstrip(":")
 
 
 @contextmanager

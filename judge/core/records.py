@@ -283,12 +283,9 @@ class Criterion:
         examples = tuple(astuple(example) for example in self.examples)
         questions = tuple(astuple(question) for question in self.questions)
         more: dict[str, Any] = {
-            "question": self.question,
-            "levels": self.levels,
-            "examples": examples,
-            "questions": questions,
-        }
-        more |= {"questions_column": self.questions_column, "cite": self.cite, "each": self.ask == "each"}
+            "question": self.question, "levels": self.levels, "examples": examples, "questions": questions,
+            "questions_column": self.questions_column, "cite": self.cite, "each": self.ask == "each",
+        }  # fmt: skip
         return *parts, *halves, *((name, value) for name, value in more.items() if value)
 
     @property
@@ -432,10 +429,8 @@ class Response:
 
 
 def _choice(text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None) -> Choice:
-    listed = None if shares is None else _listed(shares)
-    if tokens is None:
-        return Choice(text, finish_reason, None, listed)
-    return Choice(text, finish_reason, tuple([Token(t, p, _listed(top)) for t, p, top in tokens]), listed)
+    read = None if tokens is None else tuple([Token(t, p, _listed(top)) for t, p, top in tokens])
+    return Choice(text, finish_reason, read, None if shares is None else _listed(shares))
 
 
 def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -87,20 +87,16 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
         sizes[id(node)] = 0
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         if isinstance(node, yaml.MappingNode):
-            _refuse_repeated_keys(key for key, _ in parts if isinstance(key, yaml.ScalarNode))
+            seen = set[tuple[str, str]]()
+            for key in (key for key, _ in parts if isinstance(key, yaml.ScalarNode)):
+                if (key.tag, key.value) in seen:
+                    raise Twice(f"{key.value} stands here for the second time", key.start_mark.line + 1)
+                seen.add((key.tag, key.value))
         nodes = (part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,)))
         sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
     elif not sizes[id(node)]:
         raise Malformed("an alias (*) inside the value that it repeats", node.start_mark.line + 1)
     return sizes[id(node)]
-
-
-def _refuse_repeated_keys(keys: Iterable[yaml.ScalarNode]) -> None:
-    seen = set[tuple[str, str]]()
-    for key in keys:
-        if (key.tag, key.value) in seen:
-            raise Twice(f"{key.value} stands here for the second time", key.start_mark.line + 1)
-        seen.add((key.tag, key.value))
 
 
 def construct(node: yaml.Node | None) -> Any:

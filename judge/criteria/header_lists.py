@@ -100,9 +100,7 @@ def _with_value(raw: str, key: str, value: Any, *, whole: bool) -> str:
     place = _place(header, key, inline=isinstance(value, str | int))
     plain: Any = value if isinstance(value, str | int) else list(value)
     if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
-        plain = {
-            int(label) if label.isdecimal() and str(int(label)) == label else label: value[label] for label in value
-        }
+        plain = {int(key) if key.isdecimal() and str(int(key)) == key else key: value[key] for key in value}
     dumped = yaml.dump(plain, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False)
     lines = dumped.removesuffix("...\n").removesuffix("\n").split("\n")
     block = "\n".join([lines[0], *(place.indent + line if line else "" for line in lines[1:])])

@@ -231,11 +231,10 @@ class _Flat(NodeTransformer):
     def visit_Include(self, node: nodes.Include) -> list[nodes.Node]:  # noqa: N802
         return [self._seen(node)]
 
-    def visit_Import(self, node: nodes.Import) -> list[nodes.Node]:  # noqa: N802
+    def visit_Import(self, node: nodes.Import | nodes.FromImport) -> list[nodes.Node]:  # noqa: N802
         return [node, self._seen(node)]
 
-    def visit_FromImport(self, node: nodes.FromImport) -> list[nodes.Node]:  # noqa: N802
-        return [node, self._seen(node)]
+    visit_FromImport = visit_Import  # noqa: N815
 
     def _seen(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
         name = reference("", node) if node.with_context else ""
@@ -374,7 +373,11 @@ def of_file_text(path: Path, text: str, language: str) -> Criterion:
 def as_template(path: Path, text: str) -> str:
     """The text of a criterion's file as that of a .jinja file: a header and a template, if there is one."""
     if is_yaml(path):
-        return _header_of_yaml(text, path)
+        inner = _END_OF_YAML.sub("", _START_OF_YAML.sub(r"\g<1>", text))
+        if second := _DOCUMENT.search(inner):
+            at, template = f"{path}:{inner.count(chr(10), 0, second.start()) + 1}", f"{path.stem}.jinja"
+            raise CriterionError(f"{at}: text after the keys; call a criterion with a template {template}")
+        return f"---\n{inner}{'' if inner.endswith(chr(10)) else chr(10)}---\n"  # one line below its place in the file
     if path.suffix not in (".txt", ".md"):
         return text
     question = _as_yaml({"question": template_body(text).strip()})
@@ -384,15 +387,6 @@ def as_template(path: Path, text: str) -> str:
 def is_yaml(path: Path) -> bool:
     """Whether a criterion's file is a header alone."""
     return path.suffix in YAML_SUFFIXES
-
-
-def _header_of_yaml(text: str, path: Path) -> str:
-    """A YAML file's text as a header, one line below its place in the file."""
-    inner = _END_OF_YAML.sub("", _START_OF_YAML.sub(r"\g<1>", text))
-    if second := _DOCUMENT.search(inner):
-        line = inner.count("\n", 0, second.start()) + 1
-        raise CriterionError(f"{path}:{line}: text after the keys; call a criterion with a template {path.stem}.jinja")
-    return f"---\n{inner}{'' if inner.endswith(chr(10)) else chr(10)}---\n"
 
 
 def _as_yaml(keys: Mapping[str, Any]) -> str:
@@ -425,27 +419,15 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     questions = header.questions
     criterion = Criterion(
-        name=name,
-        template=text,
-        scale=scale,
-        reply=header.reply,
-        weight=header.weight,
-        title=header.title.strip() or name,
-        description=header.description.strip(),
-        steps=tuple(header.steps),
-        version=header.version,
-        language=language,
-        path=path,
-        question=header.question.strip(),
-        show=tuple(header.show),
-        levels=tuple(header.levels.items()),
+        name=name, template=text, scale=scale, reply=header.reply, weight=header.weight,
+        title=header.title.strip() or name, description=header.description.strip(), steps=tuple(header.steps),
+        version=header.version, language=language, path=path, question=header.question.strip(),
+        show=tuple(header.show), levels=tuple(header.levels.items()),
         pass_at=header.pass_at if isinstance(header.pass_at, float) else None,
         questions=() if isinstance(questions, str) else questions,
         questions_column=questions if isinstance(questions, str) else "",
-        ask=header.ask,
-        cite=header.cite,
-        seen=frozenset(header.seen),
-    )
+        ask=header.ask, cite=header.cite, seen=frozenset(header.seen),
+    )  # fmt: skip
     # The header has a file's name, and the digest its examples.
     said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
     criterion = replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said)

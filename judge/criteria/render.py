@@ -322,8 +322,7 @@ class SharedLayout:
 def render_repair_question(criterion: Criterion) -> str:
     """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
     name = criterion.name if criterion.merged else criterion.title  # merged criteria are asked for by their names
-    layout = SharedLayout(criterion, "repair")
-    return layout.render(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
+    return SharedLayout(criterion, "repair").render(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
 
 
 def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], **more: Any) -> Prompt:

@@ -179,8 +179,7 @@ class Header(BaseModel):
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
     question: str = Field("", description="The criterion in a sentence, or a few.")
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
-        [],
-        description="Columns shown beside the text, such as [references], or [] (default: source, if there is one).",
+        [], description="Columns shown beside the text, such as [references], or [] (default: source, if there is one)."
     )
     levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
     pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")

@@ -91,8 +91,7 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
         usual["criterion"] = known.criteria[0]
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in rows])
     if "item" not in roles or not read:
-        problem = _problem(roles, numbers, known, systems)
-        raise DataError(f"{name}: {problem} (columns: {', '.join(columns)})")
+        raise DataError(f"{name}: {_problem(roles, numbers, known, systems)} (columns: {', '.join(columns)})")
     return Sheet(
         "a column per system and rater" if systems
         else "a row per text and rater, a column per criterion" if "rater" in roles
@@ -116,13 +115,7 @@ def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
 
 
 def _read_columns(
-    columns: Sequence[str],
-    numbers: Sequence[str],
-    known: Known,
-    systems: Sequence[str],
-    name: str,
-    *,
-    has_rater: bool,
+    columns: Sequence[str], numbers: Sequence[str], known: Known, systems: Sequence[str], name: str, *, has_rater: bool
 ) -> dict[str, _Column]:
     """Return what the columns with ratings hold. Columns of raters alone need a single criterion, and numbers."""
     criteria = [*known.criteria, *known.others]

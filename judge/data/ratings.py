@@ -155,9 +155,7 @@ def join_ratings(
     joined, rated = [], {*given}
     for sample in samples:
         own = given.pop(sample.key, {})
-        votes = {
-            n: tuple(by_rater.get(rater) for rater in names[n]) for n, by_rater in own.items() if names[n] != ("",)
-        }
+        votes = {n: tuple(row.get(rater) for rater in names[n]) for n, row in own.items() if names[n] != ("",)}
         means = {name: fmean(by_rater.values()) for name, by_rater in own.items()}
         joined.append(
             replace(

@@ -312,11 +312,7 @@ def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
 
 
 def _check_own(
-    row: RawRow,
-    present: Mapping[str, Any],
-    mappings: Sequence[Mapped],
-    systems: Sequence[str],
-    scores: Collection[str],
+    row: RawRow, present: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str], scores: Collection[str]
 ) -> None:
     """Raise DataError for a column of one system, a rating or a score that every system of a wide row would get."""
     first, *others = mappings

@@ -58,9 +58,7 @@ def max_tokens(text: str) -> int:
 
 def estimate_request(request: Request) -> int:
     """About the tokens that a server reads for a request: its messages, its questions, the schema of its reply."""
-    total = _ROUND_A_REQUEST + sum(
-        estimate_tokens(message["content"]) + _ROUND_A_MESSAGE for message in request.messages
-    )
+    total = _ROUND_A_REQUEST + sum(estimate_tokens(m["content"]) + _ROUND_A_MESSAGE for m in request.messages)
     for question in request.params.get("questions", ()):
         total += (
             estimate_tokens(question["instructions"]) + estimate_tokens(" ".join(question["labels"])) + _ROUND_A_MESSAGE

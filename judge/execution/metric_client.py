@@ -194,8 +194,7 @@ class _Call:
         new: dict[str, Request] = {}
         provider = self._client.provider
         for place in places:
-            question = self._questions[place]
-            request = to_request(question, provider, self._client.settings)
+            request = to_request(self._questions[place], provider, self._client.settings)
             key = request.key()
             if key not in self._places:
                 new[key] = request

@@ -274,9 +274,7 @@ def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> li
     """Return each output with its reference or references. Raise DataError unless these are two lists of one length."""
     if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
         raise DataError("outputs and references must be lists of equal length: a text or a list of texts per output")
-    target_tuples = [
-        (target,) if isinstance(target, str) else tuple(texts("a reference", target)) for target in targets
-    ]
+    target_tuples = [(t,) if isinstance(t, str) else tuple(texts("a reference", t)) for t in targets]
     return list(zip(outputs, target_tuples, strict=True))
 
 

@@ -113,9 +113,8 @@ def _merge_signature_part(values: Sequence[str]) -> str:
     names = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
     if not equals or len(set(values)) == 1:
         return " & ".join(dict.fromkeys(values))
-    return (
-        f"{key}=var" if any(n == "var" or n.isdigit() for n in names) and len(names) > 1 else f"{key}={joined(names)}"
-    )
+    differ = len(names) > 1 and any(name == "var" or name.isdigit() for name in names)
+    return f"{key}={'var' if differ else joined(names)}"
 
 
 # In the other processes
@@ -127,16 +126,16 @@ def _start_worker(metrics: Sequence[Metric]) -> None:
     global _metrics  # sent once, not with every part
     _metrics = metrics
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        from multiprocessing import parent_process
+        from multiprocessing.connection import wait
 
-def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-    from multiprocessing.connection import wait
+        if parent := parent_process():
+            wait([parent.sentinel])
+            os._exit(1)
 
-    if parent := parent_process():
-        wait([parent.sentinel])
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _score(samples: Sequence[Sample]) -> list[MetricResult]:

@@ -102,10 +102,9 @@ def _completion(result: Any) -> Body:
         used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
     )
     details = {"cached_tokens": read, "cache_write_tokens": stored}
-    finish = _FINISH.get(message["stop_reason"], "stop")
     return {
         "model": message["model"],
-        "choices": [{"finish_reason": finish, "message": {"content": text}}],
+        "choices": [{"finish_reason": _FINISH.get(message["stop_reason"], "stop"), "message": {"content": text}}],
         "usage": {
             "prompt_tokens": fresh + read + stored, "completion_tokens": written, "prompt_tokens_details": details,
         },

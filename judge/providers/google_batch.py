@@ -77,8 +77,7 @@ class GoogleBatchApi(BatchApi):
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         file.seek(0)
         try:
-            data = json.loads(self._http.redacted(file.read()))
-            answers = _output(data)["inlinedResponses"]["inlinedResponses"]
+            answers = _output(json.loads(self._http.redacted(file.read())))["inlinedResponses"]["inlinedResponses"]
         except (ValueError, RecursionError, LookupError, TypeError):
             return
         for entry in answers if isinstance(answers, list) else ():

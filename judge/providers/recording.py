@@ -211,8 +211,7 @@ class RecordingFile:
 
     def explain(self, request: Request) -> str:
         """Why there is no reply to a request: what differs from the call that is most like it."""
-        call = call_of(request)
-        key = self._key(call)
+        key = self._key(call_of(request))
         same = [candidate for candidate in self._draws_by_key if candidate[:2] == key[:2]]
         near: Call | None = None
         if key in self._draws_by_key or same:

@@ -147,11 +147,7 @@ def _with_halves(scale: Scale, allow_half: bool | None) -> Scale:
 
 
 def reread(
-    row: Score | Failure,
-    criterion: Criterion,
-    settings: SamplingOptions,
-    judged: str | None,
-    texts: Sequence[str] = (),
+    row: Score | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None, texts: Sequence[str] = ()
 ) -> Score | Failure:
     """Return the row that the stored replies give with these settings: a score, or a failure if they have none.
 

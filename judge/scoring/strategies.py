@@ -347,8 +347,7 @@ def _score_by_logprobs(
         )
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
     notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
-    note = "; ".join(notes) or None
-    return w.value, _provenance("logprobs", w, raw=choice.text, note=note, **told)
+    return w.value, _provenance("logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told)
 
 
 def _locate(text: str, criterion: Criterion, judged: str | None) -> tuple[int, str | None]:

@@ -559,9 +559,7 @@ class BatchEngine:
     def _update_status(self) -> None:
         states = [job.state for job in self._open if job.state]
         done, total = sum(state.done for state in states), sum(state.total for state in states)
-        by_status = ", ".join(
-            f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items())
-        )
+        by_status = ", ".join(f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items()))
         held = sum(job.waits for job in self._open)
         room = f"; {held} waiting for room in the provider's queue" if held else ""
         self._counts.batch_status = (

@@ -194,11 +194,7 @@ class Measured:
 
 
 def measure(
-    jobs: Mapping[int, Pair],
-    options: Options,
-    cache: Path | None,
-    progress: Progress | None,
-    documents: Sequence[str],
+    jobs: Mapping[int, Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
 ) -> Measured:
     """Return BERTScore of each job by its number; `documents` are the texts for idf.
 
@@ -262,16 +258,12 @@ def _measure_with_package(
                 measured.values[n] = models.unknown_text(part, unknown[text], measured.model)
         if not usable:
             return
-        columns = scorer.score(
-            [job.output for job in usable.values()], [list(job.references) for job in usable.values()]
-        )
+        columns = scorer.score([j.output for j in usable.values()], [list(j.references) for j in usable.values()])
         room = measured.limit - tokenizer.num_special_tokens_to_add()
         measured.long_texts = {
             text for job in usable.values() for text in (job.output, *job.references) if len(ids[text]) > room
         }
-    measured.long = {
-        n for n, job in usable.items() if not measured.long_texts.isdisjoint((job.output, *job.references))
-    }
+    measured.long = {n for n, j in usable.items() if not measured.long_texts.isdisjoint((j.output, *j.references))}
     not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
     for n, row in zip(usable, zip(*(column.tolist() for column in columns), strict=True), strict=True):
         measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
@@ -392,9 +384,7 @@ class BertScore(Options):
         Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
         """
         _check_fit(self.fit, samples)
-        jobs = {
-            n: Pair(s.output, texts) for n, s in enumerate(samples) if s.output.strip() and (texts := references(s))
-        }
+        jobs = {n: Pair(s.output, refs) for n, s in enumerate(samples) if s.output.strip() and (refs := references(s))}
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self, self._cache, self.progress, documents)
         score_range = _ScoreRange.from_options(self, samples, measured.values)

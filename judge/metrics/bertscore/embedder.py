@@ -292,8 +292,7 @@ class Embedder:
         left = {text: len(each) for text, each in parts.items()}
 
         def ids_of(text: str, window: Window) -> list[int]:
-            content = read[text][0][head + window.start : head + window.stop].tolist()
-            return [*known.prefix, *content, *known.suffix]
+            return [*known.prefix, *read[text][0][head + window.start : head + window.stop].tolist(), *known.suffix]
 
         lengths = [window.stop - window.start + special for _, window in pieces]
         for batch in batches(lengths, self._options.batch_tokens or self._encoder.batch_tokens):

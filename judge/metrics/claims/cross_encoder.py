@@ -117,9 +117,7 @@ class CrossEncoder:
         shown = min(self.window, room - size)
         windows = huggingface.pair_windows(inside, both, 0, size=shown + size + special, overlap=shown // 3)
         for place, part in enumerate(("text", "claim")):
-            ids = [
-                token for each in windows for token, of in zip(each.ids, each.sequence_ids, strict=True) if of == place
-            ]
+            ids = [i for each in windows for i, of in zip(each.ids, each.sequence_ids, strict=True) if of == place]
             if not ids:
                 return ModelError("NoTokens", f"a {part} has no words that the model's tokenizer knows")
             if huggingface.unknown_share(ids, model.tokenizer.unk_token_id) > huggingface.MOST_UNKNOWN:

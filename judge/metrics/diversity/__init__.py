@@ -216,9 +216,7 @@ def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     below, above = around[place], around[place + 2]
     nearest = np.where(texts.lengths - below <= above - texts.lengths, below, above)
     closest = np.where(count[place] > 1, texts.lengths, nearest)
-    return [
-        settings.bleu(counts) for counts in zip(texts.lengths.tolist(), closest.tolist(), *hits, *total, strict=True)
-    ]
+    return [settings.bleu(each) for each in zip(texts.lengths.tolist(), closest.tolist(), *hits, *total, strict=True)]
 
 
 def _clipped_matches(grams: Grams, texts: int) -> Ints:
@@ -387,10 +385,7 @@ def _as_groups(texts: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]
 
 
 def pairwise_bleu(
-    texts: Sequence[str] | Sequence[Sequence[str]],
-    *,
-    pooled: bool = False,
-    **opts: Unpack[BleuOptions],
+    texts: Sequence[str] | Sequence[Sequence[str]], *, pooled: bool = False, **opts: Unpack[BleuOptions]
 ) -> float:
     """Return Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
 

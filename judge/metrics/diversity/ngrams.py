@@ -100,8 +100,7 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     Raise DataError unless these are a list of texts.
     """
     name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
-    read = corpus(list(map(tokens.words(name), checked_texts)))
-    return Cut(read, name, tokens.note(checked_texts, name))
+    return Cut(corpus(list(map(tokens.words(name), checked_texts))), name, tokens.note(checked_texts, name))
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:

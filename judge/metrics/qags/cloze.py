@@ -216,6 +216,5 @@ def _words(part: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    return (
-        porter.stem(word) if word.isascii() and len(word) > 3 and not english_noun_phrases.is_function(word) else word
-    )
+    english = word.isascii() and len(word) > 3 and not english_noun_phrases.is_function(word)
+    return porter.stem(word) if english else word

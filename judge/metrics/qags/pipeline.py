@@ -193,8 +193,7 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
     a, b = cut(first), cut(second)
     if not a or not b:
         return float(a == b)
-    shared = sum((Counter(a) & Counter(b)).values())
-    return 2 * shared / (len(a) + len(b))
+    return 2 * sum((Counter(a) & Counter(b)).values()) / (len(a) + len(b))
 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:

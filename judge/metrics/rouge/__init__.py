@@ -60,17 +60,7 @@ from judge.metrics.common import (
 )
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, script_words, vocabulary
-from judge.metrics.rouge.variants import (
-    DEFAULTS,
-    MULTI,
-    Kind,
-    Pltrdy,
-    Rouge155,
-    RougeScore,
-    Variant,
-    combine,
-    kinds,
-)
+from judge.metrics.rouge.variants import DEFAULTS, MULTI, Kind, Pltrdy, Rouge155, RougeScore, Variant, combine, kinds
 
 __all__ = ["Rouge", "RougeScore", "RougeScores", "score"]
 
@@ -193,7 +183,17 @@ class Rouge(MetricOptions):
 
     @cached_property
     def _exceptions(self) -> tuple[tuple[str, str], ...]:
-        return _parse_exceptions(self.exceptions, self.script and self.stem)
+        if self.exceptions is None:
+            return ()
+        if not (self.script and self.stem):
+            problem = f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or omit them"
+            raise ConfigError(problem)
+        listed = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
+        if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
+            raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {self.exceptions!r}")
+        pairs = (line.partition(" ") for file in listed for line in _lines(file, "exceptions"))
+        stems = {word.lower(): stem.split()[0].lower() for word, _, stem in pairs if stem.strip()}
+        return tuple(stems.items())
 
     @cached_property
     def _columns(self) -> list[_ValueColumn]:
@@ -362,23 +362,6 @@ def _package_scorer(types: tuple[str, ...], stem: bool) -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(types, use_stemmer=stem)
-
-
-def _parse_exceptions(files: Files | None, allowed: bool) -> tuple[tuple[str, str], ...]:
-    if files is None:
-        return ()
-    if not allowed:
-        raise ConfigError(f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or omit them")
-    listed = [files] if isinstance(files, str | Path) else files
-    if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
-        raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")
-    stems_by_word: dict[str, str] = {}
-    for file in listed:
-        for line in _lines(file, "exceptions"):
-            word, _, word_stems = line.partition(" ")
-            if word_stems.strip():
-                stems_by_word[word.lower()] = word_stems.split()[0].lower()
-    return tuple(stems_by_word.items())
 
 
 def _lines(file: str | Path, option: str) -> list[str]:

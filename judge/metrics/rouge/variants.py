@@ -238,8 +238,7 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     """Return the counts of a type as in the paper and rouge-score. Raise CannotScore."""
     match kind.family:
         case "n" if kind.n == 1:
-            shared_words = sequences.length(reference.ordered, output.ordered)
-            return _symmetric_counts(shared_words, len(reference), len(output))
+            return _symmetric_counts(sequences.length(reference.ordered, output.ordered), len(reference), len(output))
         case "n":
             n, counts = kind.n, reference.counts(kind.n)
             shared = Counter(filter(counts.__contains__, output.grams(n)))

@@ -259,10 +259,7 @@ class Scorer:
             )
 
     def __call__(
-        self,
-        prompts: Sequence[Sequence[int]],
-        labels: Sequence[Labels],
-        given_up: Callable[[], bool] = lambda: False,
+        self, prompts: Sequence[Sequence[int]], labels: Sequence[Labels], given_up: Callable[[], bool] = lambda: False
     ) -> list[LabelProbabilities]:
         """One answer for each prompt, in order; `labels` has one entry for each prompt.
 

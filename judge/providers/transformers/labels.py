@@ -113,9 +113,7 @@ class LabelTokenizer:
         """The tokens by the text they write alone, white space around it left out."""
         tokens: dict[str, list[int]] = defaultdict(list)
         ids = sorted(set(self._tokenizer.get_vocab().values()) - self._special)
-        for token, text in zip(
-            ids, self._tokenizer.batch_decode([[token_id] for token_id in ids], **_AS_IS), strict=True
-        ):
+        for token, text in zip(ids, self._tokenizer.batch_decode([[id] for id in ids], **_AS_IS), strict=True):
             tokens[text.strip()].append(token)
         return tokens
 
