@@ -37,12 +37,10 @@ _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _NO_LIMIT = 10**6  # transformers writes 10**30 where a tokenizer knows no limit
 _USUAL_LIMIT = 512
 # Their first positions are taken by the padding token, so that a table of 514 positions holds 512 tokens.
-_OFFSET_POSITIONS = frozenset(
-    {
-        "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
-        "xlm-roberta-xl", "xmod",
-    }
-)  # fmt: skip
+_OFFSET_POSITIONS = frozenset((
+    "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
+    "xlm-roberta-xl", "xmod",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

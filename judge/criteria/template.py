@@ -582,9 +582,5 @@ def _names_reached(node: nodes.Node) -> list[str]:
     arguments: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
     if isinstance(node, nodes.Filter) and node.name in _BY_ATTRIBUTE:
         arguments = [*node.args, *(pair.value for pair in node.kwargs)]
-    texts = [
-        argument.value
-        for argument in arguments
-        if isinstance(argument, nodes.Const) and isinstance(argument.value, str)
-    ]
+    texts = [each.value for each in arguments if isinstance(each, nodes.Const) and isinstance(each.value, str)]
     return [part for text in texts for part in text.split(".")]

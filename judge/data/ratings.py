@@ -128,12 +128,9 @@ def read_ratings(path: str | PathLike[str], known: Known = NOTHING_KNOWN) -> Rat
         found[(*key, repeat)] = rating
     kept = [rating for rating in found.values() if rating is not None]
     return Ratings(
-        tuple(r for r in kept if isinstance(r, Rating)),
-        tuple(r for r in kept if isinstance(r, PairRating)),
-        sheet.form,
-        replaced,
-        sheet.unread,
-    )
+        tuple(r for r in kept if isinstance(r, Rating)), tuple(r for r in kept if isinstance(r, PairRating)),
+        sheet.form, replaced, sheet.unread,
+    )  # fmt: skip
 
 
 def join_ratings(
@@ -157,14 +154,9 @@ def join_ratings(
         own = given.pop(sample.key, {})
         votes = {n: tuple(row.get(rater) for rater in names[n]) for n, row in own.items() if names[n] != ("",)}
         means = {name: fmean(by_rater.values()) for name, by_rater in own.items()}
-        joined.append(
-            replace(
-                sample,
-                human=_others(sample.human, names) | means,
-                ratings=_others(sample.ratings, names) | votes,
-                raters=_others(sample.raters, names) | {name: names[name] for name in votes},
-            )
-        )
+        raters_of = _others(sample.raters, names) | {name: names[name] for name in votes}
+        human, single = _others(sample.human, names) | means, _others(sample.ratings, names) | votes
+        joined.append(replace(sample, human=human, ratings=single, raters=raters_of))
     if given:
         first = next(rating for rating in ratings if (rating.item, rating.system) in given)
         raise DataError(f"{first.where}: {_stray(first, joined, matched=len(given) < len(rated))}")

@@ -186,16 +186,12 @@ class BudgetLedger:
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
                 most = self._factor * self.max_cost(waiter.request) * self._discounted(waiter.share)
-                over = ""
-                if self._factor > 1:
-                    over = f" (a reply came to {self._factor:,.1f} times the most its request allows)"
+                times = f" (a reply came to {self._factor:,.1f} times the most its request allows)"
+                over = times if self._factor > 1 else ""
                 less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
-                waiter.turn.set_exception(
-                    BudgetReached(
-                        f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been "
-                        f"spent, and the next request can cost up to {self._format_amount(most)}{over}{less}"
-                    )
-                )
+                spent = f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been spent"
+                next_cost = f"the next request can cost up to {self._format_amount(most)}{over}{less}"
+                waiter.turn.set_exception(BudgetReached(f"{spent}, and {next_cost}"))
 
     def max_cost(self, request: Request) -> float:
         """The most that a request can cost, in the budget's unit."""

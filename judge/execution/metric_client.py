@@ -170,13 +170,10 @@ class _Call:
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
         self.claims = RequestLeases(
-            client.cache,
-            self._read_cached,
-            client.counts,
-            deadline=client.retrier.deadline,
+            client.cache, self._read_cached, client.counts, deadline=client.retrier.deadline,
             on=bool(client.provider.endpoint) and not client.gathers,
             here=None if isinstance(client.cache, NoCache) else client.claimed,
-        )
+        )  # fmt: skip
 
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""

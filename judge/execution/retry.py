@@ -136,13 +136,9 @@ class Retrier:
             return await self._attempt(call, request)
 
         retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=lambda state: self._stop(state, started),
-            wait=self._wait,
-            retry=retry_if_exception_type(Transient),
-            before_sleep=self._count,
-            reraise=True,
-        )
+            sleep=self._sleep, stop=lambda state: self._stop(state, started), wait=self._wait,
+            retry=retry_if_exception_type(Transient), before_sleep=self._count, reraise=True,
+        )  # fmt: skip
         try:
             return await retrying(attempt)
         except ProviderError as error:

@@ -240,6 +240,11 @@ def _failed_row(sample: Sample, name: str, reason: CannotScore) -> Failure:
     return failure(sample, name, reason.error, f"has no value: {reason}")
 
 
+def says(text: str) -> bool:
+    """Return whether a text has a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
 def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
     """Return at most `most` entries: all, or the middle ones of `most` equal parts of the list."""
     if len(listed) <= most:

@@ -7,7 +7,7 @@ criterion and their signs were chosen with knowledge of correlations with SummEv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log1p
 from typing import Any, ClassVar
 
@@ -135,17 +135,9 @@ class Heuristic(MetricOptions):
         for criterion in self.criteria:
             name = self._column(criterion)
             signs = "".join(f"{'-' if sign < 0 else '+'}{feature}" for feature, sign in _SIGNS[criterion].items())
-            columns.append(
-                Column(
-                    name,
-                    "metric" if self.prefix else "criterion",
-                    f"{name}|{NAME}|{signs}|{signed}",
-                    low=-_WIDEST,
-                    high=_WIDEST,
-                    criterion=criterion,
-                    weight=0.0,  # not part of an overall score
-                )
-            )
+            column = Column(name, "metric" if self.prefix else "criterion", f"{name}|{NAME}|{signs}|{signed}")
+            # Not part of an overall score.
+            columns.append(replace(column, low=-_WIDEST, high=_WIDEST, criterion=criterion, weight=0.0))
         sources = {sample.source for sample in samples if sample.source}
         foreign = {source for source in sources if text.is_cjk(source)}
         note = Note("heuristic", sum(sample.source in foreign for sample in samples), len(samples), _OTHER_SCRIPT)

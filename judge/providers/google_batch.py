@@ -160,9 +160,7 @@ def _completion(response: Any) -> Body:
         "model": response.get("modelVersion"),
         "choices": choices,
         "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": replied + reasoned,
-            "prompt_tokens_details": {"cached_tokens": cached},
-            "completion_tokens_details": {"reasoning_tokens": reasoned},
+            "prompt_tokens": prompt, "prompt_tokens_details": {"cached_tokens": cached},
+            "completion_tokens": replied + reasoned, "completion_tokens_details": {"reasoning_tokens": reasoned},
         },
-    }
+    }  # fmt: skip

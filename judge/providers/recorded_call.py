@@ -79,23 +79,16 @@ def write(line: RecordedCall) -> bytes:
         usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
         tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
         fields = {  # what says nothing is left out
-            "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
-            "tokens": tokens,
-            "shares": choice.shares,
-            "usage": usage or None,
-            "served_by": response.served_by or None,
+            "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None, "tokens": tokens,
+            "shares": choice.shares, "usage": usage or None, "served_by": response.served_by or None,
             "unmet": response.unmet or None,
-        }
+        }  # fmt: skip
         known = {name: value for name, value in fields.items() if value is not None}
         replies.append({"draw": draw, "text": choice.text, **known})
     values = {
-        "prompt": digest(call),
-        "model": call.model,
-        **({"endpoint": endpoint} if endpoint else {}),
-        "params": json.loads(call.params),
-        "messages": json.loads(call.messages),
-        "replies": replies,
-    }
+        "prompt": digest(call), "model": call.model, **({"endpoint": endpoint} if endpoint else {}),
+        "params": json.loads(call.params), "messages": json.loads(call.messages), "replies": replies,
+    }  # fmt: skip
     return encoded(values)
 
 
@@ -164,17 +157,13 @@ def _json(value: Any) -> str:
 
 def _response(reply: Mapping[str, Any]) -> Response:
     tokens, shares = reply.get("tokens"), reply.get("shares")
-    choice = Choice(
-        _expect(reply["text"], str, "text"),
-        _expect(reply.get("finish_reason", "stop"), str, "finish_reason"),
-        None
-        if tokens is None
-        else tuple(
-            Token(*_pair([text, logprob]), tuple(_pairs(top)))
-            for text, logprob, top in (_expect(token, list, "a token") for token in _expect(tokens, list, "tokens"))
-        ),
-        None if shares is None else tuple(_pairs(shares)),
-    )
+    text = _expect(reply["text"], str, "text")
+    finish_reason = _expect(reply.get("finish_reason", "stop"), str, "finish_reason")
+    listed = () if tokens is None else _expect(tokens, list, "tokens")
+    triples = (_expect(token, list, "a token") for token in listed)
+    read = tuple(Token(*_pair([token, logprob]), tuple(_pairs(top))) for token, logprob, top in triples)
+    shared = None if shares is None else tuple(_pairs(shares))
+    choice = Choice(text, finish_reason, None if tokens is None else read, shared)
     usage = Usage(**{name: _count(n, name) for name, n in _expect(reply.get("usage", {}), dict, "usage").items()})
     unmet = [_expect(name, str, "unmet") for name in _expect(reply.get("unmet", []), list, "unmet")]
     return Response((choice,), usage, _expect(reply.get("served_by", ""), str, "served_by"), tuple(unmet))

@@ -418,8 +418,8 @@ class Recorder:
         self.close()
 
     def _kept_where(self) -> str:
-        kept = self._journal and self._journal.exists()
-        return f"what was recorded is in {self._journal}" if kept else "not recorded"
+        in_journal = self._journal and self._journal.exists()
+        return f"what was recorded is in {self._journal}" if in_journal else "not recorded"
 
     def _write(self) -> OSError | None:
         """Append what is left to write, or nothing of it."""

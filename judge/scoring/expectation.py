@@ -126,15 +126,11 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
         return value if math.isclose(exact, value, abs_tol=1e-9 * (scale.high - scale.low)) else exact
 
     return ScoreDistribution(
-        value=value,
-        mass=min(mass, 1.0),
-        distribution=distribution,
+        value=value, mass=min(mass, 1.0), distribution=distribution,
         entropy=math.fsum(-q * math.log(q) for q in shares.values() if q) + 0.0,
-        argmax=max(distribution, key=distribution.__getitem__),
-        low=bound(1),
-        high=bound(-1),
+        argmax=max(distribution, key=distribution.__getitem__), low=bound(1), high=bound(-1),
         ambiguous=math.fsum(doubt.weight for doubt in tally.doubts),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,13 +181,8 @@ def placements(count: int | None, *, gpu: bool) -> list[Placement]:
             "--engine ray: no machine of the cluster can be reached from here; its nodes' ports have to be open to the "
             "machine of the run (docs.ray.io, configuring Ray, ports)"
         )
-    if gpu and (
-        cards := [
-            Placement(node["NodeID"], node["NodeManagerHostname"], 1)
-            for node in nodes
-            for _ in range(int(node["Resources"].get("GPU", 0)))
-        ]
-    ):
+    with_gpus = [node for node in nodes for _ in range(int(node["Resources"].get("GPU", 0)))] if gpu else []
+    if cards := [Placement(node["NodeID"], node["NodeManagerHostname"], 1) for node in with_gpus]:
         if count is not None and count > len(cards):
             raise ConfigError(
                 f"--ray-workers {count}: each takes a GPU for this model, of which the cluster has {len(cards)}"

@@ -234,12 +234,9 @@ def _measure_with_package(
     """Compute BERTScore of each job by bert-score itself, which cuts long texts and stores no embedding."""
     with huggingface.translated_errors(measured.model, 0):
         scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
-            model_type=str(measured.model.folder),
-            num_layers=measured.model.layer,
-            idf=options.idf is not False,
-            nthreads=0,
-            device=options.device,
-        )
+            model_type=str(measured.model.folder), num_layers=measured.model.layer, idf=options.idf is not False,
+            nthreads=0, device=options.device,
+        )  # fmt: skip
         tokenizer = scorer._tokenizer
         # bert-score cuts texts there, and breaks if the tokenizer does not name a limit.
         tokenizer.model_max_length = measured.limit = huggingface.limit(tokenizer, scorer._model.config)

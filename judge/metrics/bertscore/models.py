@@ -325,14 +325,11 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
         raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
     at = starts[0]
     return TokenizerInfo(
-        limit=limit(tokenizer, config),
-        prefix=tuple(whole[:at]),
-        suffix=tuple(whole[at + len(inner) :]),
+        limit=limit(tokenizer, config), prefix=tuple(whole[:at]), suffix=tuple(whole[at + len(inner) :]),
         weightless=tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None),
-        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
-        spaced=_needs_space(tokenizer, config),
+        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0, spaced=_needs_space(tokenizer, config),
         unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
-    )
+    )  # fmt: skip
 
 
 def _needs_space(tokenizer: Any, config: Any) -> bool:
@@ -525,16 +522,10 @@ def export(model: Model, place: Path) -> None:
         either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
         with huggingface.silenced():
             torch.onnx.export(
-                Hidden().eval(),
-                (torch.from_numpy(rows), torch.from_numpy(mask)),
-                str(unfinished / "model.onnx"),
-                input_names=_INPUTS,
-                output_names=["hidden"],
-                dynamic_shapes=dict.fromkeys(_INPUTS, either),
-                dynamo=True,
-                external_data=True,
-                verbose=False,
-            )
+                Hidden().eval(), (torch.from_numpy(rows), torch.from_numpy(mask)), str(unfinished / "model.onnx"),
+                input_names=_INPUTS, output_names=["hidden"], dynamic_shapes=dict.fromkeys(_INPUTS, either),
+                dynamo=True, external_data=True, verbose=False,
+            )  # fmt: skip
         (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
         (unfinished / "facts.json").write_text(json.dumps(asdict(known)), "utf-8")
         with suppress(OSError):  # another process wrote the same first

@@ -35,6 +35,7 @@ from judge.metrics.common import (
     number,
     paired,
     references,
+    says,
     setting,
     spread,
     text_option,
@@ -163,6 +164,13 @@ class Claims(MetricOptions):
         by = f" by {splitter.signature}" if splitter else ""
         of = f"threshold={format_number(self.threshold)}" if self.value == "share" else "mean"
         signature = f"unit={self.unit}{by}|verify={verifier.signature}|{of}|most={self.most}|judge {__version__}"
+        claimed = [each for _, each in listed if not isinstance(each, ModelError)]
+        many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
+        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
+        notes = (
+            Note("claims", sum(len(each) > self.most for each in claimed), len(listed), many),
+            Note("claims", sum(any(span is None for _, span in each) for each in claimed), len(listed), unplaced),
+        )
         return MetricResult(
             tuple(Column(name, "metric", f"{name}|{signature}", low=0.0, high=1.0) for name in columns),
             tuple(
@@ -170,7 +178,7 @@ class Claims(MetricOptions):
                 for sample in samples
                 for row in self._rows(sample, columns, sides, not says(sample.output) or sample.output in silent)
             ),
-            self._notes(listed),
+            notes,
         )
 
     def _rows(
@@ -199,16 +207,6 @@ class Claims(MetricOptions):
                 rows.append(Score(sample.item, sample.system, name, value, provenance))
         return rows if F1 not in columns else [*rows, f1(*rows)]
 
-    def _notes(self, listed: Sequence[tuple[str, list[Part] | ModelError]]) -> tuple[Note, ...]:
-        """Return how many texts have too many claims, and how many have claims whose words are not found."""
-        claims = [each for _, each in listed if not isinstance(each, ModelError)]
-        many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
-        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
-        return (
-            Note("claims", sum(len(each) > self.most for each in claims), len(listed), many),
-            Note("claims", sum(any(span is None for _, span in each) for each in claims), len(listed), unplaced),
-        )
-
 
 class _Pair(NamedTuple):
     """A text whose claims are checked against another; `output` is the one of them that is an output."""
@@ -229,11 +227,6 @@ def _pairs(sample: Sample) -> tuple[list[_Pair], list[_Pair]]:
 
 def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
     return list(dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs))
-
-
-def says(whole: str) -> bool:
-    """Return whether a text has a letter or a digit."""
-    return any(map(str.isalnum, whole))
 
 
 def _listed(texts: Sequence[str], splitter: Splitter | None) -> list[tuple[str, list[Part] | ModelError]]:

@@ -18,12 +18,10 @@ from judge.core import huggingface, records
 from judge.metrics.common import ModelError, text_option
 
 _EXTRA = "qags"  # has the same packages
-_ENTAILMENT = frozenset(
-    {
-        *("entailment", "entailed", "entails", "supported", "supports", "support"),
-        *("consistent", "faithful", "aligned", "correct"),
-    }
-)
+_ENTAILMENT = frozenset((
+    "entailment", "entailed", "entails", "supported", "supports", "support", "consistent", "faithful", "aligned",
+    "correct",
+))  # fmt: skip
 WINDOW = 350
 """Tokens of the text in a window, as in AlignScore (Zha et al. 2023, section 3.3)."""
 _BLOCK = 256  # pairs that are tokenized together

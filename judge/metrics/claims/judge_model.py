@@ -77,13 +77,10 @@ class ModelVerifier(_Stage):
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
         """Return the probability of support of each claim, see `Verifier`."""
+        listed = ("\n".join(f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(job.claims, 1)) for job in jobs)
         questions = [
-            self._question(
-                partial(read_probabilities, count=len(job.claims)),
-                job.text,
-                claims="\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(job.claims, 1)),
-            )
-            for job in jobs
+            self._question(partial(read_probabilities, count=len(job.claims)), job.text, claims=claims)
+            for job, claims in zip(jobs, listed, strict=True)
         ]
         replies = self._ask(questions) if questions else []
         return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]

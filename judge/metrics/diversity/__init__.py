@@ -92,15 +92,9 @@ class Distinct(Tokens):
                     note += f"; {plural(empty, 'text')} without any" if empty else ""
                     rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
+        signature = f"system|per={self.per}|{case}|{tok}|{signed_version()}"
         columns = tuple(
-            Column(
-                f"distinct{n}",
-                "metric",
-                f"distinct{n}|system|per={self.per}|{case}|{tok}|{signed_version()}",
-                low=0.0,
-                high=1.0,
-            )
-            for n in numbers
+            Column(f"distinct{n}", "metric", f"distinct{n}|{signature}", low=0.0, high=1.0) for n in numbers
         )
         notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
         return MetricResult(columns, tuple(rows), notes)

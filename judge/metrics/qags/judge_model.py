@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError, ParseError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold
 from judge.metrics import prompts
-from judge.metrics.common import Ask, ModelError, ModelQuestion
+from judge.metrics.common import Ask, ModelError, ModelQuestion, says
 from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
 
 Words = Mapping[str, tuple[str, ...]]
@@ -203,13 +203,8 @@ def _without_marks(line: str) -> str:
         for pair in _PAIRS:
             opening, closing = (pair[0], pair[1]) if len(set(pair)) == 2 else (pair, pair)
             inner = line[len(opening) : -len(closing)]
-            if (
-                line.startswith(opening)
-                and line.endswith(closing)
-                and inner
-                and opening not in inner
-                and closing not in inner
-            ):
+            ends = line.startswith(opening) and line.endswith(closing)
+            if ends and inner and opening not in inner and closing not in inner:
                 line = inner
     return line
 
@@ -255,11 +250,6 @@ def _words_only(text: str) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(fold(text).casefold().replace("’", "'").split())
-
-
-def says(text: str) -> bool:
-    """Return whether a text has a letter or a digit."""
-    return any(map(str.isalnum, text))
 
 
 _TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
@@ -337,12 +327,9 @@ class ModelAnswers(_Stage):
     name = "answer"
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        words = self._prompt.words
-        return self._replies(
-            [
-                self._question(partial(answer, question=asked, text=text, words=words), text=text, question=asked)
-                if says(text)
-                else None
-                for asked, text in pairs
-            ]
-        )
+        read = partial(answer, words=self._prompt.words)
+        questions = [
+            self._question(partial(read, question=asked, text=text), text=text, question=asked) if says(text) else None
+            for asked, text in pairs
+        ]
+        return self._replies(questions)

@@ -157,13 +157,10 @@ class Generator:
             # No sampling, one question: of the model's own settings only its special tokens are kept.
             defaults = model.network.generation_config
             model.network.generation_config = import_module("transformers").GenerationConfig(
-                **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
-                num_beams=self.beams,
-                max_new_tokens=self.question_tokens,
-                early_stopping=self.beams > 1,
-                do_sample=False,
+                **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}, num_beams=self.beams,
+                max_new_tokens=self.question_tokens, early_stopping=self.beams > 1, do_sample=False,
                 num_return_sequences=1,
-            )
+            )  # fmt: skip
         return model
 
     @cached_property

@@ -180,12 +180,8 @@ def checked(option: str, names: Any) -> tuple[str, ...]:
 def normalised(answer: str) -> str:
     """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other scripts too (NFKC)."""
     small = unicodedata.normalize("NFKC", answer).lower()
-    plain = "".join(
-        letter
-        for letter in small
-        if not (letter in _MARKS if letter.isascii() else unicodedata.category(letter)[0] == "P")
-    )
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    marks = {each for each in small if (each in _MARKS if each.isascii() else unicodedata.category(each)[0] == "P")}
+    return " ".join(_ARTICLES.sub(" ", "".join(each for each in small if each not in marks)).split())
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
@@ -375,13 +371,8 @@ def _attempt(
     both = answers[question, job.source], answers[question, job.output]
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
     trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
-    left_out = ""
-    if trouble:
-        left_out = _reason(trouble)
-    elif not source and not output:
-        left_out = NEITHER
-    elif consistent and normalised(output) != normalised(theme):
-        left_out = OTHERWISE
+    otherwise = OTHERWISE if consistent and normalised(output) != normalised(theme) else ""
+    left_out = _reason(trouble) if trouble else otherwise if source or output else NEITHER
     return _Attempt(QagsLine(theme, question, source, output, {}, left_out), trouble)
 
 

@@ -171,7 +171,7 @@ class Rouge155(Variant):
                 raise CannotScore("NoTokens", "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W")
             remaining, available = Counter(reference.whole), Counter(output.whole)
             marked = (
-                (line, reduce(or_, (sequences.weighted_path(line, other, weight) for other in output.lines), 0))
+                (line, reduce(or_, (sequences.weighted_path(line, each, weight) for each in output.lines), 0))
                 for line in reference.lines
             )
             hits = sum((_weigh_runs(line, marks, weight, (remaining, available)) for line, marks in marked), 0.0)
@@ -252,12 +252,9 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
             # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the
             # longest. R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words,
             # and in place of F both sums by both lengths.
-            return MatchCounts(
-                sequences.best_lengths(reference.lines, output.lines),
-                len(reference),
-                sequences.best_lengths(output.lines, reference.lines),
-                len(output),
-            )
+            recalled = sequences.best_lengths(reference.lines, output.lines)
+            precise = sequences.best_lengths(output.lines, reference.lines)
+            return MatchCounts(recalled, len(reference), precise, len(output))
         case "w":
             matched_weight = sequences.weighted(reference.whole, output.whole, kind.weight)
             return _symmetric_counts(matched_weight, len(reference) ** kind.weight, len(output) ** kind.weight)

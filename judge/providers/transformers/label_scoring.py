@@ -271,12 +271,10 @@ class Scorer:
         for prompt, scale in zip(prompts, labels, strict=True):
             self.check(prompt, scale)
             start = _as_key(prompt)
-            questions_by_prompt.append(
-                [
-                    numbers.setdefault((start + _as_key(path), tokens), len(numbers))
-                    for path, tokens in zip(scale.inner, scale.following, strict=True)
-                ]
+            places = (
+                (start + _as_key(path), tokens) for path, tokens in zip(scale.inner, scale.following, strict=True)
             )
+            questions_by_prompt.append([numbers.setdefault(place, len(numbers)) for place in places])
         texts = {number: text for (text, _), number in numbers.items()}
         logs: dict[int, list[float]] = {}
         likeliest: dict[int, int] = {}

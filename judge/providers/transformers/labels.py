@@ -122,13 +122,8 @@ class LabelTokenizer:
         encode = self._tokenizer.encode
         tried: set[Path] = {(token,) for token in self._single_tokens.get(rest.strip(), ())}
         tried |= {tuple(encode(text, add_special_tokens=False)) for text in (rest, " " + rest)}
-        return {
-            start + path
-            for path in tried
-            if path
-            and self._special.isdisjoint(path)
-            and self._tokenizer.decode(list(start + path), **_AS_IS).strip() == whole
-        }
+        paths = [start + path for path in tried if path and self._special.isdisjoint(path)]
+        return {path for path in paths if self._tokenizer.decode(list(path), **_AS_IS).strip() == whole}
 
 
 _AS_IS = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
