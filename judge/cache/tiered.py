@@ -138,7 +138,12 @@ class TieredCache(base.InspectableCache):
     def _update_notes(self) -> None:
         """Bring the notes up to date; what is new among them is said at once."""
         with self._notes_lock:
-            for topic, message in (("loss", self._loss_message()), ("refusal", self._refusal_message())):
+            where = "" if self._disk is None else "; this machine has them all"
+            refusal = self._remote.refusal and (
+                f"The shared cache {self._remote.address} did not take every reply ({self._remote.refusal}){where}. "
+                "What several asked for meanwhile may have been paid by each."
+            )
+            for topic, message in (("loss", self._loss_message()), ("refusal", refusal)):
                 before, self._messages_by_topic[topic] = self._messages_by_topic[topic], message
                 if message and not before:
                     self._notes.append(message)
@@ -164,13 +169,4 @@ class TieredCache(base.InspectableCache):
         return (
             f"{loss} and was away for {away:,} s: {sent}what others had paid for was not found meanwhile, "
             "and what several asked for may have been paid by each."
-        )
-
-    def _refusal_message(self) -> str:
-        if not self._remote.refusal:
-            return ""
-        where = "" if self._disk is None else "; this machine has them all"
-        return (
-            f"The shared cache {self._remote.address} did not take every reply ({self._remote.refusal}){where}. "
-            "What several asked for meanwhile may have been paid by each."
         )

@@ -121,13 +121,8 @@ def _read_columns(
     criteria = [*known.criteria, *known.others]
     read = {column: _meanings(column, criteria, systems) for column in columns}
     if not any(read.values()) and len(known.criteria) == 1 and not has_rater:
-        criterion = known.criteria[0]
-        read = {
-            column: {_Column(criterion, rater, system) for rater, system in _without(column, systems)}
-            if systems
-            else {_Column(criterion, column, "")}
-            for column in numbers
-        }
+        of_raters = {column: _without(column, systems) if systems else [(column, "")] for column in numbers}
+        read = {column: {_Column(known.criteria[0], *each) for each in of_raters[column]} for column in numbers}
     found = {}
     for column, meanings in read.items():
         if len(meanings) > 1:

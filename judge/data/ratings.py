@@ -113,15 +113,17 @@ def read_ratings(path: str | PathLike[str], known: Known = NOTHING_KNOWN) -> Rat
             for cell in map(cells.__getitem__, names)
         ]
         repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
-        value = cells.get("value")
+        value, seconds = cells.get("value"), cells.get("seconds")
+        if compares and value not in (None, "first", "second", "tie"):
+            raise DataError(f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie")
+        if "seconds" in cells and value is not None:
+            try:
+                seconds = float(cells["seconds"])
+            except (TypeError, ValueError):
+                raise DataError(f"{where}: seconds is {one_line(str(seconds), 40)!r}, not a number") from None
         kind: Any = PairRating if compares else Rating
         rating = None if value is None else kind(
-            *key,
-            _preference(value, where) if compares else _value(value),
-            repeat,
-            _seconds(cells["seconds"], where) if "seconds" in cells else None,
-            str(cells.get("comment", "")),
-            where,
+            *key, value if compares else _value(value), repeat, seconds, str(cells.get("comment", "")), where,
         )  # fmt: skip
         former = found.get((*key, repeat))
         replaced += rating is not None and former is not None and former.value != rating.value
@@ -230,25 +232,11 @@ def renamed(samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Colle
         yield sample
 
 
-def _seconds(value: Any, where: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise DataError(f"{where}: seconds is {one_line(str(value), 40)!r}, not a number") from None
-
-
 def _value(value: Any) -> float | str:
     try:
         return float(value)
     except (TypeError, ValueError):
         return str(value).strip()
-
-
-def _preference(value: Any, where: str) -> Preference:
-    if value not in ("first", "second", "tie"):
-        raise DataError(f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie")
-    preference: Preference = value
-    return preference
 
 
 def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:

@@ -135,9 +135,13 @@ class Retrier:
                 raise failed.pop()
             return await self._attempt(call, request)
 
+        def count(state: RetryCallState) -> None:
+            self.counts.retried += 1
+            self.counts.timeouts += _error(state).billed
+
         retrying = AsyncRetrying(
             sleep=self._sleep, stop=lambda state: self._stop(state, started), wait=self._wait,
-            retry=retry_if_exception_type(Transient), before_sleep=self._count, reraise=True,
+            retry=retry_if_exception_type(Transient), before_sleep=count, reraise=True,
         )  # fmt: skip
         try:
             return await retrying(attempt)
@@ -179,10 +183,6 @@ class Retrier:
         """Send nothing for this many seconds, and tell the display."""
         self.rate_limiter.pause_until(asyncio.get_running_loop().time() + seconds)
         self.counts.paused_until = max(self.counts.paused_until, time.monotonic() + seconds)
-
-    def _count(self, state: RetryCallState) -> None:
-        self.counts.retried += 1
-        self.counts.timeouts += _error(state).billed
 
 
 def _error(state: RetryCallState) -> Transient:

@@ -304,13 +304,13 @@ class JudgeRun:
             flight.leave()
             return await self._complete(request)
 
-        with InFlight(self.counts, lambda: self._describe(request)) as flight:
-            return await self._retrier(send, request)
+        def describe() -> tuple[str, str, str]:
+            """What it is for: item, system and criterion of the first judgment that waits for it."""
+            judgment = next(iter(self._bundles[request][0].subscribers)).judgment
+            return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
-    def _describe(self, request: Request) -> tuple[str, str, str]:
-        """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
-        judgment = next(iter(self._bundles[request][0].subscribers)).judgment
-        return judgment.sample.item, judgment.sample.system, judgment.criterion.name
+        with InFlight(self.counts, describe) as flight:
+            return await self._retrier(send, request)
 
     def _answered(self, bundle: Request, answer: Answer) -> Awaitable[None]:
         """Take an answer; what is returned is done once it is on disk, and its rows are out."""

@@ -74,7 +74,7 @@ class SurfaceFeatures:
 
     @classmethod
     def from_text(cls, output: str, cut: Sentences) -> SurfaceFeatures:
-        """Read the features of an output, whose sentences are `cut`."""  # fmt: skip
+        """Read the features of an output, whose sentences are `cut`."""
         folded, cjk = fold(output), _is_cjk(output)
         if cjk:
             names = _FOREIGN(folded)

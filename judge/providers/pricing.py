@@ -58,13 +58,10 @@ def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[floa
         calculation = genai_prices.calc_price(genai_prices.Usage(**tokens), model, provider_api_url=endpoint)
         return float(calculation.total_price) / _SAMPLE_TOKENS
 
+    n = _SAMPLE_TOKENS
     try:
-        return (
-            price(input_tokens=_SAMPLE_TOKENS),
-            price(input_tokens=_SAMPLE_TOKENS, cache_read_tokens=_SAMPLE_TOKENS),
-            price(input_tokens=_SAMPLE_TOKENS, cache_write_tokens=_SAMPLE_TOKENS),
-            price(output_tokens=_SAMPLE_TOKENS),
-        )
+        cached, stored = price(input_tokens=n, cache_read_tokens=n), price(input_tokens=n, cache_write_tokens=n)
+        return price(input_tokens=n), cached, stored, price(output_tokens=n)
     except (LookupError, ValueError):
         return None
 

@@ -108,7 +108,13 @@ class Store:
 
     def put(self, rows: Mapping[bytes, Encoded]) -> None:
         """Store these; they are on disk when this returns. An existing row is replaced, because it may be damaged."""
-        self._write("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _table_rows(rows))
+
+        def table_rows() -> Iterator[tuple[Any, ...]]:
+            for name, row in rows.items():
+                ids, vectors = row.ids.astype("<i4").tobytes(), row.vectors.astype("<f4").tobytes()
+                yield name, ids, vectors, row.length, row.windows, zlib.crc32(ids), zlib.crc32(vectors)
+
+        self._write("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", table_rows())
 
     def fact(self, name: str) -> str:
         """Return what was stored under this name, or an empty text."""
@@ -148,12 +154,6 @@ class Store:
                     self._open()
                 except (sqlite3.DatabaseError, OSError) as new_error:
                     self.trouble = f"embeddings are not kept in {self.path.parent}: {new_error}"
-
-
-def _table_rows(rows: Mapping[bytes, Encoded]) -> Iterable[tuple[Any, ...]]:
-    for name, row in rows.items():
-        ids, vectors = row.ids.astype("<i4").tobytes(), row.vectors.astype("<f4").tobytes()
-        yield name, ids, vectors, row.length, row.windows, zlib.crc32(ids), zlib.crc32(vectors)
 
 
 def _array(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:

@@ -59,15 +59,13 @@ class Splitter(_Stage):
     def split(self, texts: Sequence[str]) -> list[list[Part] | ModelError]:
         """Return the claims of each text, each once, with the place of the words that it is made from."""
         replies = self._ask([self._question(read_claims, each) for each in texts]) if texts else []
-        return [
-            reply
-            if isinstance(reply, ModelError)
-            else [
-                (claim, Span(*place) if (place := locate(quote, whole, ignore_case=True)) else None)
-                for claim, quote in json.loads(reply)
-            ]
-            for reply, whole in zip(replies, texts, strict=True)
-        ]
+        parts: list[list[Part] | ModelError] = []
+        for reply, whole in zip(replies, texts, strict=True):
+            quoted = [] if isinstance(reply, ModelError) else json.loads(reply)
+            places = [(claim, locate(quote, whole, ignore_case=True)) for claim, quote in quoted]
+            placed = [(claim, Span(*place) if place else None) for claim, place in places]
+            parts.append(reply if isinstance(reply, ModelError) else placed)
+        return parts
 
 
 class ModelVerifier(_Stage):

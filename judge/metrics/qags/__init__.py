@@ -252,9 +252,12 @@ class Qags(Options):
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
         results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         by_sample = dict(zip(jobs, results, strict=True))
-        outcomes = [
-            by_sample[n] if n in by_sample else Outcome(trouble=_not_asked(sample)) for n, sample in enumerate(samples)
-        ]
+        no_output = "has an empty output, which has no themes to ask about: it is not measured"
+        outcomes = []
+        for n, sample in enumerate(samples):
+            lacks = not (sample.source or "").strip()
+            trouble = ModelError("NoSource", lacks_source(sample)) if lacks else ModelError("NoThemes", no_output)
+            outcomes.append(by_sample[n] if n in by_sample else Outcome(trouble=trouble))
         columns = []
         for name in self.similarity:
             column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
@@ -291,12 +294,6 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
         results.append(failed or QagsValue(values, outcome.lines, outcome.note))
     return results
-
-
-def _not_asked(sample: Sample) -> ModelError:
-    if not (sample.source or "").strip():
-        return ModelError("NoSource", lacks_source(sample))
-    return ModelError("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
 
 
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:

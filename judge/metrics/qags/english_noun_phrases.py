@@ -328,7 +328,13 @@ def _phrase(run: list[_Token], before: _Token, after: _Token) -> list[Span]:
     """Trim words that cannot end a phrase, and return the phrase that is left, if any."""
     if len(run) > 1 and run[-2].kind == "noun" and _is_third_person(run[-1], after):
         run = run[:-1]
-    while run and not _can_end_phrase(run[-1]):
+
+    def can_end(token: _Token) -> bool:
+        if token.kind == "number":
+            return any(map(str.isalnum, token.text))
+        return (token.kind == "noun" and len(token.text) > 1) or token.low in _ALSO_NOUNS
+
+    while run and not can_end(run[-1]):
         run = run[:-1]
     # `the two` names nobody.
     if not run or (len(run) == 1 and before.kind == "determiner" and run[0].low in _NUMBER_WORDS):
@@ -343,9 +349,3 @@ def _is_third_person(last: _Token, after: _Token) -> bool:
     if after.kind == "number":
         return after.text[0] in _MONEY
     return after.low == "to" or (after.kind == "determiner" and after.low != "'s") or after.low in ("him", "them", "it")
-
-
-def _can_end_phrase(token: _Token) -> bool:
-    if token.kind == "number":
-        return any(map(str.isalnum, token.text))
-    return (token.kind == "noun" and len(token.text) > 1) or token.low in _ALSO_NOUNS

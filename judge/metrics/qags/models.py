@@ -179,8 +179,7 @@ class Generator:
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
-        inputs = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
-        written = self._written(inputs)
+        written = self._written(list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)))
         return [_question(written[prompt] if (prompt := prompts[request]) is not None else None) for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
@@ -212,8 +211,7 @@ class Generator:
         most = (self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self.beams
         # Mixed lengths are fine, because padding is encoded only once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
-            texts = self._generated([ids[n] for n in batch])
-            questions |= zip((prompts[n] for n in batch), texts, strict=True)
+            questions |= zip((prompts[n] for n in batch), self._generated([ids[n] for n in batch]), strict=True)
             if self.progress:
                 self.progress(len(questions), len(prompts))
         return questions
