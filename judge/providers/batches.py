@@ -68,7 +68,7 @@ class BatchApi:
 
     most_requests, most_bytes = 50_000, 200_000_000
     inline = False
-    _path, _cursor = "/batches", "after"
+    _path, _cursor, _page_size = "/batches", "after", "limit"
 
     def __init__(
         self, http: HttpClient, body: Callable[[Request], Body], read: Callable[[Request, Body, Any], Response]
@@ -91,7 +91,7 @@ class BatchApi:
     async def check(self) -> None:
         """Raises ConfigError where the address has no Batch API. Costs nothing."""
         try:
-            await self._first_page()
+            await self._http.get(f"{self._path}?{self._page_size}=1")
         except Refused as error:
             if error.status not in _NOT_FOUND:
                 raise
@@ -152,9 +152,6 @@ class BatchApi:
 
     def _content_path(self, file: str) -> str:
         return f"/files/{quote(file, safe='')}/content"
-
-    async def _first_page(self) -> None:
-        await self._http.get(f"{self._path}?limit=1")
 
     async def _pages(self, path: str) -> AsyncIterator[Body]:
         after = ""

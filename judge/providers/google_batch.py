@@ -33,6 +33,7 @@ class GoogleBatchApi(BatchApi):
 
     most_requests, most_bytes = 2_000, 19_000_000
     inline = True
+    _page_size = "pageSize"
 
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
@@ -87,9 +88,6 @@ class GoogleBatchApi(BatchApi):
 
     def _content_path(self, file: str) -> str:
         return f"/batches/{quote(file.removeprefix('batches/'), safe='')}"
-
-    async def _first_page(self) -> None:
-        await self._http.get("/batches?pageSize=1")
 
     async def _pages(self, path: str) -> AsyncIterator[Body]:
         token = ""

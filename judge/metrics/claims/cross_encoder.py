@@ -101,7 +101,12 @@ class CrossEncoder:
             if self.progress:
                 self.progress(len(values), len(pairs))
         rest = iter(values)
-        return [_all_or_trouble([next(rest) for _ in claims]) for _, claims in jobs]
+        replies: list[list[float] | ModelError] = []
+        for _, claims in jobs:
+            each = [next(rest) for _ in claims]
+            trouble = next((value for value in each if isinstance(value, ModelError)), None)
+            replies.append(trouble or [value for value in each if not isinstance(value, ModelError)])
+        return replies
 
     def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
         model = self.model
@@ -147,11 +152,6 @@ class CrossEncoder:
             else no_number
             for n, each in enumerate(pairs)
         ]
-
-
-def _all_or_trouble(values: Sequence[float | ModelError]) -> list[float] | ModelError:
-    trouble = next((value for value in values if isinstance(value, ModelError)), None)
-    return trouble or [value for value in values if not isinstance(value, ModelError)]
 
 
 def runtime(who: str) -> str:
