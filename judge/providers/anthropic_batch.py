@@ -1,8 +1,8 @@
 """Anthropic's Message Batches: `POST /v1/messages/batches`, in its own format.
 
-As documented in November 2026. What its OpenAI-compatible address ignores is left out here, so that a batch asks for
-the same as a request online. A batch has neither a name nor metadata: ours is the first of the right size after the one
-that was the newest before it was sent.
+As documented in November 2026. Parameters that Anthropic's OpenAI-compatible address ignores are left out, so that a
+batch asks for the same as a request online. Batches have no name and no metadata: ours is the oldest one of the right
+size that is newer than the newest one before it was sent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _IGNORED = (
     "user",
 )  # fmt: skip
 _MAX_TOKENS = 8192
-"""The longest reply where nothing else is said: here it has to be."""
+"""The default for `max_tokens`, which Anthropic requires."""
 _FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
 _NONE = "none"
 
 
 class AnthropicBatchApi(BatchApi):
-    """Batches of inline requests. Their results are lines of JSON, in any order, for 29 days."""
+    """Batches of inline requests. The results are lines of JSON in any order, available for 29 days."""
 
     most_bytes = 50_000_000
     inline = True
@@ -44,6 +44,7 @@ class AnthropicBatchApi(BatchApi):
         return HttpClient(**native)
 
     def line(self, request: Request, body: Body) -> bytes:
+        """Return a Messages request with the request's key as `custom_id`."""
         params = {"max_tokens": _MAX_TOKENS, **batches.renamed("Anthropic", body, _NAMES, _IGNORED)}
         if "temperature" in params:
             params["temperature"] = min(params["temperature"], 1)
@@ -55,7 +56,7 @@ class AnthropicBatchApi(BatchApi):
         return batches.written({"custom_id": request.key(), "params": {"model": body["model"], **params}})
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
-        """The newest batch: after it comes the one that is about to be created."""
+        """Return the id of the newest batch; the one about to be created comes after it."""
         async for data in self._pages(f"{self._path}?"):
             return str(data["id"])
         return _NONE
@@ -68,7 +69,7 @@ class AnthropicBatchApi(BatchApi):
         return self._batch(await self._http.send(self._path, requests, batches.TRANSFER_SECONDS))
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
-        """The first batch of so many requests that was created after the one in `file`."""
+        """Return the first batch of `total` requests that was created after the batch `file`."""
         first = None
         async for data in self._pages(f"{self._path}?"):
             if data["id"] == file:
@@ -94,7 +95,7 @@ class AnthropicBatchApi(BatchApi):
 
 
 def _completion(result: Any) -> Body:
-    """A message as a chat completion. Raises what there is to raise where it is none."""
+    """Return a message as a chat completion. Raises TypeError, LookupError, AttributeError."""
     message = result["message"]
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     used = message["usage"]

@@ -1,7 +1,7 @@
 """The Batch API of OpenAI and compatible vendors: answers within a day for half the price.
 
-Vendors with batches of their own (`anthropic_batch`, `google_batch`) are spoken to in their format. To the engine their
-batches look like OpenAI's: chat completions, one to a line.
+`anthropic_batch` and `google_batch` use those vendors' own formats. To the engine their batches look like OpenAI's: one
+chat completion per line.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from judge.core.records import Request, Response
 from judge.providers.http_client import MAX_REPLY_BYTES, HttpClient, Options, body_error, redact_and_truncate
 
 _MAX_ANSWER_BYTES = 4_000_000
-"""Bytes of the answer to one request, in the mean of a file."""
+"""Bytes per request that a file of answers may have on average."""
 _CHAT = "/v1/chat/completions"
 _NAME = "judge"
 PAGE = 100
 MAX_PAGES = 20
 TRANSFER_SECONDS = 1800.0
-"""Seconds that a file may take on its way."""
+"""Timeout of an upload or download, in seconds."""
 _FINAL_STATES = {"completed", "ended", "succeeded", "failed", "expired", "cancelled"}
 _NOT_FOUND = {404, 405, 501}
 _ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""JSON lets them stand, and readers of lines stumble over them."""
+"""JSON allows these characters inside a text, but some readers split lines at them."""
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How a batch stands: `done` of its `total` requests have an answer or an error, which are in `files`.
+    """The state of a batch: `done` of its `total` requests have an answer or an error, which are in `files`.
 
-    `why` is the reason where it failed as a whole, `code` that reason's name.
+    If the whole batch failed, `why` is the reason and `code` the vendor's name for it.
     """
 
     id: str
@@ -54,16 +54,16 @@ class Batch:
 
     @property
     def queue_full(self) -> bool:
-        """Whether it was refused because too many tokens are queued already."""
+        """Whether the batch was refused because too many tokens are already queued."""
         return self.status == "failed" and self.code == "token_limit_exceeded"
 
 
 class BatchApi:
-    """The Batch API beside a chat endpoint. `body` and `read` are that endpoint's own: what it is sent, what it means.
+    """The Batch API of a chat endpoint. `body` writes a request as the endpoint does; `read` reads the reply.
 
-    `most_requests` and `most_bytes` are what one batch may hold. `inline` says that the requests go along when a batch
-    is created: its file is then no file, but what `find` has to know. Everything raises Transient or Refused, as the
-    endpoint does, and `fetch` StorageError where the disk is full.
+    `most_requests` and `most_bytes` limit one batch. If `inline`, nothing is uploaded: the requests are sent when the
+    batch is created, and `upload` returns what `find` needs to recognize the batch. All methods raise Transient or
+    Refused, as the endpoint does, and `fetch` raises StorageError if the disk is full.
     """
 
     most_requests, most_bytes = 50_000, 200_000_000
@@ -78,18 +78,18 @@ class BatchApi:
 
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
-        """What reaches the batches beside a chat endpoint."""
+        """Return the client that reaches the batches of the chat endpoint that `http` reaches."""
         return http
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     def line(self, request: Request, body: Body) -> bytes:
-        """One line of a file of requests. Raises ConfigError for what a batch cannot ask for."""
+        """Return a request as a line of JSON. Raises ConfigError for a parameter that a batch does not accept."""
         return written({"custom_id": request.key(), "method": "POST", "url": _CHAT, "body": body})
 
     async def check(self) -> None:
-        """Raises ConfigError where the address has no Batch API. Costs nothing."""
+        """Raise ConfigError if the address has no Batch API. Costs nothing."""
         try:
             await self._http.get(f"{self._path}?{self._page_size}=1")
         except Refused as error:
@@ -98,14 +98,14 @@ class BatchApi:
             raise ConfigError(f"--engine batch: {self._http.url} has no Batch API; leave the option out") from error
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
-        """The id of the file of requests that this becomes there."""
+        """Upload the requests and return the file's id."""
         data = await self._http.upload(
             "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), TRANSFER_SECONDS
         )
         return id_of(data, self._http.url, "file")
 
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
-        """Have an uploaded file worked off, whose `content` goes along where this is done inline."""
+        """Start a batch of an uploaded file, or `inline` of the requests in `content`."""
         request = {"input_file_id": file, "endpoint": _CHAT, "completion_window": "24h", "metadata": {_NAME: name}}
         return self._batch((await self._http.post(self._path, request)).data)
 
@@ -113,7 +113,7 @@ class BatchApi:
         return self._batch(await self._http.get(f"{self._path}/{quote(id, safe='')}"))
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
-        """The batch that was created with this name and has not failed, among the last 2,000."""
+        """Return the batch created with this name, among the last 2,000, if it has not failed."""
         async for data in self._pages(f"{self._path}?"):
             metadata = data.get("metadata")
             if isinstance(metadata, dict) and metadata.get(_NAME) == name and data.get("status") != "failed":
@@ -121,24 +121,24 @@ class BatchApi:
         return None
 
     async def uploaded(self, name: str) -> str | None:
-        """The id of the file that was uploaded with this name, among the last 2,000."""
+        """Return the id of the file uploaded with this name, among the last 2,000."""
         async for data in self._pages("/files?purpose=batch&order=desc&"):
             if data.get("filename") == f"{name}.jsonl":
                 return str(data["id"])
         return None
 
     async def fetch(self, file: str, into: IO[bytes], requests: int = 50_000) -> None:
-        """Write a file of answers or errors to so many requests."""
+        """Download a file of answers or errors to at most `requests` requests."""
         most = MAX_REPLY_BYTES + min(requests, self.most_requests) * _MAX_ANSWER_BYTES
         await self._http.download(self._content_path(file), into, most, TRANSFER_SECONDS)
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
-        """The objects of a file that was fetched, in no particular order; lines that are none are left out."""
+        """Yield the JSON objects of a downloaded file, in any order; other lines are skipped."""
         file.seek(0)
         line_start = True
         while written := file.readline(MAX_REPLY_BYTES):
             ended = written.endswith(b"\n")
-            # A line that is longer than a reply may be comes in pieces, of which none is read.
+            # A line longer than the limit arrives in pieces; all of them are skipped.
             within_limit = line_start and (ended or len(written) < MAX_REPLY_BYTES)
             line_start = ended
             if not within_limit:
@@ -179,25 +179,25 @@ class BatchApi:
 
 
 def written(entry: Body) -> bytes:
-    """One line of JSON."""
+    """Return an object as one line of JSON."""
     return (json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS) + "\n").encode()
 
 
 def counts(data: Any, *names: str) -> list[int]:
-    """The counts of these names; what is none is 0."""
+    """Return the counts with these names; 0 for one that is missing or not a whole number."""
     stated = [str(data.get(name)) if isinstance(data, dict) else "" for name in names]
     return [int(count) if re.fullmatch(r"[0-9]{1,15}", count) else 0 for count in stated]
 
 
 def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collection[str]) -> Body:
-    """The parameters of a chat request by a vendor's names. Raises ConfigError for one that is not known there."""
+    """Return a chat request's parameters by the vendor's names. Raises ConfigError for one the vendor does not know."""
     if unknown := body.keys() - names.keys() - {"model", "messages", *ignored}:
         raise ConfigError(f"--engine batch: {vendor}'s batches take no {min(unknown)}; leave it or the engine out")
     return {names[name]: value for name, value in body.items() if name in names}
 
 
 def answer(custom_id: Any, reply: Any, completion: Callable[[Any], Body]) -> Body:
-    """A vendor's answer as a line of OpenAI's; what is no answer is an error."""
+    """Return a vendor's reply in the form of an OpenAI result line; an error if `completion` cannot read it."""
     try:
         return {"custom_id": custom_id, "response": {"status_code": 200, "body": completion(reply)}}
     except (TypeError, LookupError, AttributeError, ValueError):
@@ -205,7 +205,7 @@ def answer(custom_id: Any, reply: Any, completion: Callable[[Any], Body]) -> Bod
 
 
 def inline_requests(content: IO[bytes] | None) -> list[bytes]:
-    """The lines of a file of requests, which go along where a batch is created inline."""
+    """Return the lines of a file of requests. Raises ValueError without a file."""
     if content is None:
         raise ValueError("an inline batch is created with its requests")
     content.seek(0)
@@ -213,7 +213,7 @@ def inline_requests(content: IO[bytes] | None) -> list[bytes]:
 
 
 def id_of(data: Any, url: str, kind: str, field: str = "id") -> str:
-    """What a reply says is the id. Raises Refused where it is no thing of this kind."""
+    """Return the id in a reply. Raises Refused if the reply does not describe an object of this kind."""
     if not isinstance(data, dict) or not isinstance(data.get(field), str):
         raise body_error(data, url, kind)
     return str(data[field])

@@ -1,7 +1,7 @@
 """Google's batches for Gemini: `POST /v1beta/models/{model}:batchGenerateContent`, in its own format.
 
-As documented in November 2026. The OpenAI-compatible address has batches too, but takes no files, which would have to
-go another way; here the requests go along inline. No log probabilities are asked for: most models refuse them.
+As documented in November 2026. The OpenAI-compatible address has batches too, but their files need another upload; here
+the requests are sent inline. Log probabilities are not requested, because most models refuse them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NAMES = {
 _SPECIAL = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
 _BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
 _MOST_BUDGET = 24_576
-"""Tokens of reasoning before Gemini 3, as the OpenAI-compatible address translates an effort."""
+"""Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it."""
 _FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
 
 
 class GoogleBatchApi(BatchApi):
-    """Batches of inline requests, which are known by their display name. They are read together with their answers."""
+    """Batches of inline requests, found again by their display name. The answers come with the batch's state."""
 
     most_requests, most_bytes = 2_000, 19_000_000
     inline = True
@@ -42,6 +42,7 @@ class GoogleBatchApi(BatchApi):
         return HttpClient(**native)
 
     def line(self, request: Request, body: Body) -> bytes:
+        """Return a `generateContent` request with the request's key as metadata."""
         content: Body = {"model": f"models/{body['model'].removeprefix('models/')}", "contents": []}
         for message in body["messages"]:
             parts = {"parts": [{"text": message["content"]}]}
@@ -76,6 +77,7 @@ class GoogleBatchApi(BatchApi):
         return None
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
+        """Yield each inlined response in the form of an OpenAI result line; none if the file is damaged."""
         file.seek(0)
         try:
             answers = _output(json.loads(self._http.redacted(file.read())))["inlinedResponses"]["inlinedResponses"]
@@ -125,7 +127,7 @@ def _output(data: Any) -> Any:
 
 
 def _generation(body: Body) -> Body:
-    """The parameters of a chat request as Gemini knows them."""
+    """Return a chat request's parameters as Gemini's generationConfig."""
     config = batches.renamed("Google", body, _NAMES, _SPECIAL)
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
@@ -143,7 +145,7 @@ def _generation(body: Body) -> Body:
 
 
 def _completion(response: Any) -> Body:
-    """What Gemini answers as a chat completion. Raises what there is to raise where it is none."""
+    """Return Gemini's response as a chat completion. Raises TypeError, LookupError, AttributeError."""
     choices = []
     for candidate in response["candidates"]:
         parts = candidate.get("content", {}).get("parts", ())

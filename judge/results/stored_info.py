@@ -1,4 +1,4 @@
-"""The forms of `info` in run.json: a damaged one is an error of that file, and not of the report that reads it."""
+"""Check `info` of run.json when it is read, so that a damaged file is an error and no report ends in a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Counts = dict[str, int] | None
 
 
 class _Part(BaseModel):
-    """Keys that are not named here may have any value."""
+    """An object; keys that are not declared may have any value."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -24,7 +24,7 @@ class _Cost(_Part):
 
 
 class _Use(_Part):
-    """A judge, or a system that generates."""
+    """What a judge or a generating system used."""
 
     requests: _Counts = None
     usage: _Counts = None
@@ -79,7 +79,7 @@ def parse(text: bytes) -> Any:
 
 
 def check(info: Mapping[str, Any]) -> None:
-    """Raise ValidationError if what reports compute with has another form."""
+    """Raise ValidationError if a value that reports use has another type."""
     _Info.model_validate(info)
 
 
