@@ -28,7 +28,7 @@ _QUICK = 2.0
 
 
 class Asked(Protocol):
-    """The models whose counts are shown, by the counts' names: a prepared run, or systems that write."""
+    """The models whose counts are shown, by the counts' names: those of a prepared run, or of systems that generate."""
 
     @property
     def judges(self) -> Mapping[str, Provider]: ...

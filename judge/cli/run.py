@@ -260,7 +260,7 @@ def write_outputs(
     quiet: bool,
     check: Callable[[RunConfig, Any], object] = lambda config, data: None,
 ) -> tuple[RunConfig, Any, Outputs | None]:
-    """Have the systems write their outputs; return the configuration and the data of the run that judges them.
+    """Generate the systems' outputs; return the configuration and the data of the run that judges them.
 
     `check` is given both, with assumed outputs, before anything is paid.
     """

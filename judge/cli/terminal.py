@@ -25,7 +25,7 @@ _LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorte
 
 
 def require_existing(data: Path) -> None:
-    """Raise ConfigError if data or a run.yaml does not exist, and name similar files.
+    """Raise ConfigError, which names similar files, if data or a run.yaml does not exist.
 
     A pattern may match nothing, and an address is looked up when it is read.
     """

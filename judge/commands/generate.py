@@ -129,13 +129,13 @@ async def generate(
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The models of the systems that write, for a display."""
+    """The models of the systems that generate, for a display."""
 
     judges: Mapping[str, Provider]
 
 
 Display = Callable[[Writing], AbstractContextManager[None]]
-"""Shows the progress of the writing while the context is open."""
+"""Shows the progress of generation while the context is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class _Writer:
 async def _write_all(
     writers: Mapping[str, _Writer], tools: _Tools, progress: Progress, display: Display
 ) -> dict[str, list[list[Sample | Failure]]]:
-    """Have the systems write in turn; in batches, which take hours, all at once."""
+    """Generate system by system; in batches, which take hours, all at once."""
     config = tools.config
     for writer in writers.values():  # an engine that cannot run there is an error before anything is paid
         create_engine(config.engine, engine_context(config, writer.provider))

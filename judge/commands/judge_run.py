@@ -313,7 +313,7 @@ def deadline_of(config: RunConfig) -> float | None:
 def make_retrier(
     config: RunConfig, provider: Provider, counts: JudgeProgress, ledger: BudgetLedger, deadline: float | None
 ) -> Retrier:
-    """Return what sends the requests to one model, with a rate limiter of its own. Raises ConfigError."""
+    """Return the retrier for one model, which has its own rate limiter. Raises ConfigError."""
     steady = Capabilities.of(provider).full_distribution
     return Retrier(
         Policy(attempts=config.retries + 1),

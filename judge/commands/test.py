@@ -139,7 +139,7 @@ Paths = str | Path | Sequence[str | Path]
 Display = Callable[[PreparedRun], AbstractContextManager[None]]
 """Shows a run while the context is open."""
 Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
-"""Has the systems of a suite write their outputs. Raises JudgeError."""
+"""Generates the outputs of a suite's systems. Raises JudgeError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class GeneratedSystem(ModelSettings):
 
 
 def _parse_system(name: str, spec: Any) -> Any:
-    """Return a system, or what is no mapping. Raises ValueError that names the wrong key."""
+    """Parse a mapping into a generated system; return anything else unchanged. Raises ValueError."""
     if not isinstance(spec, Mapping):
         return spec
     try:

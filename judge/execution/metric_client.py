@@ -45,7 +45,7 @@ def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOp
 
 
 def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
-    """Return what a question makes of an answer, or why there is nothing."""
+    """Read an answer by its question; return the value or why there is none."""
     if isinstance(answer, ProviderError):
         return ModelError(type(answer).__name__, str(answer), failed=True)
     try:

@@ -14,7 +14,7 @@ from judge.core.records import Unit, Usage
 FIRST = 20
 """Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
 GENERATING = "generating"
-"""The stage in which systems write their outputs."""
+"""The stage in which systems generate their outputs."""
 _SLOWEST_KEPT = 10
 
 Named = tuple[str, str, str]

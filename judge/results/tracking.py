@@ -25,7 +25,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w. -]")
 
 
 class Outlets:
-    """The ways of a `Result` into tools for experiments and traces."""
+    """The methods of a `Result` that export it to tools for experiments and traces."""
 
     def to_otel(self: Any) -> str:
         """Return OTLP-JSON lines: a span for each text, with an event `gen_ai.evaluation.result` for each value.
@@ -88,7 +88,7 @@ def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 
 
 def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield what the numbers rest on: the data and the signature of each column."""
+    """Yield the run's parameters: the data and the signature of each column."""
     names = _Names(f"{prefix}judge/")
     data: Mapping[str, Any] = result.info.get("data") or {}
     yield f"{prefix}judge/data", str(data.get("sha256") or data.get("path") or "")
@@ -97,7 +97,7 @@ def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 class _Names:
-    """Names with the characters that both tools take, each for one pair of names alone."""
+    """Names with the characters that both tools accept, a different one for each pair of system and column."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix

@@ -192,7 +192,7 @@ class Piece(NamedTuple):
 
 
 def marked(text: str, quotes: Sequence[tuple[str, str]], claims: Sequence[CheckedClaim] = ()) -> tuple[Piece, ...]:
-    """Cut a text at the ends of quotations and of unsupported claims, which may overlap.
+    """Split a text at the ends of quotations and of unsupported claims, which may overlap.
 
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
