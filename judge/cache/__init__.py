@@ -101,27 +101,27 @@ def open_for_admin(location: RedisUrl | Path | None, *, beneath: bool = True) ->
 def check_reachable(location: Location) -> None:
     """Raises ConfigError where a shared cache does not answer, or not as one; of any other nothing is looked at."""
     if location is not False and not isinstance(place := cache_location(location), Path):
-        _connect(place, must=True).close()
+        _connect(place, None, must=True).close()
 
 
 def _open(
     location: RedisUrl | Path | None, notes: list[str] | None = None, *, must: bool, folder: bool
 ) -> InspectableCache | None:
     place = cache_location(location)
-    remote = None if isinstance(place, Path) else _connect(place, must=must)
+    remote = None if isinstance(place, Path) else _connect(place, notes, must=must)
     disk = DiskCache(local_dir(location), notes) if folder else None
     if remote is None:
         return disk
     from judge.cache.tiered import TieredCache
 
-    return TieredCache(remote, disk, notes)
+    return TieredCache(remote, disk)
 
 
-def _connect(place: RedisUrl, *, must: bool) -> RedisClient:
+def _connect(place: RedisUrl, notes: list[str] | None, *, must: bool) -> RedisClient:
     try:
         from judge.cache.redis import RedisClient
     except ModuleNotFoundError as error:
         raise MissingExtra(f"{place}: this cache needs the package redis: pip install 'textjudge[redis]'") from error
-    remote = RedisClient(place)
+    remote = RedisClient(place, notes)
     remote.reach(must=must)
     return remote

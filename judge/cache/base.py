@@ -1,4 +1,4 @@
-"""The cache protocols, the cache that keeps nothing, and the text form of a cache's rows.
+"""The base classes of caches, the cache that keeps nothing, and the text form of a cache's rows.
 
 The row of a reply is the reply as JSON, then a line with the request without its messages. The messages are a row of
 their own, once for all draws, by their digest. Rows of older versions hold the reply alone.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from judge.core.records import Request, Response
 
@@ -19,81 +20,59 @@ PROMPT = "prompt:"
 """Begins the key of a row with messages; the key of a reply is that of its request."""
 
 
-class Cache(Protocol):
-    """What a run needs of a cache."""
+class Cache:
+    """What a run needs of a cache. This one keeps nothing (`NoCache`, for `--no-cache`)."""
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""
-        ...
+        return {}
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         """Keep a response and its request. After the next `flush` both survive the end of this process."""
-        ...
 
     def flush(self) -> None:
         """Write what was put. Raises StorageError, keeping everything unwritten for the next try."""
-        ...
 
     def claim(self, keys: Sequence[str]) -> set[str]:
         """Lease these keys, and return those that another process has leased.
 
         A lease lasts until it is released or this process ends. A reply may have come in since it was last looked up.
         """
-        ...
-
-    def release(self, keys: Sequence[str]) -> None:
-        """End the leases of these keys: after the `flush` of what was put."""
-        ...
-
-    def close(self) -> None:
-        """Flush, end all leases and close the files."""
-        ...
-
-
-class NoCache:
-    """Remembers nothing (`--no-cache`)."""
-
-    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        return {}
-
-    def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        return
-
-    def flush(self) -> None:
-        return
-
-    def claim(self, keys: Sequence[str]) -> set[str]:
         return set()
 
     def release(self, keys: Sequence[str]) -> None:
-        return
+        """End the leases of these keys: after the `flush` of what was put."""
 
     def close(self) -> None:
-        return
+        """Flush, end all leases and close the files."""
 
 
-class InspectableCache(Cache, Protocol):
+class NoCache(Cache):
+    """Remembers nothing (`--no-cache`)."""
+
+
+class InspectableCache(Cache, ABC):
     """A cache of rows, to be counted, copied or cleared. Methods raise StorageError."""
 
+    @abstractmethod
     def put_rows(self, rows: Mapping[str, str]) -> None:
         """Keep rows by their keys; safe after the next `flush`."""
-        ...
 
+    @abstractmethod
     def stats(self) -> dict[str, int]:
         """Number of `responses` and `bytes` that are stored."""
-        ...
 
+    @abstractmethod
     def clear(self) -> int:
         """Delete every response; return how many there were."""
-        ...
 
+    @abstractmethod
     def key_blocks(self) -> Iterator[Sequence[str]]:
         """The keys of all replies, some at a time; one may come twice."""
-        ...
 
+    @abstractmethod
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows with these keys, as they were written."""
-        ...
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         self.put_rows(encode(key, response, request))

@@ -27,8 +27,6 @@ _TIMEOUT = 60.0
 """Seconds to wait for another process that writes."""
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_OLD_COUNTER = "rows that are no replies"
-"""The key of a row that earlier versions wrote."""
 _LOCKABLE = sys.platform != "win32"
 T = TypeVar("T")
 
@@ -165,7 +163,6 @@ class DiskCache(base.InspectableCache):
         with files.locked(self._lock):
             if self._identity != _identity(self._file):
                 return  # another process has done it
-            sys.stderr.write(f"judge: the cache {self._file} is damaged ({reason}); rebuilding it\n")
             folder = self.folder / "rebuilt"
             rmtree(folder, ignore_errors=True)  # of a process that was killed
             files.make_private_dir(folder)
@@ -323,7 +320,7 @@ def _count(store: Any) -> int:
 
 
 def _is_reply(key: str) -> bool:
-    return not key.startswith(base.PROMPT) and key != _OLD_COUNTER
+    return not key.startswith(base.PROMPT)
 
 
 def _cause(error: BaseException) -> BaseException:

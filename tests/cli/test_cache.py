@@ -202,7 +202,7 @@ def test_a_damaged_cache_is_reported_and_replaced(
     done = command(*args, "--out", "two")
     assert done.code == 0
     assert len(chat_server.bodies) == 2 * requests  # without its first page nothing of the file can be read
-    assert "is damaged (file is not a database); rebuilding it" in done.err
+    assert "The cache was damaged (file is not a database) and rebuilt" in done.err
     notes = load(folder / "two").info["notes"]
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
     assert command(*args, "--out", "three").code == 0
