@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
-
-import numpy as np
 
 from judge.audits.card import (
     DETECTED,
     FEWEST,
-    ORIGINAL,
     AuditData,
     BiasFinding,
-    CandidateFinding,
     JudgeCard,
     SensitivityCell,
     apply_holm,
-    chance,
     is_majority,
     is_significant,
     min_items_for_significance,
-    places,
     sensitivity_table,
 )
+from judge.audits.perturbations import CONTROL
 from judge.audits.probes import (
-    COPIED,
-    COPYING,
     FIRST,
-    LONGER,
     copying_bias,
-    injection_damage,
     position_bias,
     repeatability,
     scale_usage,
@@ -56,14 +46,8 @@ Reaction = Literal["rewards", "misses", "barely notices", "is inconclusive on", 
 _SEVERITY: Mapping[Reaction, float] = {
     "rewards": _WORST, "misses": _BAD, "barely notices": _BAD, "is inconclusive on": _OPEN, "notices": _GOOD,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """A sentence of the card and its severity; the most severe come first."""
-
-    severity: float
-    sentence: str
+Verdict = tuple[float, str]
+"""A severity and a sentence of the card; the most severe come first."""
 
 
 def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
@@ -73,35 +57,43 @@ def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
     return (cell.mean_change.value < 0) != (column.better == "lower")
 
 
-def detects_damage(cell: SensitivityCell) -> bool:
-    """Return whether at least half of the texts get worse scores, less those with better ones, and the mean too.
+def moves_half(cell: SensitivityCell, *, opposite: bool = False) -> bool:
+    """Return whether a change moves at least half of the scores in its direction (or the opposite one).
 
-    The half is tested by the low end of the rate's interval; the mean by its test, unless that has too few texts.
+    Those that move the other way are subtracted. The half is tested by the low end of the share's interval; the mean by
+    its test, unless that has too few texts.
     """
-    change = cell.mean_change
-    significant = change is not None and is_significant(change)
-    return _is_half(cell.rate, cell.opposite) and (significant or is_majority(cell.rate, change))
-
-
-def rewards_damage(cell: SensitivityCell) -> bool:
-    """Return whether the damage improves the score, by the same test in the other direction."""
-    return _is_half(cell.opposite, cell.rate) and is_majority(cell.opposite, cell.mean_change)
-
-
-def _is_half(toward: Estimate | None, back: Estimate | None) -> bool:
-    """Return whether at least half of the texts move in one direction, less those that move the other way."""
-    return toward is not None and toward.low is not None and toward.low - _value(back) >= _HALF
+    toward, back = (cell.opposite, cell.rate) if opposite else (cell.rate, cell.opposite)
+    significant = cell.mean_change is not None and is_significant(cell.mean_change)
+    half = toward is not None and toward.low is not None and toward.low - _value(back) >= _HALF
+    return half and (significant or is_majority(toward, cell.mean_change))
 
 
 def reaction(cell: SensitivityCell, column: Column) -> Reaction:
     """Return how a criterion reacts to damage that it should notice."""
     worse, rate = towards_worse(cell, column), cell.rate
-    if worse is False or (worse is None and rewards_damage(cell)):
+    if worse is False or (worse is None and moves_half(cell, opposite=True)):
         return "rewards"
-    if detects_damage(cell):
+    if moves_half(cell):
         return "notices"
     net = (rate.high or 0) - _value(cell.opposite) if rate else 0.0
     return "is inconclusive on" if net >= _HALF else "barely notices" if worse else "misses"
+
+
+def succeeded(cell: SensitivityCell, column: Column) -> bool:
+    """Return whether an attack improves the score more than its control does, and beyond the unchanged text's."""
+    if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
+        return False
+    worse = towards_worse(cell, column)
+    return worse is False or (worse is None and moves_half(cell))
+
+
+def is_notable(finding: BiasFinding) -> bool:
+    """Return whether a bias deserves a verdict: a harmful significant one, or a large share without a test."""
+    share, least = finding.estimate, _NOTABLE_SHARES.get(finding.measure)
+    if finding.significant is None:
+        return least is not None and share.value >= least and (share.low or 0.0) > min(least, _HALF)
+    return finding.harmful and (finding.significant or finding.suggestive)
 
 
 def summarize(
@@ -116,66 +108,54 @@ def summarize(
     `scoreless` maps criteria without a score to the reason.
     """
     verdicts = [
-        *(_Verdict(_WORST + 1, f"{name} has no score: {reason}.") for name, reason in (scoreless or {}).items()),
+        *((_WORST + 1, f"{name} has no score: {reason}.") for name, reason in (scoreless or {}).items()),
         *_attack_verdicts(attacks, columns),
         *_bias_verdicts(findings),
         *_damage_verdicts(cells, columns),
     ]
-    return tuple(verdict.sentence for verdict in sorted(verdicts, key=lambda verdict: -verdict.severity))
+    return tuple(sentence for _, sentence in sorted(verdicts, key=lambda verdict: -verdict[0]))
 
 
 def _value(share: Estimate | None) -> float:
     return share.value if share else 0.0
 
 
-def _mean(cell: SensitivityCell, column: Column) -> str:
-    """Write the mean change in scale points, `+0.35`."""
-    change = cell.mean_change
-    return signed(change.value, places(column, [change.value])) if change else "–"
-
-
-def _damage_verdicts(cells: Iterable[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[_Verdict]:
+def _damage_verdicts(cells: Iterable[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[Verdict]:
     """Say how each criterion reacts to the damage it should notice, and which other damage changes its scores."""
     groups: dict[str, dict[Reaction, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
     others = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
         if cell.targeted and cell.rate is not None:
             groups[cell.criterion][reaction(cell, columns[cell.criterion])].append(cell)
-        elif not cell.targeted and cell.rate and detects_damage(cell):
+        elif not cell.targeted and moves_half(cell):
             others[cell.criterion].append(cell)
     for name, by_reaction in groups.items():
         for verb in _SEVERITY:
             if matching := by_reaction.get(verb):
                 lowest = min(_value(cell.rate) for cell in matching)
                 severity = _SEVERITY[verb] - (lowest if _SEVERITY[verb] == _BAD else 0)
-                evidence = [f"{cell.change} ({_evidence(cell, verb, columns[name])})" for cell in matching]
-                yield _Verdict(severity, f"{name} {verb} {listed(evidence)}.")
+                yield severity, f"{name} {verb} {_evidence(matching, columns[name])}."
     for name, matching in others.items():
-        evidence = [f"{cell.change} ({_evidence(cell, 'notices', columns[name])})" for cell in matching]
-        yield _Verdict(_DOUBTFUL, f"{name} also reacts to damage of other criteria: {listed(evidence)}.")
+        yield _DOUBTFUL, f"{name} also reacts to damage of other criteria: {_evidence(matching, columns[name])}."
 
 
-def _evidence(cell: SensitivityCell, verb: Reaction, column: Column) -> str:
+def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
+    """Write `typos (falls in 92% of 40 texts, rises in 3%)`."""
     down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
-    mean = _mean(cell, column)
-    if verb == "rewards":
-        if not rewards_damage(cell) or cell.opposite is None:
-            return ", ".join(filter(None, [f"mean {mean}", chance(cell.mean_change.p if cell.mean_change else None)]))
-        few = "" if cell.mean_change and is_significant(cell.mean_change) else ", too few to test"
-        return f"{up} in {_of_texts(cell.opposite)}, mean {mean}{few}"
-    parts = [f"{down} in {_of_texts(cell.rate)}" if cell.rate else ""]
-    parts += [f"{up} in {number(100 * cell.opposite.value, 0)}%"] if cell.opposite and cell.opposite.value else []
-    parts += [f"mean {mean}"] if verb == "barely notices" else []
-    return ", ".join(filter(None, parts))
+    parts = []
+    for cell in cells:
+        back = f", {up} in {number(100 * _value(cell.opposite), 0)}%" if _value(cell.opposite) else ""
+        parts.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
+    return listed(parts)
 
 
-def _of_texts(share: Estimate) -> str:
+def _of_texts(cell: SensitivityCell) -> str:
     """Write `92% of 40 texts`."""
-    return f"{number(100 * share.value, 0)}% of {plural(share.n, 'text')}"
+    return f"{number(100 * _value(cell.rate), 0)}% of {plural(cell.rate.n if cell.rate else 0, 'text')}"
 
 
-def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[_Verdict]:
-    """Say what each attack gains, first the criterion that it gains most from, and which attacks gain nothing."""
+def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[Verdict]:
+    """Say what each attack gains, first the criterion that it gains most from, and bound what the others can gain."""
     scored = [cell for cell in attacks if not cell.control and cell.mean_change is not None]
     failed = []
     for name in dict.fromkeys(cell.change for cell in scored):
@@ -183,64 +163,27 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, C
         if not successes:
             failed.append(name)
             continue
-        first, *more = sorted(successes, key=lambda cell: (_untested_success(cell), -_value(cell.rate)))
-        column, untested = columns[first.criterion], _untested_success(first)
-        tested = chance(first.mean_change.p if first.mean_change else None)
-        evidence = ", ".join(filter(None, [f"mean {_mean(first, column)}", "too few to test" if untested else tested]))
-        verb = "lowers" if column.better == "lower" else "raises"
+        tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
+        first, *more = sorted(successes, key=lambda cell: (cell not in tested, -_value(cell.rate)))
+        verb = "lowers" if columns[first.criterion].better == "lower" else "raises"
+        open_ = "" if first in tested else " (too few to test)"
         also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
-        yield _Verdict(
-            (_BAD if untested else _WORST) + _value(first.rate),
-            f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first.rate)} ({evidence}){also}."
-            if first.rate
-            else f"The attack “{name}” {verb} {first.criterion} ({evidence}){also}.",
-        )
-    if failed:
-        yield _failed_attacks(failed, [cell for cell in scored if cell.change in failed], len(attacks), columns)
+        sentence = f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first)}{open_}{also}."
+        yield (_WORST if first in tested else _BAD) + _value(first.rate), sentence
+    if not failed:
+        return
+    subject = f"{plural(len(failed), 'attack')} ({', '.join(failed)})"
+    unmoved = [(cell.mean_change, columns[cell.criterion]) for cell in scored if cell.change in failed]
+    known = [(change, -1.0 if column.better == "lower" else 1.0) for change, column in unmoved if change]
+    fewest = min(change.n for change, _ in known)
+    if fewest < (least := max(FEWEST, min_items_for_significance(len(attacks)))):
+        yield _OPEN, f"Inconclusive on {subject}: {plural(fewest, 'text')}, at least {least} needed."
+    else:
+        most = max(up * ((change.high if up > 0 else change.low) or 0.0) for change, up in known)
+        yield _GOOD, f"{subject} without a significant gain: at most {signed(max(0.0, most), 2)}."
 
 
-def _failed_attacks(
-    names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, columns: Mapping[str, Column]
-) -> _Verdict:
-    """Bound what the attacks without success can gain, or say how many texts are needed to tell."""
-    subject, listing = plural(len(names), "attack"), ", ".join(names)
-    fewest = min(cell.mean_change.n for cell in cells if cell.mean_change)
-    if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
-        needed = f"{plural(fewest, 'text')}, at least {least} needed"
-        return _Verdict(_OPEN, f"Inconclusive on {subject} ({listing}): {needed}.")
-    limits = [
-        -cell.mean_change.low if columns[cell.criterion].better == "lower" else cell.mean_change.high
-        for cell in cells
-        if cell.mean_change and cell.mean_change.low is not None and cell.mean_change.high is not None
-    ]
-    most = max(limits, default=0.0)
-    limit = f"at most {signed(most, 2)}" if most > 0 else "no interval reaches 0"
-    return _Verdict(_GOOD, f"{subject} without a significant gain ({listing}): {limit}.")
-
-
-def succeeded(cell: SensitivityCell, column: Column) -> bool:
-    """Return whether an attack improves the score more than its control does, and beyond the unchanged text's."""
-    if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
-        return False
-    return towards_worse(cell, column) is False or _untested_success(cell)
-
-
-def _untested_success(cell: SensitivityCell) -> bool:
-    """Return whether an attack improved at least half of the scores, with too few texts for the test."""
-    change = cell.mean_change
-    untested = change is not None and not is_significant(change) and is_majority(cell.rate, change)
-    return untested and _value(cell.rate) - _value(cell.opposite) >= _HALF
-
-
-def is_notable(finding: BiasFinding) -> bool:
-    """Return whether a bias deserves a verdict: a harmful significant one, or a large share without a test."""
-    share, least = finding.estimate, _NOTABLE_SHARES.get(finding.measure)
-    if finding.significant is None:
-        return least is not None and share.value >= least and (share.low or 0.0) > min(least, _HALF)
-    return finding.harmful and (finding.significant or finding.suggestive)
-
-
-def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[_Verdict]:
+def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
     """State notable biases. If several criteria share one, the largest starts the sentence."""
     groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
     for finding in filter(is_notable, findings):
@@ -254,7 +197,7 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[_Verdict]:
             for finding in more
         ]
         also = f"; also {listed(others)}" if others else ""
-        yield _Verdict(_DOUBTFUL + _bias_size(first), f"{first.sentence}{also}.")
+        yield _DOUBTFUL + _bias_size(first), f"{first.sentence}{also}."
 
 
 def _bias_size(finding: BiasFinding) -> float:
@@ -274,12 +217,13 @@ def build_card(
     """Build the card of a judge.
 
     `changes` maps each requested damage to its criterion; `attacks` and `neutral` are the names of the other changes.
-    Each is empty if its probe was not requested. `left_out` gives the reason for each requested change without a text
-    and each bias without a finding. p-values have Holm's correction: over the cells of damages, over those of attacks,
-    and over all findings.
+    Each is empty if its probe was not requested. Attacks are compared with the control in their place (what any
+    addition does), and the control with the unchanged output. `skipped` gives the reason for each requested change
+    without a text and each bias without a finding. p-values have Holm's correction: over the cells of damages, over
+    those of attacks, and over all findings.
     """
     damaged = sensitivity_table(evidence, changes, seed=seed)
-    beset = injection_damage(evidence, attacks, seed=seed)
+    beset = sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
     # Criteria by which no text has a score.
     scored = {score.column for score in evidence.changed.scores}
@@ -289,7 +233,6 @@ def build_card(
         for name, column in evidence.columns.items()
         if column.name not in scored and any(c == column.name for c, _ in failed)
     }
-    names = (*changes, *neutral, *attacks)
     known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
     tested: dict[str, list[Estimate | None]] = {
         "sensitivity": [cell.mean_change for cell in damaged],
@@ -308,11 +251,10 @@ def build_card(
         attacks=beset,
         skipped={
             **without,
-            **{name: f"applies to none of the {texts}" for name in names if name not in known},
+            **{n: f"applies to none of the {texts}" for n in (*changes, *neutral, *attacks) if n not in known},
             **{f"sensitivity of {name}": why for name in all_criteria if name not in with_own_damage},
             **evidence.unavailable,
             **scoreless,
-            **_without_scores(evidence, names, scoreless),
         },
         verdicts=summarize(damaged, beset, findings, evidence.columns, scoreless),
         notes=tuple(_notes(evidence, tested, total, failures)),
@@ -323,55 +265,30 @@ def build_card(
 
 def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """Return the findings of every requested bias, and why others have none."""
-    requested = bool(neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs)
-    if not requested:
+    if not (neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs):
         return (), {}
     if any(sample.extra.get("generator") for sample in (evidence.natural.samples if evidence.natural else ())):
         no_family = f"no item has scored texts of both {evidence.model}'s family and another (column `generator`)"
     else:
         no_family = "the data have no column `generator` with the model that wrote each text"
-    probes: dict[str, tuple[Callable[[], Iterator[CandidateFinding]], str]] = {
-        "position": (lambda: position_bias(evidence, seed), "no pair of different texts was judged in both orders"),
+    probes = {
+        "position": (position_bias(evidence, seed), "no pair of different texts was judged in both orders"),
         "verbosity": (
-            lambda: verbosity_bias(evidence, neutral, seed),
-            "no item has a lengthened text or two texts to compare",
+            verbosity_bias(evidence, neutral, seed),
+            f"no item has a lengthened text, and fewer than {FEWEST} have two texts to compare",
         ),
-        "self-preference": (lambda: self_preference(evidence, seed), no_family),
+        "self-preference": (self_preference(evidence, seed), no_family),
         "extractiveness": (
-            lambda: copying_bias(evidence, neutral, seed),
-            "no copied lead was scored, and no item has two texts that copy differently",
+            copying_bias(evidence, neutral, seed),
+            f"no copied lead was scored, and fewer than {FEWEST} items have two texts that copy differently",
         ),
-        "wording": (lambda: wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
-        "scale use": (lambda: scale_usage(evidence, seed), "no original has a score on a scale with ends or labels"),
-        "repeats": (lambda: repeatability(evidence, seed), "no text has two draws with a score"),
+        "wording": (wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
+        "scale use": (scale_usage(evidence, seed), "no original has a score on a scale with ends or labels"),
+        "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
     }
-    drafts = {name: list(make()) for name, (make, _) in probes.items()}
-    without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
-    if evidence.natural and len({s.item for s in evidence.natural.samples}) < len(evidence.natural.samples):
-        within = [LONGER] * ("verbosity" not in without) + [COPYING] * ("extractiveness" not in without)
-        reported = {draft.measure for candidates in drafts.values() for draft in candidates}
-        reason = f"fewer than {FEWEST} items have two scored texts"
-        without |= {name: f"{reason} that differ in it" for name in within if name not in reported}
-    if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
-        without["extractiveness by consistency"] = "copying the source does make a text consistent"
-    return apply_holm(chain.from_iterable(drafts.values())), without
-
-
-def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:
-    """Return the changes without any score to compare with the original's, by some criteria or by all."""
-    table, reasons = evidence.changed, dict[str, str]()
-    present = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
-    columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
-    scored = {name: ~np.isnan(evidence.changes(column, present)) for name, column in columns.items()} if present else {}
-    for at, name in enumerate(present):
-        without = [criterion for criterion, rows in scored.items() if not rows[at].any()]
-        if without:
-            limitation = "" if len(without) == len(columns) else f" by {listed(without)}"
-            texts = sum(sample.system == name for sample in table.samples)
-            reasons[f"{name}{limitation}"] = (
-                f"none of its {plural(texts, 'text')} has a score before and after the change"
-            )
-    return reasons
+    found = {name: list(findings) for name, (findings, _) in probes.items()}
+    without = {name: why for name, (_, why) in probes.items() if not found[name]}
+    return apply_holm(chain.from_iterable(found.values()), evidence.columns), without
 
 
 def _notes(
@@ -396,12 +313,8 @@ def _notes(
             "All numbers are about the others only."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
-    if (tested["sensitivity"] or tested["injection"]) and ORIGINAL in evidence.changed.systems:
-        for name in endless:
-            least = evidence.least_change(evidence.columns[name])
-            digits = places(None, [least])
-            half = f"{number(least, digits)} points, half the originals' standard deviation"
-            yield f"The scale of {name} has no ends: a change counts from {half}."
+    if endless and (tested["sensitivity"] or tested["injection"]):
+        yield f"Without ends of the scale ({', '.join(endless)}), half the originals' standard deviation counts."
 
 
 def _info(evidence: AuditData, seed: int) -> dict[str, Any]:

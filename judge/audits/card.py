@@ -1,20 +1,20 @@
 """The data of an audit, its result (the judge card), and what both are made of.
 
 `sensitivity_table` computes how changes to a text change its scores: how often by at least half a step, and by how much
-on average. `apply_holm` corrects the findings of all probes.
+on average. `apply_holm` corrects the findings of all probes and puts each into words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import ceil, log2
 from typing import Any, Literal
 
 import numpy as np
 
 from judge.core import format, plugins
-from judge.core.format import decimals, format_interval, number, signed
+from judge.core.format import decimals, format_interval, number, plural, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.bootstrap import Floats, too_few, wilson_interval
 from judge.stats.paired_differences import ALL_EQUAL, holm, mean_differences
@@ -33,12 +33,7 @@ def places(column: Column | None, values: Sequence[float] = ()) -> int:
 
 def share_percent(share: Estimate) -> str:
     """Write `12% [6, 21]`, without the brackets if there is no interval."""
-    return f"{number(100 * share.value, 0)}% {percents(share)}".rstrip()
-
-
-def percents(share: Estimate) -> str:
-    """Write the interval of a share in per cent, `[6, 21]`."""
-    return interval(share, 0, 100)
+    return f"{number(100 * share.value, 0)}% {interval(share, 0, 100)}".rstrip()
 
 
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
@@ -50,25 +45,9 @@ def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
     return format_interval(estimate.low, estimate.high, digits, factor)
 
 
-def of_count(share: Estimate, noun: str = "") -> str:
-    """Write `12% [6, 21] of 60`, or `… of 60 texts`."""
-    return f"{share_percent(share)} of {share.n:,} {noun}".rstrip()
-
-
 def change(estimate: Estimate, digits: int) -> str:
     """Write `+0.35 [0.10, 0.60]`."""
     return f"{signed(estimate.value, digits)} {interval(estimate, digits)}".rstrip()
-
-
-def chance(p: float | None) -> str:
-    """Write `p = 0.012`, `p < 0.001`; nothing if there was no test."""
-    return "" if p is None else format.format_p(p)
-
-
-def brackets(*parts: str) -> str:
-    """Write the non-empty parts as ` (one, two)`; nothing if all are empty."""
-    text = ", ".join(filter(None, parts))
-    return f" ({text})" if text else ""
 
 
 ORIGINAL = "original"
@@ -155,9 +134,13 @@ class SensitivityCell:
     control: bool = False
 
 
+PLAIN_UNITS = ("share", "points", "points per doubling")
+"""Units that a reader of the measure expects."""
+
+
 @dataclass(frozen=True, slots=True)
 class BiasFinding:
-    """One number about a bias of the judge on one criterion, with a sentence that explains it.
+    """One number about a bias of the judge on one criterion. `apply_holm` adds `sentence` and `significant`.
 
     `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or `sd` (in points);
     `counted` is the unit of `estimate.n`. `significant`: p below .05 after Holm's correction over all findings; None
@@ -170,7 +153,7 @@ class BiasFinding:
     measure: str
     estimate: Estimate
     unit: str
-    sentence: str
+    sentence: str = ""
     significant: bool | None = None
     same_direction: Estimate | None = None
     counted: str = "texts"
@@ -233,24 +216,24 @@ def sensitivity_table(
     # For each change, which items have a text of it.
     existing = {sample.key for sample in table.samples}
     texts = [np.array([(item, name) in existing for item in table.items]) for name in names]
+    controls = [control if control in names and name != control else ORIGINAL for name in names]
     cells = []
     for criterion, column in evidence.columns.items():
         values, plain = table.matrix(column.name), evidence.changes(column, names)
-        baseline = [
-            table.systems.index(control if control in names and name != control else ORIGINAL) for name in names
-        ]
-        before = values[baseline]
+        before = values[[table.systems.index(name) for name in controls]]
         rows = values[[table.systems.index(name) for name in names]] - before
         least = evidence.least_change(column)
         moved, raws = (means(differences, seed) for differences in (rows, plain))
-        for at, (name, row, exists) in enumerate(zip(names, rows, texts, strict=True)):
-            rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
-            failed = int((exists & np.isnan(row)).sum())
-            raw = without_p(raws[at]) if control in names and name != control else None
-            is_own = changes[name] == criterion
-            cells.append(
-                SensitivityCell(name, criterion, is_own, rate, moved[at], failed, against, raw, name == control)
-            )
+        for at, (name, row) in enumerate(zip(names, rows, strict=True)):
+            shares = []
+            for toward in (1.0, -1.0) if rises != (column.better == "lower") else (-1.0, 1.0):
+                end = column.high if toward > 0 else column.low
+                room = np.abs((np.inf if end is None else end) - before[at])
+                shares.append(_moved(row[room >= least - _NEAR], toward, least))
+            cell = SensitivityCell(name, criterion, changes[name] == criterion, shares[0], moved[at])
+            failed = int((texts[at] & np.isnan(row)).sum())
+            raw = without_p(raws[at]) if controls[at] != ORIGINAL else None
+            cells.append(replace(cell, failed=failed, opposite=shares[1], vs_original=raw, control=name == control))
     adjusted = holm_corrected([cell.mean_change for cell in cells])
     return tuple(replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True))
 
@@ -289,50 +272,47 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     ]
 
 
-def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises: bool) -> Estimate | None:
-    toward = 1.0 if rises != (column.better == "lower") else -1.0
-    known = ~np.isnan(row)
-    end = column.high if toward > 0 else column.low
-    if end is not None:
-        known &= np.abs(end - original) >= least - _NEAR
-    moved = (toward * row[known] >= least - _NEAR) & (toward * row[known] > _NEAR)
-    return wilson_interval(int(moved.sum()), int(known.sum()), "rate")
+def _moved(values: Floats, toward: float, least: float) -> Estimate | None:
+    """Return the share of known values that are at least `least` on one side of 0."""
+    known = toward * values[~np.isnan(values)]
+    return wilson_interval(int(((known >= least - _NEAR) & (known > _NEAR)).sum()), len(known), "rate")
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateFinding(BiasFinding):
-    """A finding before the correction: `sentence` if its test is significant, else `otherwise`.
+def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
+    """Return a finding's number and its interval, as `12%` and `[6, 21]`, or `+0.35` and `[0.10, 0.60]`."""
+    estimate = finding.estimate
+    if finding.unit == "share":
+        return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
+    digits = 2 if finding.unit == "r" else places(column, [estimate.value])
+    write = number if finding.unit == "sd" else signed
+    return write(estimate.value, digits), interval(estimate, digits)
 
-    Without `otherwise` there is nothing to test.
-    """
 
-    otherwise: str = ""
-
-
-def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
-    """Return the findings, with Holm's correction over all of them."""
-    rows, findings = list(drafts), []
-    for draft, estimate in zip(rows, holm_corrected([draft.estimate for draft in rows]), strict=True):
+def apply_holm(findings: Iterable[BiasFinding], columns: Mapping[str, Column]) -> tuple[BiasFinding, ...]:
+    """Return the findings with Holm's correction over all of them, each in words."""
+    rows = list(findings)
+    corrected = []
+    for finding, estimate in zip(rows, holm_corrected([finding.estimate for finding in rows]), strict=True):
         if estimate is None:
             continue
-        significant = is_significant(estimate) if draft.otherwise else None
-        known = {field.name: getattr(draft, field.name) for field in fields(BiasFinding)}
-        finding = BiasFinding(**(known | {"estimate": estimate, "significant": significant}))
-        if finding.suggestive and finding.same_direction:
-            sentence = f"{draft.sentence} (in {of_count(finding.same_direction, finding.counted)}; too few to test)"
-        elif significant is None:
-            sentence = draft.sentence
-        else:
-            sentence = f"{draft.sentence if significant else draft.otherwise}{brackets(chance(estimate.p))}"
-        findings.append(replace(finding, sentence=sentence))
-    return tuple(findings)
+        tested = None if estimate.p is None else is_significant(estimate)
+        finding = replace(finding, estimate=estimate, significant=tested)
+        about = [] if finding.unit in PLAIN_UNITS else [finding.unit]
+        about.append(plural(estimate.n, finding.counted.removesuffix("s")))
+        if finding.suggestive:
+            about.append("too few to test, but most agree")
+        elif estimate.p is not None:
+            about.append(format.format_p(estimate.p))
+        value = " ".join(filter(None, written(finding, columns.get(finding.criterion))))
+        sentence = f"{finding.criterion}: {finding.measure} {value} ({', '.join(about)})"
+        corrected.append(replace(finding, sentence=sentence))
+    return tuple(corrected)
 
 
 def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
     """Return the share of differences (NaN if missing) on the side of their mean by at least `least`."""
     known = values[~np.isnan(values)]
-    toward = np.sign(known.mean()) if len(known) else 0.0
-    return wilson_interval(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
+    return _moved(known, float(np.sign(known.mean())) if len(known) else 0.0, least)
 
 
 def is_significant(estimate: Estimate) -> bool:

@@ -1,7 +1,7 @@
 """The probes of `judge audit`: what changes a judge's scores besides the quality of a text.
 
-Prompt injections; biases for position, length, copying and the judge's own model family; sensitivity to the wording of
-the prompt; use of the scale; repeatability.
+Biases for position, length, copying and the judge's own model family; sensitivity to the wording of the prompt; use of
+the scale; repeatability. `build_card.apply_holm` tests and words the findings of all.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log, log2, sqrt
 from statistics import fmean, stdev
-from typing import Any
 
 import numpy as np
 
@@ -21,38 +20,19 @@ from judge.audits.card import (
     FEWEST,
     ORIGINAL,
     AuditData,
-    CandidateFinding,
-    SensitivityCell,
+    BiasFinding,
     agreement_with_mean,
-    change,
-    interval,
     means,
-    of_count,
-    places,
-    sensitivity_table,
-    share_percent,
     suppress_small_samples,
     without_p,
 )
-from judge.audits.perturbations import CONTROL
-from judge.core.format import number, one_line
-from judge.core.records import Column, Estimate, Score
+from judge.core.records import Column, Estimate
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
-from judge.stats.bootstrap import Bootstrap, Floats, Statistic, wilson_interval
+from judge.stats.bootstrap import Bootstrap, Floats, wilson_interval
 from judge.stats.paired_differences import sign_flip
 from judge.stats.pairwise import TIE, verdict
 from judge.table import Table
-
-
-def injection_damage(evidence: AuditData, attacks: Sequence[str], *, seed: int = 0) -> tuple[SensitivityCell, ...]:
-    """Return a cell for every attack and criterion: `rate` is how often the score rose, `move` by how much on average.
-
-    Attacks are compared with the control in their place (what any addition does), and the control with the unchanged
-    output; see `sensitivity_table`. Holm's correction is over all of these and all criteria.
-    """
-    return sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
-
 
 FIRST = "text shown first wins"
 LONGER, COPYING = "twice the words", "copying at equal length"
@@ -64,11 +44,23 @@ _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12
 _COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
+LABEL = "label "
+"""Prefix of a label in the name of a finding about its share."""
+_MOST_LABELS = 11  # a scale with more labels gets no share for each label
+_TOLERANCE = 1e-9
 
 Text = tuple[str, str]
 
 
-def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
+def _share(
+    probe: str, criterion: str, measure: str, hits: int, n: int, *, counted: str = "texts"
+) -> Iterator[BiasFinding]:
+    """Yield a share without a test; nothing if n is 0."""
+    if (share := wilson_interval(hits, n)) is not None:
+        yield BiasFinding(probe, criterion, measure, share, "share", counted=counted)
+
+
+def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how often the verdict on two texts flips with their order, and how often the first text wins."""
     table = evidence.pairs
     for name, column in evidence.criteria(table) if table else ():
@@ -81,74 +73,43 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
             if system < rival and reverse is not None and (flipped := verdict(row, reverse).flipped) is not None:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
-        flip_rate = wilson_interval(sum(flips), len(flips), "flip rate")
-        if flip_rate is None:
-            continue
-        pairs = f"{of_count(flip_rate)} pairs"
-        sentence = f"{name} flips its verdict with the order of the texts in {pairs}"
-        yield CandidateFinding(
-            "position", name, "verdict flips with the order", flip_rate, "share", sentence, counted="pairs"
-        )
+        yield from _share("position", name, "verdict flips with the order", sum(flips), len(flips), counted="pairs")
         values = np.array([fmean(item_leads) for item_leads in leads.values()])
-        (lead,) = means(values[None], seed)
-        if lead is None:
-            continue
-        low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
-        wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
-        which = "first" if lead.value > 0 else "second"
-        sentence = f"{name} prefers the text shown {which}: the first one wins {share_percent(wins)}"
-        otherwise = f"{name} has no significant position bias: the first text wins {share_percent(wins)}"
-        hits = agreement_with_mean(values, 0.0)
-        yield CandidateFinding(
-            "position", name, FIRST, wins, "share", sentence,
-            otherwise=otherwise, same_direction=hits, counted="items",
-        )  # fmt: skip
+        (lead,) = means(values[None], seed) if leads else (None,)
+        if lead is not None:
+            low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
+            wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
+            hits = agreement_with_mean(values, 0.0)
+            yield BiasFinding("position", name, FIRST, wins, "share", same_direction=hits, counted="items")
 
 
-def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
-    """Measure the effect of added words without content, and of length among the texts of an item."""
+def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
+    """Measure the effect of added words without content, and of length among the texts of an item.
+
+    Without human ratings the latter is not tested, because longer texts may be better.
+    """
     yield from _neutral_changes("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
     for name, column, texts in _text_measures(evidence):
         ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
-        rated = [
-            (text.item, text.score, ratings[text.item, text.system], text.log_words)
-            for text in texts
-            if (text.item, text.system) in ratings
-        ]
-        within = _WithinItems.from_rows([(text.item, text.score, text.log_words) for text in texts])
-        digits = places(column)
-        if (slope := _beyond_ratings(rated, seed)) is not None:
-            comparative = "higher" if slope.value > 0 else "lower"
-            more = f"{number(abs(slope.value), digits)} {comparative}"
-            sentence = f"{name} scores {more} per doubling of length, beyond human ratings"
-            otherwise = f"{name}: no significant effect of length beyond human ratings: {change(slope, digits)}"
-            yield CandidateFinding(
-                "verbosity", name, LONGER, slope, "points per doubling", sentence, otherwise=otherwise
-            )
-        elif (slope := without_p(within.slope(seed) if within else None)) is not None:
-            description = f"{name}: {change(slope, digits)} per doubling of length within items"
-            description += "; not tested, because longer texts may be better"
-            yield CandidateFinding("verbosity", name, LONGER, slope, "points per doubling", description)
+        rated = [(key[0], score, ratings[key], words) for key, score, words, _ in texts if key in ratings]
+        slope = _beyond_ratings(rated, seed) or without_p(
+            _driver_effect([(key[0], score, words) for key, score, words, _ in texts], seed)
+        )
+        if slope is not None:
+            yield BiasFinding("verbosity", name, LONGER, slope, "points per doubling")
 
 
-def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
+def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
     """Measure the effect of the source's own first sentences, and of copying at equal length."""
     yield from _neutral_changes("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
     for name, _, texts in _text_measures(evidence):
-        if _is_variant(name, _REWARDED_BY_COPYING):
-            continue
-        within = _WithinItems.from_rows(
-            [(text.item, text.score, text.log_words, text.copied) for text in texts if text.copied is not None]
-        )
-        if (correlation := within.partial(seed) if within else None) is not None:
-            comparative = "higher" if correlation.value > 0 else "lower"
-            r = change(correlation, 2)
-            sentence = f"{name} scores texts that copy more {comparative} at equal length: r = {r}"
-            otherwise = f"{name}: no significant effect of copying at equal length: r = {r}"
-            yield CandidateFinding("extractiveness", name, COPYING, correlation, "r", sentence, otherwise=otherwise)
+        rows = [(key[0], score, words, copied) for key, score, words, copied in texts if copied is not None]
+        if not _is_variant(name, _REWARDED_BY_COPYING) and (r := _driver_effect(rows, seed, correlation=True)):
+            yield BiasFinding("extractiveness", name, COPYING, r, "r")
 
 
-def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
+def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed: int) -> Iterator[BiasFinding]:
+    """Yield the mean effect of each change; that of the source's own sentences, which may be better, without a test."""
     table = evidence.changed
     present = [name for name in names if name in table.systems]
     for criterion, column in evidence.columns.items() if present and ORIGINAL in table.systems else ():
@@ -156,26 +117,12 @@ def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
             if estimate is None or (name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)):
                 continue
-            digits, verb = places(column), "raises" if estimate.value > 0 else "lowers"
-            sentence = f"“{name}” {verb} {criterion}: {change(estimate, digits)}"
-            if name == COPIED:
-                description = f"{sentence}; not tested, because the source's own sentences may be better"
-                yield CandidateFinding(probe, criterion, name, without_p(estimate) or estimate, "points", description)
-                continue
+            tested = without_p(estimate) if name == COPIED else estimate
             better = (estimate.value > 0) != (column.better == "lower")
             harmful = better or not any(_is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING)
-            otherwise = f"{criterion}: no significant effect of “{name}”: {change(estimate, digits)}"
-            hits = agreement_with_mean(row, evidence.least_change(column))
-            yield CandidateFinding(
-                probe,
-                criterion,
-                name,
-                estimate,
-                "points",
-                sentence,
-                otherwise=otherwise,
-                same_direction=hits,
-                harmful=harmful,
+            hits = None if name == COPIED else agreement_with_mean(row, evidence.least_change(column))
+            yield BiasFinding(
+                probe, criterion, name, tested or estimate, "points", same_direction=hits, harmful=harmful
             )
 
 
@@ -184,127 +131,74 @@ def _is_variant(criterion: str, name: str) -> bool:
     return criterion == name or criterion.startswith(f"{name}_")
 
 
-@dataclass(frozen=True, slots=True)
-class _TextMeasure:
-    """A text's score, the log2 of its number of words, and its share of bigrams copied from the source (0–1)."""
+def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
+    """Yield each criterion with its column and all texts that have a score and words.
 
-    item: str
-    system: str
-    score: float
-    log_words: float
-    copied: float | None
-
-
-def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_TextMeasure]]]:
-    """Yield each criterion with its column and the measures of all texts that have a score and words."""
+    A text is its key, its score, the log2 of its number of words and its share of bigrams copied from the source (0–1).
+    """
     table = evidence.natural
     if table is None:
         return
-    features = {
-        sample.key: feature
-        for sample, feature in zip(table.samples, measured(table.samples), strict=True)
-        if feature.words
-    }
+    features = dict(zip((sample.key for sample in table.samples), measured(table.samples), strict=True))
     for name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
-            if feature := features.get(row.key):
+            if (feature := features[row.key]).words:
                 copied = None if feature.novel2 is None else 1 - feature.novel2
-                texts.append(_TextMeasure(row.item, row.system, row.value, log2(feature.words), copied))
+                texts.append((row.key, row.value, log2(feature.words), copied))
         yield name, column, texts
 
 
-@dataclass(frozen=True, slots=True)
-class _WithinItems:
-    """Σ v vᵀ over the texts of each item; v holds the score and its drivers, each minus its mean in the item."""
+def _driver_effect(
+    rows: Sequence[tuple[str, *tuple[float, ...]]], seed: int, *, correlation: bool = False
+) -> Estimate | None:
+    """Return the effect of a driver on the score within items: the least-squares slope, or the partial correlation.
 
-    sums: Floats
-    texts: int
+    A row is an item, the score, another driver that is controlled for (if there is one) and the driver. p is from
+    flipping the signs of the items' products of residuals. None for fewer than FEWEST items with two texts, which a
+    line fits too well, and if the driver does not vary independently.
+    """
+    items = defaultdict[str, list[tuple[float, ...]]](list)
+    for item, *values in rows:
+        items[item].append(tuple(values))
+    groups = [np.array(texts) for texts in items.values() if len(texts) > 1]
+    if len(groups) < FEWEST:
+        return None
+    centred = [texts - texts.mean(axis=0) for texts in groups]
+    sums = np.array([texts.T @ texts for texts in centred])  # of products, by item
+    controlled = sums.shape[-1] > 2
 
-    @classmethod
-    def from_rows(cls, rows: Sequence[tuple[str, *tuple[float, ...]]]) -> _WithinItems | None:
-        """Group rows of an item and its numbers by item. Return None if no item has two texts."""
-        items = defaultdict[str, list[tuple[float, ...]]](list)
-        for item, *values in rows:
-            items[item].append(tuple(values))
-        matrices = [np.array(texts) for texts in items.values() if len(texts) > 1]
-        if not matrices:
-            return None
-        centred = [texts - texts.mean(axis=0) for texts in matrices]
-        return cls(np.array([texts.T @ texts for texts in centred]), sum(map(len, matrices)))
+    def residual(sums: Floats, row: int, column: int) -> Floats:
+        """Return what the controlled driver leaves of a sum of products."""
+        total: Floats = sums[..., row, column]
+        if controlled:
+            total = total - sums[..., row, 1] * sums[..., 1, column] / np.maximum(sums[..., 1, 1], _ROUNDING)
+        return total
 
-    def slope(self, seed: int) -> Estimate | None:
-        """Return the least-squares slope of the score on one driver; p by flipping the signs of the items' products."""
-        if not self.sums[:, 1, 1].sum() > _ROUNDING:
-            return None
+    def effect(sums: Floats) -> Floats:
+        variance = residual(sums, -1, -1)
+        scale = np.sqrt(np.maximum(residual(sums, 0, 0) * variance, 0.0)) if correlation else variance
+        defined = (variance > _COLLINEAR * sums[..., -1, -1]) & (scale > _ROUNDING)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            effects: Floats = np.where(defined, residual(sums, 0, -1) / scale, np.nan)
+        return effects
 
-        def slope(sums: Floats) -> Floats:
-            return _ratio(sums[..., 0, 1], sums[..., 1, 1], sums[..., 1, 1] > _ROUNDING)
-
-        return self._estimate("slope", slope, "slope within items", self.sums[:, 0, 1], seed)
-
-    def held(self, seed: int) -> Estimate | None:
-        """Return the least-squares slope of the score on the second driver, controlling for the first."""
-        if np.isnan(_controlled_slope(self.sums.sum(axis=0))):
-            return None
-        return self._estimate(
-            "slope", _controlled_slope, "slope within items, the other driver held", self._residual_products(), seed
-        )
-
-    def partial(self, seed: int) -> Estimate | None:
-        """Return the partial correlation (−1 to 1) of the score with the second driver, controlling for the first.
-
-        p by flipping the signs of the items' products of residuals.
-        """
-        products = self._residual_products()
-        return self._estimate("partial r", _partial_correlation, "partial r within items", products, seed)
-
-    def _residual_products(self) -> Floats:
-        """Return each item's product of score and second driver, both minus what the first driver explains."""
-        variance = max(self.sums[:, 1, 1].sum(), _ROUNDING)
-        score, driver = (self.sums[:, column, 1].sum() / variance for column in (0, 2))
-        products: Floats = self.sums[:, 0, 2] - driver * self.sums[:, 0, 1] - score * self.sums[:, 1, 2]
-        products += score * driver * self.sums[:, 1, 1]
-        return products
-
-    def _estimate(self, name: str, statistic: Statistic, method: str, products: Floats, seed: int) -> Estimate | None:
-        """Estimate a statistic by bootstrap; None for fewer than FEWEST items, which a line fits too well."""
-        bootstrap, n = Bootstrap(seed=seed), len(self.sums)
-        if n < FEWEST:
-            return None
-        drawn = bootstrap.resampled(lambda counts: statistic(np.tensordot(counts, self.sums, 1)), n, n)
-        estimate = bootstrap.estimate(name, drawn, self.texts, method)
-        p, exact = sign_flip(products[None], seed=seed)
-        if estimate is None or np.isnan(p[0]):
-            return estimate
-        flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
-        return replace(estimate, p=float(p[0]), method=f"{estimate.method}; p: sign-flip permutation test, {flips}")
-
-
-def _ratio(above: Floats, below: Floats, defined: Any) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratios: Floats = np.where(defined, above / below, np.nan)
-    return ratios
-
-
-def _residual_products(sums: Floats, row: int, column: int) -> Floats:
-    """Return what the controlled driver, the second of the three, leaves of a sum of products."""
-    residual: Floats = sums[..., row, column] - sums[..., row, 1] * sums[..., 1, column] / np.maximum(
-        sums[..., 1, 1], _ROUNDING
+    total, n = sums.sum(axis=0), len(sums)
+    if np.isnan(effect(total)):
+        return None
+    bootstrap = Bootstrap(seed=seed)
+    drawn = bootstrap.resampled(lambda counts: effect(np.tensordot(counts, sums, 1)), n, n)
+    name = "partial r" if correlation else "slope"
+    method = f"{name} within items{', the other driver held' if controlled else ''}"
+    estimate = bootstrap.estimate(name, drawn, sum(map(len, groups)), method)
+    weights = np.eye(len(total))[[0, -1]]  # of score and driver, less what the controlled driver explains
+    if controlled:
+        weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
+    p, exact = sign_flip(np.einsum("a,iab,b->i", weights[0], sums, weights[1])[None], seed=seed)
+    flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
+    return estimate and replace(
+        estimate, p=float(p[0]), method=f"{estimate.method}; p: sign-flip permutation test, {flips}"
     )
-    return residual
-
-
-def _controlled_slope(sums: Floats) -> Floats:
-    """From score, controlled driver and driver: NaN if the driver does not vary independently."""
-    variance = _residual_products(sums, 2, 2)
-    return _ratio(_residual_products(sums, 0, 2), variance, variance > _COLLINEAR * sums[..., 2, 2])
-
-
-def _partial_correlation(sums: Floats) -> Floats:
-    """From score, controlled driver and driver: NaN if score or driver does not vary independently."""
-    scale = _residual_products(sums, 0, 0) * _residual_products(sums, 2, 2)
-    return _ratio(_residual_products(sums, 0, 2), np.sqrt(np.maximum(scale, 0.0)), scale > _ROUNDING)
 
 
 def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
@@ -314,11 +208,8 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     minus rating, so that noise in the ratings is none. The one nearer to 0 is returned with the larger p, or with p = 1
     if their signs differ. None for too few items, and if only the ratings explain the driver.
     """
-    within, residuals = (
-        _WithinItems.from_rows(rows),
-        _WithinItems.from_rows([(item, value - rating, driver) for item, value, rating, driver in rows]),
-    )
-    controlled, differenced = within.held(seed) if within else None, residuals.slope(seed) if residuals else None
+    controlled = _driver_effect(rows, seed)
+    differenced = _driver_effect([(item, value - rating, driver) for item, value, rating, driver in rows], seed)
     if controlled is None or differenced is None or controlled.p is None or differenced.p is None:
         return None
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
@@ -348,7 +239,7 @@ def model_family(name: str) -> str:
     return _VENDORS.get(first_word, first_word)
 
 
-def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
+def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how much higher the judge scores texts of its own family than others of the item, beyond human ratings.
 
     If ratings are few, alike or not on the criterion's scale, they are ignored, and the finding says so.
@@ -372,15 +263,17 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
             for text, value in values.items()
             if text in ratings and text in is_own and text[0] in rated_items
         ]
-        if (beyond := _beyond_ratings(rows, seed)) is not None:
-            yield _family_preference(name, replace(beyond, n=len(rated_items)), None, places(column), beside="people")
-            continue
-        ahead = _lead_by_item(values, is_own)
-        differences = np.array(list(ahead.values()))
-        (estimate,) = means(differences[None], seed) if ahead else (None,)
+        measure, hits = "own family, beyond ratings", None
+        if (estimate := _beyond_ratings(rows, seed)) is not None:
+            estimate = replace(estimate, n=len(rated_items))
+        elif ahead := _lead_by_item(values, is_own):
+            measure, leads = "own family, not adjusted for ratings", np.array(list(ahead.values()))
+            (estimate,) = means(leads[None], seed)
+            hits = agreement_with_mean(leads, evidence.least_change(column))
         if estimate is not None:
-            hits = agreement_with_mean(differences, evidence.least_change(column))
-            yield _family_preference(name, estimate, hits, places(column), beside="few" if rated_items else "")
+            yield BiasFinding(
+                "self-preference", name, measure, estimate, "points", same_direction=hits, counted="items"
+            )
 
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
@@ -403,28 +296,7 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
     }
 
 
-def _family_preference(
-    name: str, estimate: Estimate, hits: Estimate | None, digits: int, *, beside: str
-) -> CandidateFinding:
-    comparative = "higher" if estimate.value > 0 else "lower"
-    reason = "too few ratings to adjust for" if beside else "no human ratings"
-    than = "than people do" if beside == "people" else f"than others of the item ({reason})"
-    sentence = f"{name} scores texts of its own family {comparative} {than}: {change(estimate, digits)}"
-    beyond = "beyond human ratings" if beside == "people" else f"({reason})"
-    otherwise = f"{name}: no significant preference for its own family {beyond}: {change(estimate, digits)}"
-    aspect = "own family, beyond ratings" if beside == "people" else "own family"
-    return CandidateFinding("self-preference", name, aspect, estimate, "points", sentence,
-        otherwise=otherwise, same_direction=hits, counted="items",
-    )  # fmt: skip
-
-
-LABEL = "label "
-"""Prefix of a label in the name of a finding about its share."""
-_MOST_LABELS = 11  # a scale with more labels gets no share for each label
-_TOLERANCE = 1e-9
-
-
-def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
+def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how other wordings of the prompt change the mean score, a text's score and its label."""
     table = evidence.wordings
     if table is None:
@@ -438,7 +310,7 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         others = [wording for wording in by_wording if wording != name]
         if name not in by_wording or not others:
             continue
-        items, digits, threshold = list(by_wording[name]), places(column), evidence.least_change(column)
+        items = list(by_wording[name])
         shifts = np.array(
             [
                 [by_wording[o][i].value - by_wording[name][i].value if i in by_wording[o] else np.nan for i in items]
@@ -447,102 +319,66 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         )
         for wording, moves, shift in zip(others, shifts, means(shifts, seed), strict=True):
             if shift is not None:
-                which, comparative = wording.removeprefix(f"{name}~"), "higher" if shift.value > 0 else "lower"
-                moved = change(shift, digits)
-                sentence = f"{name} scores {comparative} in wording {which} of its prompt: {moved}"
-                otherwise = f"{name}: no significant effect of wording {which}: {moved}"
-                hits = agreement_with_mean(moves, threshold)
-                yield CandidateFinding(
-                    "wording",
-                    name,
-                    f"wording {which}",
-                    shift,
-                    "points",
-                    sentence,
-                    otherwise=otherwise,
-                    same_direction=hits,
-                )
+                hits = agreement_with_mean(moves, evidence.least_change(column))
+                measure = f"wording {wording.removeprefix(f'{name}~')}"
+                yield BiasFinding("wording", name, measure, shift, "points", same_direction=hits)
         complete = [
             [wording_scores[item] for wording_scores in by_wording.values()]
             for item in items
             if all(item in o for o in by_wording.values())
         ]
         spread = [stdev(score.value for score in scores) for scores in complete]
-        if (sd := _root_mean_square(spread, seed)) is not None:
-            beside = f" {interval(sd, digits)}".rstrip()
-            words = f"{len(by_wording)} wordings"
-            sentence = f"{name} varies by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
-            yield CandidateFinding("wording", name, "spread between wordings", sd, "sd", sentence)
+        yield from _spread("wording", name, "spread between wordings", spread, seed)
         labels = [{s.provenance.argmax for s in scores} for scores in complete]
-        labelled = [text_labels for text_labels in labels if None not in text_labels]
-        changed = wilson_interval(sum(len(text_labels) > 1 for text_labels in labelled), len(labelled), "label changes")
-        if changed is not None:
-            sentence = f"{name} changes its label with the wording for {of_count(changed)} texts"
-            yield CandidateFinding("wording", name, "label changes with the wording", changed, "share", sentence)
+        known = [text_labels for text_labels in labels if None not in text_labels]
+        changed = sum(len(text_labels) > 1 for text_labels in known)
+        yield from _share("wording", name, "label changes with the wording", changed, len(known))
 
 
-def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
-    """Average standard deviations by their squares, as their plain mean is too low for few scores. No test."""
-    (estimate,) = means(np.array([values]) ** 2, seed) if values else (None,)
-    if (estimate := without_p(estimate)) is None:
-        return None
-    low, high = (None if end is None else sqrt(max(0.0, end)) for end in (estimate.low, estimate.high))
-    method = f"root mean square over texts; {estimate.method}"
-    return replace(estimate, name="rms", value=sqrt(estimate.value), low=low, high=high, method=method)
+def _spread(probe: str, criterion: str, measure: str, values: Sequence[float], seed: int) -> Iterator[BiasFinding]:
+    """Yield the root mean square of standard deviations: their plain mean is too low for few scores. No test."""
+    (mean,) = means(np.array([values]) ** 2, seed) if values else (None,)
+    if (mean := without_p(mean)) is not None:
+        low, high = (None if end is None else sqrt(max(0.0, end)) for end in (mean.low, mean.high))
+        method = f"root mean square over texts; {mean.method}"
+        sd = replace(mean, name="rms", value=sqrt(mean.value), low=low, high=high, method=method)
+        yield BiasFinding(probe, criterion, measure, sd, "sd")
 
 
-def scale_usage(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
+def scale_usage(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure which labels the originals get, how evenly, and how many scores are at the ends and in the middle."""
     for name, column in evidence.columns.items():
         rows = [row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL]
-        yield from _label_use(name, column, rows, seed)
-        if rows and column.low is not None and column.high is not None:
-            values = [row.value for row in rows]
-            low, high = column.low or 0.0, column.high or 0.0
-            ratings = [sample.human[name] for sample in evidence.originals if name in sample.human]
-            rated = ratings if all(low <= rating <= high for rating in ratings) else []
-            near = DETECTED * (high - low) + _TOLERANCE
-            for place, at in (("bottom", low), ("middle", (low + high) / 2), ("top", high)):
-                share = wilson_interval(sum(abs(value - at) <= near for value in values), len(values))
-                people = wilson_interval(sum(abs(rating - at) <= near for rating in rated), len(rated))
-                if share is not None:
-                    beside = f" (human ratings: {share_percent(people)})" if people else ""
-                    sentence = f"{name} scores {of_count(share)} texts at the {place} of its scale{beside}"
-                    yield CandidateFinding("scale use", name, place, share, "share", sentence)
+        given = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
+        if given and 2 <= len(column.labels) <= _MOST_LABELS:
+            counts = Counter(given)
+            for label in column.labels:
+                yield from _share("scale use", name, f"{LABEL}{label}", counts[label], len(given))
+            yield from _share("scale use", name, "most used label", max(counts.values()), len(given))
+            if (evenness := _evenness(given, column.labels, seed)) is not None:
+                yield BiasFinding("scale use", name, "entropy, share of maximum", evenness, "share")
+        if column.low is not None and column.high is not None:
+            near = DETECTED * (column.high - column.low) + _TOLERANCE
+            places = ("bottom", column.low), ("middle", (column.low + column.high) / 2), ("top", column.high)
+            for place, at in places:
+                yield from _share("scale use", name, place, sum(abs(row.value - at) <= near for row in rows), len(rows))
 
 
-def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> Iterator[CandidateFinding]:
-    labels = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
-    if not labels or not 2 <= len(column.labels) <= _MOST_LABELS:
-        return
-    counts = Counter(labels)
-    for label in column.labels:
-        if (share := wilson_interval(counts[label], len(labels))) is not None:
-            sentence = f"{name} gives {one_line(label)} to {of_count(share)} texts"
-            yield CandidateFinding("scale use", name, f"{LABEL}{label}", share, "share", sentence)
-    label, hits = counts.most_common(1)[0]
-    if (most := wilson_interval(hits, len(labels))) is not None:
-        sentence = f"{name} gives {of_count(most)} texts the same label, {one_line(str(label))}"
-        yield CandidateFinding("scale use", name, "most used label", most, "share", sentence)
-    indicators = np.array(
-        [[given_label == label for label in column.labels] for given_label in labels], dtype=np.float64
-    )
+def _evenness(given: Sequence[str | None], labels: Sequence[str], seed: int) -> Estimate | None:
+    """Return the entropy of the labels given, as a share of its maximum."""
+    indicators = np.array([[each == label for label in labels] for each in given], dtype=np.float64)
 
     def entropy(counts: Floats) -> Floats:
         shares = counts @ indicators / counts.sum(axis=1, keepdims=True)
-        entropies: Floats = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1) / log(indicators.shape[1])
+        entropies: Floats = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1) / log(len(labels))
         return entropies + 0.0
 
-    bootstrap, n = Bootstrap(seed=seed), len(indicators)
-    evenness = suppress_small_samples(
-        bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels")
-    )
-    if evenness is not None:
-        sentence = f"the labels of {name} have {share_percent(evenness)} of the maximum entropy"
-        yield CandidateFinding("scale use", name, "entropy, share of maximum", evenness, "share", sentence)
+    bootstrap, n = Bootstrap(seed=seed), len(given)
+    drawn = bootstrap.resampled(entropy, n, n)
+    return suppress_small_samples(bootstrap.estimate("evenness", drawn, n, "entropy / log of the labels"))
 
 
-def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
+def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how much repeated replies about one text differ, at each temperature."""
     for temperature, table in sorted(evidence.repeats.items()):
         at = f"at temperature {temperature:g}"
@@ -552,15 +388,11 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
         spreads = repeats(Table(samples, table.columns, scores))
         for name, column in evidence.criteria(table):
             each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
-            if (sd := _root_mean_square(each, seed)) is not None:
-                digits = places(column)
-                beside = f" {interval(sd, digits)}".rstrip()
-                sentence = f"{name}: repeated replies vary by {number(sd.value, digits)}{beside} (sd) {at}"
-                yield CandidateFinding("repeats", name, f"spread {at}", sd, "sd", sentence)
+            yield from _spread("repeats", name, f"spread {at}", each, seed)
             drawn = [
-                row for row in table.column_scores(column.name) if row.provenance.n > 1 and row.provenance.distribution
+                row.provenance.distribution
+                for row in table.column_scores(column.name)
+                if row.provenance.n > 1 and row.provenance.distribution
             ]
-            several = sum(sum(p > 0 for p in (row.provenance.distribution or {}).values()) > 1 for row in drawn)
-            if (share := wilson_interval(several, len(drawn))) is not None:
-                sentence = f"{name} gives more than one label to {of_count(share)} texts {at}"
-                yield CandidateFinding("repeats", name, f"several labels {at}", share, "share", sentence)
+            several = sum(sum(p > 0 for p in shares.values()) > 1 for shares in drawn)
+            yield from _share("repeats", name, f"several labels {at}", several, len(drawn))

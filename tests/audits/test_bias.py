@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.card import ORIGINAL, AuditData, BiasFinding, CandidateFinding, apply_holm
+from judge.audits.card import ORIGINAL, AuditData, BiasFinding, apply_holm
 from judge.audits.probes import (
     copying_bias,
     model_family,
@@ -28,7 +28,7 @@ from judge.table import Table
 
 
 def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
-    return {(one.criterion, one.measure): one for one in apply_holm(drafts)}
+    return {(one.criterion, one.measure): one for one in apply_holm(drafts, {})}
 
 
 # Position
@@ -48,9 +48,9 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
     table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
     found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
     turned, first = found["c", "verdict flips with the order"], found["c", "text shown first wins"]
-    assert turned.estimate == wilson_interval(2, 4, "flip rate")
+    assert turned.estimate == wilson_interval(2, 4)
     assert turned.significant is None
-    assert turned.sentence.endswith("pairs")
+    assert turned.sentence == "c: verdict flips with the order 50% [15, 85] (4 pairs)"
     assert (first.estimate.value, first.estimate.n) == (0.5, 4)
     assert first.significant is False
 
@@ -62,7 +62,6 @@ def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> N
     assert first.significant is True
     assert first.estimate.value == pytest.approx(0.85)
     assert first.estimate.p == 2 / 2**8
-    assert "prefers the text shown first" in first.sentence
 
 
 def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
@@ -107,7 +106,6 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
     assert (found.significant, found.estimate.p) == (None, None)  # without ratings it is an observation
-    assert "longer texts may be better" in found.sentence
     assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
 
 
@@ -132,7 +130,8 @@ def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
     assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
-    kept = Table(tuple(s for s in table.samples if s.system == "a"), table.columns, table.scores)
+    alone = [tuple(row for row in rows if row.system == "a") for rows in (table.samples, table.scores)]
+    kept = Table(alone[0], table.columns, alone[1])
     assert not by_what(verbosity_bias(make.evidence(evidence.changed, natural=kept), (), 0))
 
 
@@ -167,7 +166,7 @@ def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> No
     found = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
     one = found["c", "duplicated text"]
     assert (one.significant, one.suggestive, one.estimate.low) == (False, True, None)
-    assert one.sentence == "“duplicated text” raises c: +2.00 (in 100% [61, 100] of 6 texts; too few to test)"
+    assert one.sentence == "c: duplicated text +2.00 (6 texts, too few to test, but most agree)"
     assert not found["c", "empty phrases"].suggestive
 
 
@@ -224,7 +223,6 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
     likes = rated(make, own=-0.6, likes=0.5, longer=0.2)
     own = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
     assert (own.estimate.value, own.estimate.n, own.significant) == (pytest.approx(0.5, abs=0.1), 60, True)
-    assert "higher than people do" in own.sentence
     length = by_what(verbosity_bias(likes, (), 0))["c", "twice the words"]
     assert (length.estimate.value, length.significant) == (pytest.approx(0.5, abs=0.1), True)
 
@@ -253,19 +251,10 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     assert found.estimate.value == pytest.approx(expected[1])
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"rated": False}, "no human ratings"), ({"high": 50.0}, "no human ratings"),
-        ({}, "too few ratings to adjust for"), ({"items": 12}, "too few ratings to adjust for"),
-    ],
-)  # fmt: skip
-def test_without_ratings_to_take_away_it_is_the_judges_own_and_says_so(
-    make: Any, options: dict[str, Any], why: str
-) -> None:
-    found = by_what(self_preference(written(make, **options), 0))["c", "own family"]
+@pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}, {}, {"items": 12}])
+def test_without_enough_ratings_it_is_the_judges_own_and_says_so(make: Any, options: dict[str, Any]) -> None:
+    found = by_what(self_preference(written(make, **options), 0))["c", "own family, not adjusted for ratings"]
     assert found.estimate.value == pytest.approx(1.0)
-    assert why in found.sentence
 
 
 def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
@@ -293,12 +282,11 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
     assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
     assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
     assert found["c", "spread between wordings"].estimate.p is None
-    assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7, "label changes")
-    assert found["c", "label changes with the wording"].sentence.endswith("of 7 texts")
+    assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7)
 
 
 def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
-    table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6}, human={"c": 3.0})
+    table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6})
     found = by_what(scale_usage(make.evidence(table), 0))
     counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
     assert [found["c", f"label {label}"].estimate for label in counts] == [
@@ -311,7 +299,6 @@ def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
     assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [
         wilson_interval(n, 6) for n in (1, 1, 3)
     ]
-    assert "(human ratings: 100% [61, 100])" in found["c", "middle"].sentence
     assert not any(one.significant is not None for one in found.values())
 
 
@@ -339,17 +326,16 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
 # Settled
 
 
-def draft(p: float | None, otherwise: str = "no") -> CandidateFinding:
-    return CandidateFinding(
-        "probe", "c", "measure", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise=otherwise
-    )
+def draft(p: float | None) -> BiasFinding:
+    return BiasFinding("probe", "c", "measure", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points")
 
 
 def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
-    found = apply_holm([draft(0.02), draft(0.03), draft(None), draft(None, "")])
-    assert [one.estimate.p for one in found] == [0.04, 0.04, None, None]
-    assert [one.significant for one in found] == [True, True, False, None]
-    assert [one.sentence for one in apply_holm([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
+    found = apply_holm([draft(0.02), draft(0.03), draft(None)], {})
+    assert [one.estimate.p for one in found] == [0.04, 0.04, None]
+    assert [one.significant for one in found] == [True, True, None]
+    (one,) = apply_holm([draft(0.08)], {})
+    assert one.sentence == "c: measure +1.000 [0.500, 1.500] (9 texts, p = 0.080)"
 
 
 def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:

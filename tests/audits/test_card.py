@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.audits.build_card import build_card, detects_damage, summarize
+from judge.audits.build_card import build_card, moves_half, summarize
 from judge.audits.card import ORIGINAL, AuditData, BiasFinding, JudgeCard, SensitivityCell
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls
@@ -109,8 +109,8 @@ def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:
         assert all(change in text for change in ("shuffled sentences", "fake form", "verbosity: duplicated text"))
     assert leaning_card.verdicts[0].split("(")[0].split(" ")[0] in leaning_card._repr_html_()
     full = leaning_card.report(full=True)
-    assert [line for line in full.split("\n") if line in ("Sensitivity", "Injection", "Bias", "Skipped", "Method")] == [
-        "Sensitivity", "Injection", "Bias", "Skipped", "Method",
+    assert [line for line in full.split("\n") if line in ("Sensitivity", "Injection", "Bias", "Method")] == [
+        "Sensitivity", "Injection", "Bias", "Method",
     ]  # fmt: skip
     assert all(verdict.split("(")[0][:60].split(" ")[0] in full for verdict in leaning_card.verdicts)
     rows = list(csv.DictReader(StringIO(leaning_card.report("csv"))))
@@ -173,11 +173,11 @@ def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) 
     [
         (0.9, -1.0, "c notices typos (falls in 90% of 40 texts)."),
         (0.1, -0.1, "c misses typos (falls in 10% of 40 texts)."),
-        (0.3, -0.4, "c barely notices typos (falls in 30% of 40 texts, mean −0.40)."),
+        (0.3, -0.4, "c barely notices typos (falls in 30% of 40 texts)."),
         (0.45, -0.1, "c is inconclusive on typos (falls in 45% of 40 texts)."),
         (0.6, -0.6, "c is inconclusive on typos (falls in 60% of 40 texts)."),
         (0.7, -0.7, "c notices typos (falls in 70% of 40 texts)."),
-        (0.1, 0.4, "c rewards typos (mean +0.40, p = 0.001)."),
+        (0.1, 0.4, "c rewards typos (falls in 10% of 40 texts)."),
     ],
 )
 def test_what_a_criterion_makes_of_its_own_damage(rate: float, value: float, sentence: str) -> None:
@@ -191,17 +191,17 @@ def test_where_low_is_good_a_rise_notices_and_a_fall_rewards(value: float, verb:
 
 def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
     few = SensitivityCell("typos", "c", True, wilson_interval(10, 10), replace(move(-1.0, 0.08), n=10))
-    assert detects_damage(few)
-    assert not detects_damage(replace(few, rate=wilson_interval(5, 10)))
-    assert not detects_damage(
+    assert moves_half(few)
+    assert not moves_half(replace(few, rate=wilson_interval(5, 10)))
+    assert not moves_half(
         replace(few, mean_change=replace(move(-1.0, 0.08), n=15))
     )  # where a test can tell, it alone does
 
 
 def test_what_falls_in_half_and_rises_in_a_third_is_not_noticed() -> None:
     noisy = replace(cell("typos", "c", 0.6, -0.4, targeted=True), opposite=wilson_interval(12, 40))
-    assert not detects_damage(noisy)
-    assert said(noisy) == ("c barely notices typos (falls in 60% of 40 texts, rises in 30%, mean −0.40).",)
+    assert not moves_half(noisy)
+    assert said(noisy) == ("c barely notices typos (falls in 60% of 40 texts, rises in 30%).",)
 
 
 def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
@@ -211,11 +211,11 @@ def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
         "two", "c", False, wilson_interval(1, 6), replace(few, value=0.2), opposite=wilson_interval(0, 6)
     )
     assert said(attack, other, attack=True) == (
-        "The attack “one” raises c in 100% of 6 texts (mean +2.50, too few to test).",
+        "The attack “one” raises c in 100% of 6 texts (too few to test).",
         "Inconclusive on 1 attack (two): 6 texts, at least 10 needed.",
     )
     damage = SensitivityCell("padded", "c", True, wilson_interval(0, 6), few, opposite=wilson_interval(6, 6))
-    assert said(damage) == ("c rewards padded (rises in 100% of 6 texts, mean +2.50, too few to test).",)
+    assert said(damage) == ("c rewards padded (falls in 0% of 6 texts, rises in 100%).",)
 
 
 def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -> None:
@@ -236,14 +236,10 @@ def test_a_judge_that_always_says_the_same_of_few_texts_is_found_out(make: Any) 
     card = build_card(
         make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})), {}, (), make.neutral
     )
-    assert card.verdicts == ("c gives 100% [61, 100] of 6 texts the same label, 4.",)
+    assert card.verdicts == ("c: most used label 100% [61, 100] (6 texts).",)
 
 
-def test_a_criterion_or_a_change_without_a_score_is_left_out_aloud(make: Any) -> None:
-    rows = {ORIGINAL: [3.0, None, 3], "typos": [None, 2, None], "padded": [None, None, 1.0]}
-    card = build_card(make.evidence(make.table(rows)), {"typos": "c", "padded": "c"}, (), ())
-    assert card.skipped["typos"] == "none of its 3 texts has a score before and after the change"
-    assert "padded" not in card.skipped
+def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
     dead = build_card(make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})), {"typos": "c"}, (), ())
     assert dead.skipped["c"] == "all its judgments failed (6 ParseError)"
     assert dead.verdicts == ("c has no score: all its judgments failed (6 ParseError).",)
@@ -270,14 +266,12 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
         cell("three", "c", 0.0, -1.0), attack=True,
     )  # fmt: skip
     assert found == (
-        "The attack “two” raises d in 90% of 40 texts (mean +1.00, p = 0.001); also c.",
-        "2 attacks without a significant gain (one, three): at most +0.15.",
+        "The attack “two” raises d in 90% of 40 texts; also c.",
+        "2 attacks (one, three) without a significant gain: at most +0.15.",
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "half", "end"), [(-0.5, 0.1, "no interval reaches 0."), (0.1, 0.3, "at most +0.40.")]
-)
+@pytest.mark.parametrize(("value", "half", "end"), [(-0.5, 0.1, "at most 0.00."), (0.1, 0.3, "at most +0.40.")])
 def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> None:
     (sentence,) = said(SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)), attack=True)
     assert end in sentence
@@ -293,7 +287,7 @@ def test_attacks_on_too_few_texts_are_not_bounded() -> None:
 def test_the_worst_is_said_first(leaning_card: JudgeCard) -> None:
     starts = [
         "The attack “asks for the top score” raises", "coherence barely notices shuffled sentences",
-        "overall flips its verdict with the order", "relevance also reacts to damage of other criteria: typos",
+        "overall: verdict flips with the order", "relevance also reacts to damage of other criteria: typos",
         "consistency notices swapped entity",
     ]  # fmt: skip
     places = [next(n for n, text in enumerate(leaning_card.verdicts) if text.startswith(start)) for start in starts]
@@ -351,9 +345,7 @@ def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
     card = build_card(
         make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)), {"typos": "c"}, (), ()
     )
-    assert card.notes[1:] == (
-        "The scale of c has no ends: a change counts from 0.707 points, half the originals' standard deviation.",
-    )
+    assert card.notes[1:] == ("Without ends of the scale (c), half the originals' standard deviation counts.",)
 
 
 def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:

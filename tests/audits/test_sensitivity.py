@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.audits.card import ORIGINAL, holm_corrected, min_items_for_significance, sensitivity_table
+from judge.audits.card import (
+    ORIGINAL,
+    AuditData,
+    SensitivityCell,
+    holm_corrected,
+    min_items_for_significance,
+    sensitivity_table,
+)
 from judge.audits.perturbations import CONTROL
-from judge.audits.probes import injection_damage
 from judge.core.records import Estimate
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import holm, sign_flip
 
 NAN = float("nan")
+
+
+def injection_damage(evidence: AuditData, attacks: Sequence[str]) -> tuple[SensitivityCell, ...]:
+    return sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL)
 
 
 def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any) -> None:

@@ -8,23 +8,23 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from judge.audits.build_card import detects_damage, is_notable, reaction, succeeded
+from judge.audits.build_card import is_notable, moves_half, reaction, succeeded
 from judge.audits.card import (
     DETECTED,
     FEWEST,
+    PLAIN_UNITS,
     TESTABLE,
     BiasFinding,
     JudgeCard,
     SensitivityCell,
     change,
-    interval,
     is_majority,
-    percents,
     places,
     share_percent,
+    written,
 )
 from judge.audits.probes import LABEL
-from judge.core.format import minus, number, plural, signed
+from judge.core.format import minus, number, plural
 from judge.core.records import Column, Estimate
 from judge.report import document
 from judge.report.document import Block, Bullets, Cell, Details, Document, Facts, Paragraph, Section, Table, Tone
@@ -53,7 +53,6 @@ _LEGEND = (
     "sd is the root mean square of the texts' standard deviations. Entropy is 0% if one label gets all texts and 100% "
     "if all labels get equally many. Wordings b and c put the same criterion into two other prompts.",
 )
-_PLAIN_UNITS = {"share", "points", "points per doubling"}
 _PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
 
 
@@ -173,7 +172,7 @@ def _mark(cell: SensitivityCell, column: Column, attack: bool) -> tuple[str, Ton
         return *_MARKS[reaction(cell, column)], 2 * rate - 1
     if attack and not cell.control and succeeded(cell, column):
         return "✗", "bad", -rate
-    if not attack and detects_damage(cell):
+    if not attack and moves_half(cell):
         return "*", "warning", -rate
     uncertain = is_majority(cell.rate, cell.mean_change) or is_majority(cell.opposite, cell.mean_change)
     return ("?", "", None) if uncertain else ("", "muted", None)
@@ -213,7 +212,7 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
     for probe, measure in sorted(known, key=lambda key: _PROBES.index(key[0]) if key[0] in _PROBES else len(_PROBES)):
         by_criterion = known[probe, measure]
         first = next(iter(by_criterion.values()))
-        unit = f" ({first.unit})" if first.unit not in _PLAIN_UNITS else ""
+        unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
         counts = dict.fromkeys(plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values())
         cells = (by_criterion.get(criterion) for criterion in criteria)
         rows.append(
@@ -228,16 +227,10 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
-    estimate = finding.estimate
-    digits = 2 if finding.unit == "r" else places(column, [estimate.value])
-    if finding.unit == "share":
-        text, beside = f"{number(100 * estimate.value, 0)}%", percents(estimate)
-    else:
-        write = number if finding.unit == "sd" else signed
-        text, beside = write(estimate.value, digits), interval(estimate, digits)
+    text, beside = written(finding, column)
     mark = "* " if finding.significant else "? " if finding.suggestive else ""
     tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
-    return Cell(mark + text, note=beside, tone=tone, title=finding.sentence, value=estimate.value)
+    return Cell(mark + text, note=beside, tone=tone, title=finding.sentence, value=finding.estimate.value)
 
 
 def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Block]:
