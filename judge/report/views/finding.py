@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from judge.core.format import first_names, format_interval, format_p, number, one_line, plural, signed
 from judge.core.records import Column
-from judge.report.format import column_title, estimate_text, interval_text, mean_text, share_label
+from judge.report.format import column_title, estimate_text, interval_text, mean_text, share_label, share_of_scale
 from judge.report.views.columns import (
     change_text,
     compared_columns,
     display_columns,
-    in_display_order,
     main_comparison,
     marks_against,
     places,
@@ -90,10 +89,6 @@ def _means(result: Result) -> list[str]:
     return [sentences[0], *(f"{sentence}." for sentence in sentences[1:])]
 
 
-Leads = Mapping[tuple[str, str], tuple[float, Difference]]
-"""By two systems: the lead of the first over the second on their shared items (negative if behind), and its test."""
-
-
 def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
     order = [rank.system for rank in comparison.ranks]
     if len(order) < 2:
@@ -102,47 +97,79 @@ def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
         return _finding_against(result, comparison)
     if not comparison.best:
         return [f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"]
-    sign = -1 if _column(result, comparison).better == "lower" else 1
-    leads = {
-        pair: (lead, d)
-        for d in comparison.differences
-        for pair, lead in (
-            ((d.system, d.other), sign * d.estimate.value),
-            ((d.other, d.system), -sign * d.estimate.value),
-        )
-    }
-    leader, *others = comparison.best
     behind = [system for system in order if system not in comparison.best]
-    if not behind:
-        return [*_no_difference(result, comparison, order, leads), *_metric_disagrees(result, comparison)]
+    sentences = _winners(result, comparison, behind) if behind else _no_difference(result, comparison)
+    return [*sentences, *_metric_disagrees(result, comparison)]
+
+
+def _winners(result: Result, comparison: Comparison, behind: Sequence[str]) -> Iterator[str]:
+    """Say which systems are best, and how far the next one trails."""
+    leader, *others = comparison.best
+    wins = {_in_order(result, comparison, d) for d in comparison.differences if d.apart}
+    alike = all((system, loser) in wins for system in others for loser in behind)
     if not others:
-        headline = f"{_name(leader)} beats {_all_others(behind)}"
+        yield f"{_name(leader)} beats {_all_others(behind)}"
+    elif alike and not any(pair in wins for pair in permutations(comparison.best, 2)):
+        between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
+        yield f"{_names(comparison.best)} beat {_names(behind)}; no significant difference {between}"
     else:
-        alike = all(_beats(leads, s, r) for s in others for r in behind)
-        if alike and not any(_beats(leads, a, b) for a in comparison.best for b in comparison.best):
-            between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
-            headline = f"{_names(comparison.best)} beat {_names(behind)}; no significant difference {between}"
-        else:
-            headline = f"{_name(leader)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
-    _, trails = leads[leader, behind[0]]
+        yield f"{_name(leader)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
+    differences = {frozenset((d.system, d.other)): d for d in comparison.differences}
+    trails = differences[frozenset((leader, behind[0]))]
     worse = trails.wins if trails.system == leader else trails.losses
     p = f" ({format_p(trails.adjusted)})" if trails.adjusted is not None else ""
     next_ = ", the next best," if len(behind) > 1 else ""
-    details = [
+    yield (
         f"{_name(behind[0])}{next_} trails by {_gap(result, comparison, trails)}{p} and is worse on {worse:,} of "
         f"{trails.estimate.n:,} items."
-    ]
-    ties = [(a, b) for a, b in pairwise(behind) if (a, b) in leads and not leads[a, b][1].apart]
+    )
+    ties = [pair for pair in pairwise(behind) if (d := differences.get(frozenset(pair))) and not d.apart]
     if len(ties) == 1:
-        details.append(f"No significant difference between {_name(ties[0][0])} and {_name(ties[0][1])}.")
-    if misleading := _mean_misleads(result, comparison, leads, order):
-        details.insert(0, f"{misleading}.")
-    return [headline, *details, *_metric_disagrees(result, comparison)]
+        yield f"No significant difference between {_names(ties[0])}."
 
 
-def _beats(leads: Leads, winner: str, loser: str) -> bool:
-    lead, difference = leads.get((winner, loser), (0.0, None))
-    return difference is not None and difference.apart and lead > 0
+def _no_difference(result: Result, comparison: Comparison) -> Iterator[str]:
+    """Say that no system is significantly best, and how many items it takes."""
+    first, second, *_ = order = [rank.system for rank in comparison.ranks]
+    each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
+    yield f"No significant difference between {each} on {_title(result, comparison)}"
+    top = [rank.system for rank in comparison.ranks if rank.rank == 1]
+    lower = _column(result, comparison).better == "lower"
+    lead = f"{_names(top)} {'has' if len(top) == 1 else 'have'} the {'lowest' if lower else 'highest'} mean"
+    lead += f" ({_mean(result, comparison, first)})"
+    n = max((d.estimate.n for d in comparison.differences), default=0)
+    if TOO_FEW in comparison.note or n < MIN_ITEMS:
+        yield f"{lead}."
+        yield _too_few(result, comparison, n, f"no difference between {len(order)} systems")
+        return
+    ahead = {_in_order(result, comparison, d): d for d in comparison.differences if d.estimate.value}
+    # On the items of both, the system with the best mean may be behind.
+    closest = ahead.get((first, second))
+    if closest is None:
+        yield f"{lead}."
+        return
+    gap = f"{_gap(result, comparison, closest)} {'below' if lower else 'above'} {_name(second)}"
+    yield f"{lead}, {gap} on {plural(closest.estimate.n, 'item')}.{_needed(result, closest.estimate.n)}"
+
+
+def _in_order(result: Result, comparison: Comparison, difference: Difference) -> tuple[str, str]:
+    """Return the better system on the items of both, and the other one."""
+    sign = -1 if _column(result, comparison).better == "lower" else 1
+    pair = difference.system, difference.other
+    return pair if sign * difference.estimate.value > 0 else pair[::-1]
+
+
+def _needed(result: Result, n: int) -> str:
+    """Say how many items detect the closest difference if that is more than `n`; else nothing."""
+    *_, needed = closest_pair(result) or (0,)
+    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
+    return f" If that is real, detecting it needs {items} items (80% power)." if needed > n else ""
+
+
+def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
+    (scatter,) = result.power(comparison.column)
+    least = max(MIN_ITEMS, scatter.least)
+    return f"With {plural(n, 'item')}, {what} can be significant: you need at least {least}."
 
 
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
@@ -153,115 +180,36 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
     column, texts = _column(result, comparison), {}
     for d in tested:
-        points = (
-            f"{signed(100 * d.estimate.value, 0)} points {format_interval(d.estimate.low, d.estimate.high, 0, 100)}"
-        )
-        size = change_text(d.estimate, min(2, places(result, column)))
-        texts[d.system] = points.rstrip() if share_label(column) else size
+        e = d.estimate
+        points = f"{signed(100 * e.value, 0)} points {format_interval(e.low, e.high, 0, 100)}".rstrip()
+        texts[d.system] = points if share_label(column) else change_text(e, min(2, places(result, column)))
     marks = marks_against(comparison, column.better)
-    headline, *details = _split_against(marks, texts, name, title)
+    sentences = [*_split_against(marks, texts, name, title)]
     n = max(d.estimate.n for d in tested)
     (scatter,) = result.power(comparison.column)
-    least = max(MIN_ITEMS, scatter.least)
-    if n < least:
-        details = [
-            f"With {plural(n, 'item')}, no difference from {name} can be significant: you need at least {least}."
-        ]
-    elif closest := closest_pair(result):
-        system, _, needed = closest
-        items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
-        if needed > n:
-            subject = f"the difference of {_name(system)}" if len(tested) > len(marks) + 1 else "that"
-            details.append(f"If {subject} is real, detecting it needs {items} items (80% power).")
-    return [headline, *details]
+    if n < max(MIN_ITEMS, scatter.least):
+        return [sentences[0], _too_few(result, comparison, n, f"no difference from {name}")]
+    if len(tested) == len(marks) + 1:
+        sentences[-1] += _needed(result, n)
+    return sentences
 
 
-def _split_against(
-    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str, values: str = "Differences"
-) -> Iterator[str]:
-    """Yield a headline, and a sentence for the worse systems and for those without a significant difference.
+def _split_against(marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str) -> Iterator[str]:
+    """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
-    `marks` are the significant differences from `name`, `texts` all `values` with intervals, by system.
+    `marks` are the significant differences from `name`, `texts` all of them in numbers, by system.
     """
-    better, worse = ([s for s in texts if marks.get(s) == mark] for mark in ("better", "worse"))
-    undecided = [system for system in texts if system not in marks]
-
-    def with_texts(systems: Sequence[str]) -> str:
-        return first_names((f"{_name(s)} ({texts[s]})" for s in systems), _MAX_NAMED)
-
+    better, worse, others = ([s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", ""))
     if better:
-        count = "" if len(texts) == 1 else f"{len(better)} of {len(texts)} systems beat {name} on {title}: "
-        yield (
-            f"{count}{with_texts(better)}"
-            if count
-            else f"{_name(better[0])} beats {name} on {title}: {texts[better[0]]}"
-        )
-    elif worse:
-        count = f"{name} beats {_all_others(worse)}" if not undecided else f"No system beats {name}"
-        yield f"{count} on {title}"
+        yield f"{_names(better)} {'beats' if len(better) == 1 else 'beat'} {name} on {title}"
+    elif others:
+        yield f"No system beats {name} on {title}"
     else:
-        each = "the two systems" if len(texts) == 1 else f"{name} and the other {len(texts)} systems"
-        yield f"No significant difference between {each} on {title}"
-    if worse:
-        yield f"Significantly worse: {with_texts(worse)}."
-    if undecided:
-        yield f"{'No significant difference' if better or worse else values}: {with_texts(undecided)}."
-
-
-def _mean_misleads(result: Result, comparison: Comparison, leads: Leads, order: Sequence[str]) -> str:
-    """Say that the system with the best mean does not lead another one on the items that both have; "" if it does."""
-    first = order[0]
-    level = {rank.system for rank in comparison.ranks if rank.rank == 1}
-    lead, system = min(
-        ((leads[first, s][0], s) for s in order if s not in level and (first, s) in leads), default=(1, "")
-    )
-    if lead > 0:
-        return ""
-    difference = leads[first, system][1]
-    gap = f"{_gap(result, comparison, difference)} behind" if lead else "level with"
-    p = f" ({format_p(difference.adjusted)})" if lead and difference.adjusted is not None else ""
-    return (
-        f"{_best_mean(result, comparison, first)}, but on the {plural(difference.estimate.n, 'item')} of both it is "
-        f"{gap} {_name(system)}{p}"
-    )
-
-
-def _best_mean(result: Result, comparison: Comparison, system: str) -> str:
-    end = "lowest" if _column(result, comparison).better == "lower" else "highest"
-    return f"{_name(system)} has the {end} mean ({_mean(result, comparison, system)})"
-
-
-def _no_difference(result: Result, comparison: Comparison, order: Sequence[str], leads: Leads) -> list[str]:
-    """Say that no system is significantly best, and how many items it takes."""
-    first, second = order[0], order[1]
-    each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
-    headline = f"No significant difference between {each} on {_title(result, comparison)}"
-    level = [rank.system for rank in comparison.ranks if rank.rank == 1]
-    misleading = _mean_misleads(result, comparison, leads, order)
-    lead = misleading or _best_mean(result, comparison, first)
-    if len(level) > 1:
-        lead = f"{_names(level)} have the same mean ({_mean(result, comparison, first)})"
-    n = max((d.estimate.n for d in comparison.differences), default=0)
-    (scatter,) = result.power(comparison.column)
-    if TOO_FEW in comparison.note or n < MIN_ITEMS:
-        least = max(MIN_ITEMS, scatter.least)
-        return [
-            headline,
-            f"{lead}.",
-            f"With {plural(n, 'item')}, no difference between {len(order)} systems can be significant: "
-            f"you need at least {least}.",
-        ]
-    if (first, second) not in leads or len(level) > 1 or misleading:
-        return [headline, f"{lead}."]
-    closest = leads[first, second][1]
-    *_, needed = closest_pair(result) or (None,)
-    side = "below" if _column(result, comparison).better == "lower" else "above"
-    shared = f"on {plural(closest.estimate.n, 'item')}"
-    difference = f"{lead}, {_gap(result, comparison, closest)} {side} {_name(second)} {shared}"
-    if needed is None or needed <= closest.estimate.n:
-        return [headline, f"{difference} ({format_p(closest.adjusted)})." if closest.adjusted else f"{difference}."]
-    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
-    return [headline, f"{difference}. If that is real, detecting it needs {items} items (80% power)."]
+        yield f"{name} beats {_all_others(worse)} on {title}"
+    named = (("Significantly better", better), ("Significantly worse", worse), ("No significant difference", others))
+    for words, systems in named:
+        if systems:
+            yield f"{words}: {first_names((f'{_name(s)} ({texts[s]})' for s in systems), _MAX_NAMED)}."
 
 
 def closest_pair(result: Result) -> tuple[str, str, int] | None:
@@ -288,46 +236,37 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     """Point out a system that a reference metric puts first and the judge finds significantly worse."""
-    if _column(result, comparison).kind != "criterion" or not comparison.best:
+    if _column(result, comparison).kind != "criterion":
         return
     by_column = compared_columns(result)
-    places_by_judge = {rank.system: rank.rank for rank in comparison.ranks}
+    ranks = {rank.system: rank.rank for rank in comparison.ranks}
     for name in ("rouge1", *REFERENCE_METRICS):
-        metric = by_column.get(name)
-        if metric is None or not metric.ranks:
-            continue
-        top = metric.ranks[0].system
-        if top in comparison.best or top not in places_by_judge:
-            continue
-        worst = _worst_criterion(result, top)
-        detail = f" ({worst})" if worst else ""
-        rank = places_by_judge[top]
-        last = rank == max(places_by_judge.values())
-        yield f"{column_title(name)} ranks {_name(top)} first; the judge ranks it {'last' if last else rank}{detail}."
-        return
+        top = by_column[name].ranks[0].system if name in by_column and by_column[name].ranks else ""
+        if top in ranks and top not in comparison.best:
+            place = "last" if ranks[top] == max(ranks.values()) else ranks[top]
+            yield (
+                f"{column_title(name)} ranks {_name(top)} first; "
+                f"the judge ranks it {place}{_lowest_criterion(result, top)}."
+            )
+            return
 
 
-def _worst_criterion(result: Result, system: str) -> str:
-    """Return the criterion on which the system falls furthest behind the best one: `consistency 2.10`."""
-    gaps = []
-    for group in in_display_order(result):
-        column = group.columns[0]
-        if column.kind != "criterion" or (result.overall and column.name == result.overall.column.name):
-            continue
-        if column.low is None or column.high is None or (system, column.name) not in result.estimates:
-            continue
-        values = [e.value for (_, name), e in result.estimates.items() if name == column.name]
-        value = result.estimates[system, column.name].value
-        best = min(values) if column.better == "lower" else max(values)
-        gaps.append((abs(best - value) / ((column.high - column.low) or 1.0), column, value))
-    if not gaps:
+def _lowest_criterion(result: Result, system: str) -> str:
+    """Return the criterion with the system's lowest mean on its scale: ` (consistency 2.10)`."""
+    means = [
+        (share, column, estimate.value)
+        for column in result.table.columns
+        if column.kind == "criterion" and not column.judge and (estimate := result.estimates.get((system, column.name)))
+        if (share := share_of_scale(column, estimate.value)) is not None
+    ]
+    if not means:
         return ""
-    _, column, value = max(gaps, key=lambda gap: gap[0])
-    return f"{column_title(column.name)} {mean_text(column, value, places(result, column))}"
+    _, column, value = min(means, key=lambda mean: mean[0])
+    return f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
 
 
 def _ranking_finding(result: Result) -> list[str]:
-    """Say who leads on the first criterion by win rate or strength, and on which others."""
+    """Say who leads on the first criterion by win rate or strength, and who on others."""
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [r for r in result.rankings if r.column in whole and len(r.standings) > 1]
     if not rankings:
@@ -339,36 +278,26 @@ def _ranking_finding(result: Result) -> list[str]:
         rivals = [s for s in ranking.standings if s.system != ranking.against]
         marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
         rates = {s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip() for s in rivals}
-        sentences = [*_split_against(marks, rates, _name(ranking.against), title, "Win rates")]
+        sentences = [*_split_against(marks, rates, _name(ranking.against), title)]
         n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
         few = f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
         return [*sentences, *[few] * (n < least)]
-    strong, details = ranking.by_strength, []
     (text, low, _, interval), (follows, _, high, _) = (_size(ranking, s) for s in (first, second))
-    if not _winner(ranking):
-        level = [s.system for s in ranking.standings if _lead(ranking, first, s) <= _NEAR]
-        what = (
-            f"are equally strong on {title}: {text}"
-            if strong
-            else f"win equally often on {title}: {text} of their comparisons"
-        )
-        headline = f"{_names(level)} {what} over {items}"
+    winners = _winners_of(ranking)
+    if len(winners) > 1:
+        sentences = [f"{_names(winners)} are equal on {title}: {text} over {items}"]
     else:
-        what = "is the strongest" if strong else "wins most comparisons"
-        headline = f"{_name(first.system)} {what} on {title}: {f'{text} {interval}'.rstrip()} over {items}"
-        clear = ""
-        if low is not None and high is not None:
-            clear = f"; the intervals {'do not overlap' if low > high else 'overlap'}"
-        details = [f"{_name(second.system)} follows with {follows}{clear}."]
-    if strong:
-        details.append("Strengths decide, not win rates: the systems met different rivals.")
-    elsewhere = {r.column: _winner(r) for r in others}
-    same = [name for name, system in elsewhere.items() if system == first.system]
-    different = {name: system for name, system in elsewhere.items() if system and system != first.system}
-    if same:
-        details.append(f"{_name(first.system)} is also first on {_names(same)}.")
-    details += [f"{_name(system)} is first on {column_title(name)}." for name, system in list(different.items())[:2]]
-    return [headline, *details]
+        what = "is the strongest" if ranking.by_strength else "wins most comparisons"
+        apart = None if low is None or high is None else low > high
+        clear = "" if apart is None else f"; the intervals {'do not overlap' if apart else 'overlap'}"
+        sentences = [
+            f"{_name(first.system)} {what} on {title}: {f'{text} {interval}'.rstrip()} over {items}",
+            f"{_name(second.system)} follows with {follows}{clear}.",
+        ]
+    if ranking.by_strength:
+        sentences.append("Strengths decide, not win rates: the systems met different rivals.")
+    elsewhere = [(each.column, winners) for each in others if len(winners := _winners_of(each)) == 1]
+    return [*sentences, *(f"{_names(best)} is first on {column_title(name)}." for name, best in elsewhere[:2])]
 
 
 def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | None, str]:
@@ -379,16 +308,10 @@ def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | Non
     return f"{100 * s.win_rate:.0f}%", s.low, s.high, format_interval(s.low, s.high, 0, 100)
 
 
-def _lead(ranking: Ranking, first: Standing, other: Standing) -> float:
-    if ranking.by_strength:
-        return (first.strength or 0.0) - (other.strength or 0.0)
-    return first.win_rate - other.win_rate
-
-
-def _winner(ranking: Ranking) -> str:
-    """Return the first system, or nothing if several share the place."""
-    first, second, *_ = ranking.standings
-    return first.system if _lead(ranking, first, second) > _NEAR else ""
+def _winners_of(ranking: Ranking) -> list[str]:
+    """Return the systems that share the first place."""
+    sizes = [(s.strength or 0.0) if ranking.by_strength else s.win_rate for s in ranking.standings]
+    return [s.system for s, size in zip(ranking.standings, sizes, strict=True) if sizes[0] - size <= _NEAR]
 
 
 def _column(result: Result, comparison: Comparison) -> Column:
