@@ -210,6 +210,6 @@ def test_another_runs_record_goes_before_the_tables_are_replaced(
 
 
 def test_nothing_is_marked_the_best_where_nothing_was_tested(data: Path, small: None) -> None:
-    cells = build_leaderboard(measured(data)).cells
-    assert any(cell.estimate for cell in cells.values())
-    assert not any(cell.best or cell.same for cell in cells.values())
+    rows = build_leaderboard(measured(data)).rows
+    assert any(row.mean for row in rows.values())
+    assert not any(row.mark for row in rows.values())

@@ -34,16 +34,16 @@ def short(result: Result) -> Shown:
 
 
 def test_cells_say_what_was_scored(result: Result) -> None:
-    cells = build_leaderboard(result).cells
-    assert cells["システム二", "coherence"].coverage == "2/3"
-    assert cells["lead", "coherence"].coverage == ""
-    nothing = cells["evil|<b>*sys*", "一貫性"]
-    assert (nothing.mean, nothing.interval, nothing.coverage, nothing.failed) == ("–", "", "0/3", 3)
+    rows = build_leaderboard(result).rows
+    assert rows["システム二", "coherence"].coverage == "2/3"
+    assert rows["lead", "coherence"].coverage == ""
+    nothing = rows["evil|<b>*sys*", "一貫性"]
+    assert (nothing.mean, nothing.low, nothing.coverage, nothing.failed) == (None, None, "0/3", 3)
 
 
 def test_nothing_is_marked_if_nothing_was_tested(result: Result) -> None:
     board = build_leaderboard(result)
-    assert {cell.mark for cell in board.cells.values()} == {""}
+    assert {row.mark for row in board.rows.values()} == {""}
     assert "significantly" not in caption(result)
     assert (board.ranked_by, board.ranks, board.systems) == ("", {}, result.table.systems)
 
@@ -53,7 +53,7 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
     assert [column.name for column in board.columns] == ["overall", "fluency", "style", "delta"]
     assert "overall" not in {column.name for column in board.of_texts}
     assert (board.ranked_by, board.systems) == ("overall", ("good", "=fair", "poor"))
-    assert board.cells["good", "overall"].estimate == tested.estimates["good", "overall"]
+    assert board.rows["good", "overall"].mean == tested.estimates["good", "overall"].value
 
 
 def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(tested: Result) -> None:
@@ -71,9 +71,10 @@ def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(tes
 def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
     board = build_leaderboard(tested)
     for comparison in tested.comparisons:
-        marks = {system: board.cells[system, comparison.column].mark for system in board.systems}
-        assert marks == {system: "*" if comparison.best == (system,) else "" for system in board.systems}
-    assert {cell.mark for cell in board.cells.values()} == {"*", ""}
+        marks = {system: board.rows[system, comparison.column].mark for system in board.systems}
+        best = "best" if len(comparison.best) == 1 else "same"
+        assert marks == {system: best if system in comparison.best else "" for system in board.systems}
+    assert {row.mark for row in board.rows.values()} == {"best", "same", ""}
 
 
 def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Result) -> None:
@@ -147,13 +148,12 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
     table = Table(tuple(texts), (column,), scores)
     result = Result(table, item_means(table), comparisons=compare(table))
     board = build_leaderboard(result)
-    assert {key for key, cell in board.cells.items() if cell.best} == {("b", "ter")}
+    assert {key for key, row in board.rows.items() if row.mark == "best"} == {("b", "ter")}
     assert board.systems == ("b", "a")
     assert "lower is better: TER" in short(result).key
     neither = replace(table, columns=(replace(column, better=""),))
     unranked = Result(neither, item_means(neither), comparisons=compare(neither))
-    assert not any(cell.mark for cell in build_leaderboard(unranked).cells.values())
-    assert "No better direction, so not ranked: ter." in caption(unranked)
+    assert not any(row.mark for row in build_leaderboard(unranked).rows.values())
 
 
 def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
@@ -172,8 +172,8 @@ def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     table = Table(samples, columns, (*scores, *whole))
     result = Result(table, item_means(table))
     board = build_leaderboard(result)
-    assert (board.cells["a", "all"].mean, board.cells["a", "all"].interval) == ("0.250", "")
-    assert board.cells["b", "all"].coverage == "1/2"
+    assert (board.rows["a", "all"].mean, board.rows["a", "all"].low) == (0.25, None)
+    assert board.rows["b", "all"].coverage == "1/2"
     assert "Computed over all texts of a system together: all." in caption(result)
     assert [column.name for column in board.of_texts] == ["ter"]
     assert not plugins.document(result).notices

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
 from judge.core.format import number, one_line, plural
-from judge.core.records import Column, Estimate, Score
+from judge.core.records import Column, Score
 from judge.report.document import (
     Bar,
     Block,
@@ -56,54 +56,23 @@ from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding,
 from judge.report.views.item_scores import is_qags, qags_table, question_table
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
-from judge.report.views.summary import Row, means_data
+from judge.report.views.summary import Mark, Row, means_data
 from judge.report.views.validation import agreement_chart, agreement_facts, agreement_tile, people_blocks
 from judge.report.views.variance import variance_blocks
 from judge.results.result import Result
 from judge.stats import anytime
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.pass_rate import pass_table
-from judge.stats.system_differences import Rank, compare
+from judge.stats.system_differences import Comparison, Rank, compare
 
 _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
 _QUESTIONS = 10  # of QAGS, in the summary
+_TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
+"""The tones of the marks of significant differences; they get a star."""
 _TITLES = [column_title(name) for name in REFERENCE_METRICS]
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One system in one column. `best` marks a system that is significantly better than all others.
-
-    `mean` is "–" if nothing was scored; `total` counts the system's items, `n` the scored ones.
-    """
-
-    mean: str
-    interval: str
-    n: int
-    total: int
-    failed: int
-    best: bool
-    estimate: Estimate | None
-    same: bool = False
-    """Whether several systems share the first place without a significant difference, and this is one of them."""
-    against: Literal["better", "worse", ""] = ""
-    """Whether it differs significantly from the system that all are compared with."""
-
-    @property
-    def mark(self) -> str:
-        return "*" if self.best or self.against else ""
-
-    @property
-    def tone(self) -> Tone:
-        return "good" if self.best or self.against == "better" else "bad" if self.against else ""
-
-    @property
-    def coverage(self) -> str:
-        """`48/50` if not every item was scored, else nothing."""
-        return "" if self.n >= self.total else f"{self.n}/{self.total}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +80,16 @@ class Leaderboard:
     """The means of a result. The overall score comes first, then criteria, then metrics.
 
     `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if nothing was
-    compared, `ranked_by` is empty and they keep the table's order. `against` is the system that all are compared with,
-    "" if every two are. `of_texts` are the columns with a value per text, `rates` those of pass rates, by the names of
-    the columns whose values pass.
+    compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean of each system in each column.
+    `against` is the system that all are compared with, "" if every two are. `of_texts` are the columns with a value per
+    text, `rates` those of pass rates, by the names of the columns whose values pass.
     """
 
     ranked_by: str
     ranks: Mapping[str, Rank]
     systems: tuple[str, ...]
     groups: tuple[Group, ...]
-    cells: Mapping[tuple[str, str], Value]
+    rows: Mapping[tuple[str, str], Row]
     of_texts: tuple[Column, ...]
     against: str
     rates: Mapping[str, Column]
@@ -140,52 +109,56 @@ class Leaderboard:
 
 def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
-    rates, pass_rates = shown_pass_rates(result), result.pass_rates
-    groups, main = tuple(with_pass_rate(group, rates) for group in in_display_order(result)), main_comparison(result)
+    rates, main = shown_pass_rates(result), main_comparison(result)
+    groups = tuple(with_pass_rate(group, rates) for group in in_display_order(result))
     total, failed = count_texts(result, generations=False), _count_failures(result)
     against = main.against if main else ""
-    seed = (result.info.get("plan") or {}).get("seed", 0)
-    passing = (
-        compare(pass_table(result.table), seed=seed, against=against, until_decided=anytime.was_used(result.info))
-        if rates
-        else ()
-    )
-    tested = [*result.comparisons, *passing]
-    better = {column.name: column.better for group in groups for column in group.columns}
-    apart = {c.column: marks_against(c, better.get(c.column, "")) for c in tested}
-    best = {comparison.column: comparison.best for comparison in tested if result.comparisons}
-    ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
+    tested = dict(compared_columns(result))
+    if rates and tested:
+        seed = (result.info.get("plan") or {}).get("seed", 0)
+        decided = anytime.was_used(result.info)
+        passing = compare(pass_table(result.table), seed=seed, against=against, until_decided=decided)
+        tested |= {comparison.column: comparison for comparison in passing}
+    estimates = dict(result.estimates)
+    estimates |= {(system, rates[name].name): e for (system, name), e in result.pass_rates.items() if name in rates}
     scores = {rate.name: name for name, rate in rates.items()}
-
-    def value(system: str, column: Column) -> Value:
-        name = scores.get(column.name, column.name)
-        estimate = (pass_rates if column.name in scores else result.estimates).get((system, name))
-        counts = total[system], failed[system, name]
-        if estimate is None:
-            return Value("–", "", 0, *counts, best=False, estimate=None)
-        decimals, winners = places(result, column), best.get(column.name, ())
-        return Value(
-            mean_text(column, estimate.value, decimals),
-            interval_text(column, estimate.low, estimate.high, decimals),
-            estimate.n,
-            *counts,
-            best=winners == (system,),
-            estimate=estimate,
-            same=len(winners) > 1 and system in winners,
-            against=apart.get(column.name, {}).get(system, ""),
-        )
-
+    rows = {}
     columns = [column for group in groups for column in group.columns]
+    for column in columns:
+        marks = _marks(tested[column.name], column.better) if column.name in tested else {}
+        for system in total:
+            counts = total[system], failed[system, scores.get(column.name, column.name)]
+            row = Row(system, column.name, None, None, None, 0, *counts, None, "")
+            if e := estimates.get((system, column.name)):
+                mark = marks.get(system, "")
+                row = replace(row, mean=e.value, low=e.low, high=e.high, n=e.n, method=e.method, mark=mark)
+            rows[system, column.name] = row
+    ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
     return Leaderboard(
         ranked_by=main.column if main else "",
         ranks=ranks,
         systems=tuple(dict.fromkeys([*ranks, *total])),
         groups=groups,
-        cells={(system, column.name): value(system, column) for column in columns for system in total},
+        rows=rows,
         of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
         against=against,
         rates=rates,
     )
+
+
+def _marks(comparison: Comparison, better: str) -> dict[str, Mark]:
+    """Return the systems that differ significantly from the others, or from the one that all are compared with."""
+    best: Mark = "best" if len(comparison.best) == 1 else "same"
+    return {**marks_against(comparison, better), **dict.fromkeys(comparison.best, best)}
+
+
+def _cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
+    """Write a mean with its interval and mark."""
+    decimals = places(result, column)
+    mean = "–" if row.mean is None else mean_text(column, row.mean, decimals)
+    interval = interval_text(column, row.low, row.high, decimals)
+    mark = "*" if row.mark in _TONES else ""
+    return Cell(mean, interval, tone=_TONES.get(row.mark, ""), mark=mark, value=row.mean, **fields)
 
 
 def view(result: Result) -> Document:
@@ -202,12 +175,6 @@ def view(result: Result) -> Document:
         f"{lost:,} failed",
         str(info.get("started") or "")[:10],
     ]
-    rows = [
-        Row(*key, mean=getattr(v.estimate, "value", None), low=getattr(v.estimate, "low", None),
-            high=getattr(v.estimate, "high", None), n=v.n, total=v.total, failed=v.failed,
-            method=getattr(v.estimate, "method", None), mark=_mark(v))
-        for key, v in board.cells.items()
-    ]  # fmt: skip
     return Document(
         title=about.title,
         finding=finding(result),
@@ -222,7 +189,7 @@ def view(result: Result) -> Document:
             *(f"Failed   {provenance.failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
         ),
         next=tuple(_next_commands(result, board)),
-        data=means_data(result, board.systems, board.columns, rows, about.failures),
+        data=means_data(result, board.systems, board.columns, tuple(board.rows.values()), about.failures),
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
@@ -366,58 +333,49 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
     for system in board.systems:
         place = board.place(system)
         ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
-        cells = [_short_cell(board, system, column, bar=k == 0) for k, column in enumerate(columns)]
+        cells = [_short_cell(result, board, board.rows[system, c.name], c, bar=k == 0) for k, c in enumerate(columns)]
         rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells))
     key = _short_key(board, columns, passing)
     return table((*ranked, Head("", numeric=False), *heads), rows, key=key, name="leaderboard", sorts=True, short=True)
 
 
-def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -> Cell:
-    value = board.cells[system, column.name]
-    estimate = value.estimate
-    if estimate is None:
-        return Cell("–", tone="muted", title=f"no score in {value.total} texts")
-    ends = [None if end is None else share_of_scale(column, end) for end in (estimate.low, estimate.high)]
+def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *, bar: bool) -> Cell:
+    if row.mean is None:
+        return Cell("–", tone="muted", title=f"no score in {row.total} texts")
+    cell = _cell(result, column, row)
+    share = share_of_scale(column, row.mean)
+    ends = [None if end is None else share_of_scale(column, end) for end in (row.low, row.high)]
     low, high = sorted(end for end in ends if end is not None) if None not in ends else (None, None)
-    share = share_of_scale(column, estimate.value)
-    judged = column.kind == "criterion"
-    short = not share_label(column) and abs(estimate.value) < 100
-    mean = number(estimate.value, 2) if short else value.mean
+    text = cell.text if share_label(column) or abs(row.mean) >= 100 else number(row.mean, 2)
     score = next((name for name, rate in board.rates.items() if rate == column), column.name)
-    if value.coverage:
-        mean = f"({value.coverage}) {mean}"
-    return Cell(
-        mean,
-        note=value.interval,
-        tone=value.tone,
-        mark=value.mark,
-        title=" ".join(filter(None, (value.mean, value.interval, f"n = {value.n:,}"))),
-        shade=None if share is None or not judged or bar else max(-1.0, min(1.0, (share - NEUTRAL) / (1 - NEUTRAL))),
+    shaded = share is not None and column.kind == "criterion" and not bar
+    return replace(
+        cell,
+        text=f"({row.coverage}) {text}" if row.coverage else text,
+        title=" ".join(filter(None, (cell.text, cell.note, f"n = {row.n:,}"))),
+        shade=max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL)) if shaded and share is not None else None,
         bar=Bar(share, low, high) if bar and share is not None else None,
-        value=estimate.value,
-        link=items.link(system=system, column=score) if score in {column.name for column in board.of_texts} else "",
+        link=items.link(system=row.system, column=score) if score in {c.name for c in board.of_texts} else "",
     )
 
 
 def _short_key(board: Leaderboard, columns: Sequence[Column], passing: Mapping[str, str]) -> str:
-    marked = any(board.cells[system, column.name].mark for system in board.systems for column in columns)
-    mark = f"* significantly different from {one_line(board.against, 30)}" if board.against else "* significantly best"
-    scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
-    shares = dict.fromkeys(filter(None, (share_label(column) for column in columns if column.name not in passing)))
+    rows = [board.rows[system, column.name] for system in board.systems for column in columns]
+    scales = {scale_text(column) for column in columns} - {"", "0–1"}
+    shares = dict.fromkeys(share_label(column) for column in columns if column.name not in passing)
+    shares.pop("", None)
     least = {*passing.values()}
-    partial = any(0 < board.cells[system, column.name].n < board.cells[system, column.name].total
-                  for system in board.systems for column in columns)  # fmt: skip
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
-    parts = [
-        mark if marked else "",
-        f"%: mean probability of {' or '.join(shares)}" if shares else "",
-        f"pass: share of texts at {least.pop()} or better" if len(least) == 1 else "",
-        "pass: share of texts that pass" if len(least) > 1 else "",
-        f"criteria {scales.pop()}" if len(scales) == 1 else "",
-        f"lower is better: {', '.join(lower)}" if lower else "",
-        "(a/b) a of b texts have a score" if partial else "",
-    ]
-    return " · ".join(filter(None, parts))
+    best = f"significantly different from {one_line(board.against, 30)}" if board.against else "significantly best"
+    parts = {
+        f"* {best}": any(row.mark in _TONES for row in rows),
+        f"%: mean probability of {' or '.join(shares)}": shares,
+        f"pass: share of texts {f'at {min(least)} or better' if len(least) == 1 else 'that pass'}": least,
+        f"criteria {min(scales, default='')}": len(scales) == 1,
+        f"lower is better: {', '.join(lower)}": lower,
+        "(a/b) a of b texts have a score": any(row.n and row.coverage for row in rows),
+    }
+    return " · ".join(part for part, needed in parts.items() if needed)
 
 
 def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
@@ -432,9 +390,10 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     rows = []
     for system in board.systems:
         cells = []
-        for value in (board.cells[system, column.name] for column in board.columns):
-            note = " ".join(filter(None, (value.interval, f"({value.coverage})" if value.coverage else "")))
-            cells.append(Cell(value.mean, note, value.tone, value.mark, value=getattr(value.estimate, "value", None)))
+        for column in board.columns:
+            row = board.rows[system, column.name]
+            cell = _cell(result, column, row)
+            cells.append(replace(cell, note=f"{cell.note} ({row.coverage})".lstrip() if row.coverage else cell.note))
         if board.ranks:
             rank = board.ranks.get(system)
             interval = f"[{rank.low}, {rank.high}]" if rank and rank.low < rank.high else ""
@@ -448,8 +407,7 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     """Say how the means, intervals, ranks and marks were made, one sentence each."""
     of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns]
     methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
-    most = max((value.total for value in board.cells.values()), default=0)
-    yield f"Means over {plural(most, 'item')}."
+    yield f"Means over {plural(max((row.total for row in board.rows.values()), default=0), 'item')}."
     if methods:
         usual, *others = [name for name, _ in methods.most_common()]
         yield f"Intervals: {usual}{'; for some columns ' + ', '.join(others) if others else ''}."
@@ -459,20 +417,13 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         ranges = any(rank.low < rank.high for rank in board.ranks.values())
         note = "; the range is the 95% interval of the rank" if ranges else ""
         yield f"Ranked by {column_title(board.ranked_by)}{note}."
-    if any(value.mark for value in board.cells.values()):
+    if any(row.mark in _TONES for row in board.rows.values()):
         which = f"different from {one_line(board.against)}" if board.against else "better than every other system"
         yield f"* significantly {which} ({test_name(result)}, p < 0.05 after Holm)."
     if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
         yield f"Computed over all texts of a system together: {', '.join(corpus)}."
-    if plain := [column.name for column in board.columns if not column.better]:
-        names = ", ".join(plain) if len(plain) <= 4 else f"{len(plain)} columns without an arrow"
-        yield f"No better direction, so not ranked: {names}."
-    if any(value.coverage for value in board.cells.values()):
+    if any(row.coverage for row in board.rows.values()):
         yield "(a/b): a of b texts have a score."
-    if board.rates:
-        yield "A pass rate is the share of the scored texts that pass."
-    if method := next((group.columns[0].panel for group in board.groups if group.judged), None):
-        yield f"A panel's {method} covers the texts that all of its judges scored."
     reasons: dict[str, list[str]] = {}
     for name, comparison in compared_columns(result).items():
         if comparison.note:
@@ -515,10 +466,6 @@ def _count_failures(result: Result) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _mark(value: Value) -> Any:
-    return value.against or ("best" if value.best else "same" if value.same else "")
-
-
 _FIELDS = (
     "system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature", "rank", "rank_low",
     "rank_high", "mark",
@@ -530,12 +477,13 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
     for column in board.columns:
         for system in board.systems:
-            value, rank = board.cells[system, column.name], ranks.get((column.name, system))
-            means = (getattr(value.estimate, end, None) for end in ("value", "low", "high"))
-            places = (getattr(rank, end, None) for end in ("rank", "low", "high"))
-            counts = value.n, value.total, value.failed
-            row = (system, column.name, column.kind, *means, *counts, column.signature, *places, _mark(value))
-            yield dict(zip(_FIELDS, row, strict=True))
+            place = (getattr(ranks.get((column.name, system)), end, None) for end in ("rank", "low", "high"))
+            known = {
+                **asdict(board.rows[system, column.name]),
+                **{"kind": column.kind, "signature": column.signature},
+                **dict(zip(("rank", "rank_low", "rank_high"), place, strict=True)),
+            }
+            yield {name: known[name] for name in _FIELDS}
 
 
 def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:

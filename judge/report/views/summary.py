@@ -24,6 +24,9 @@ SCHEMA: Literal["judge.report/1"] = "judge.report/1"
 """The number goes up if a key is removed or changes its meaning; new keys may appear without that."""
 
 
+Mark = Literal["best", "same", "better", "worse", ""]
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A system's mean in one column, null if nothing was scored; `failed` counts failures.
@@ -42,7 +45,12 @@ class Row:
     total: int
     failed: int
     method: str | None
-    mark: Literal["best", "same", "better", "worse", ""]
+    mark: Mark
+
+    @property
+    def coverage(self) -> str:
+        """`48/50` if not every item was scored, else nothing."""
+        return "" if self.n >= self.total else f"{self.n}/{self.total}"
 
 
 @dataclass(frozen=True, slots=True)
