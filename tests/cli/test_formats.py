@@ -71,7 +71,6 @@ def test_an_item_has_texts_scores_reasons_and_ratings(folder: Path, command: Cal
     assert (done.code, done.err) == (0, "")
     shown = " ".join(done.out.split())
     assert shown.startswith("Item i3 ")
-    assert "Lowest score: a_1, fluency_5 2 2 texts" in shown
     assert "Source <b>One</b> & two. a_1 a_1 3 criterion score reason fluency_5 2 Too *short*. human ratings" in shown
     record = json.loads(command("report", "run", "--item", "i4", "--system", "b|2", "--json").out)
     (output,) = record["outputs"]

@@ -8,17 +8,15 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from judge.core.errors import ConfigError, ParseError
 from judge.core.format import number, one_line, plural
 from judge.core.records import Column as DataColumn
 from judge.core.records import Failure, Sample, Score
 from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
-from judge.report.format import column_title, score_text, share_of_scale
+from judge.report.format import column_title
 from judge.report.views.columns import places
 from judge.report.views.item_scores import (
     CLAIM_HEADS,
     CLAIMS,
-    Finding,
     Line,
     build_finding,
     checked_claims,
@@ -27,8 +25,6 @@ from judge.report.views.item_scores import (
 )
 from judge.report.views.provenance import build_provenance
 from judge.results.item import ResultItem
-from judge.scoring import parse
-from judge.scoring.reread import criterion_of
 from judge.stats.pairwise import TIE
 
 _SOURCE = 1_200  # characters of a source
@@ -48,21 +44,8 @@ def view(item: ResultItem) -> Document:
         for place, row in enumerate({row.key: row for row in item.unwritten}.values())
         for text in [Paragraph(f"No output. {row.error}: {row.message}")]
     ]
-    shares = [
-        (share, row)
-        for row in chain.from_iterable(item.rows.values())
-        if isinstance(row, Score) and not row.rival and columns[row.column].kind == "criterion"
-        if not columns[row.column].judge and columns[row.column].better
-        if (share := share_of_scale(columns[row.column], row.value)) is not None
-    ]
-    finding = []
-    if shares:
-        _, lowest = min(shares, key=lambda pair: pair[0])
-        value = score_text(columns[lowest.column], lowest.value)
-        finding.append(f"Lowest score: {one_line(lowest.system)}, {column_title(lowest.column)} {value}")
     return Document(
         title=f"Item {one_line(item.item)}",
-        finding=tuple(finding),
         scope=plural(len(item.samples), "text"),
         about=(build_provenance(item.result).title,),
         sections=tuple(sections),
@@ -158,26 +141,9 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             comparison = "tie" if row.value == TIE else f"{preferred} ({max(row.value, 1 - row.value):.0%})"
             text = f"{finding.value} ({finding.below})" if finding.below else finding.value
             value = Cell(comparison if row.rival else text, tone="bad" if finding.below else "")
-            quote = f"“{finding.quote}”" if finding.quote else _lost_quote(item, finding, column)
-            reason = " ".join(filter(None, (finding.reason, quote)))
+            reason = " ".join(filter(None, (finding.reason, finding.quote and f"“{finding.quote}”")))
         cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
     return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
-
-
-def _lost_quote(item: ResultItem, finding: Finding, column: DataColumn) -> str:
-    """Return what the judge's reply quotes although no text has it, marked as such; "" if it quotes nothing."""
-    try:
-        criterion = criterion_of(column, item.result.info)
-    except ConfigError:  # an old run, or a column without a judge's replies
-        return ""
-    for reply, _ in finding.replies.texts if criterion.cites else ():
-        try:
-            quote = parse.find(reply, criterion.reply, criterion.scale, criterion.title, cite=True).quote
-        except ParseError:
-            continue
-        if quote:
-            return f"“{quote}” (not in the text)"
-    return ""
 
 
 def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:

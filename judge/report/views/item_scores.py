@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from rich.cells import cell_len
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from judge.core.claims import Span, decode
 from judge.core.format import minus, number, one_line, plural
@@ -339,11 +338,6 @@ def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | 
     return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), finding)
 
 
-_GAP = "____"  # replaces the theme in a question
-_MAX_CELLS = 22  # of a terminal, for the words around the gap
-_HEADS = ("theme", "question", "from source", "from output")
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """One theme, its question and the two answers; "–" where a text answers nothing.
@@ -363,48 +357,28 @@ class Line:
         """Return the similarity of this name, "–" without one."""
         return number(self.similarity[name], 2) if name in self.similarity else "–"
 
-    @property
-    def brief(self) -> str:
-        """The question, or the words around its gap; a side may use the room that the other one leaves."""
-        before, gap, after = self.question.partition(_GAP)
-        if not gap:
-            return self.question
-        left = _clip(before[::-1], _MAX_CELLS - min(cell_len(after), _MAX_CELLS // 2))[::-1]
-        right = _clip(after, _MAX_CELLS - min(cell_len(before), _MAX_CELLS // 2))
-        return f"{'…' * (left != before)}{left}{gap}{right}{'…' * (right != after)}"
 
-
-def _clip(text: str, cells: int) -> str:
-    """Cut a text to a number of terminal cells."""
-    end = 0
-    while end < len(text) and (cells := cells - cell_len(text[end])) >= 0:
-        end += 1
-    return text[:end]
+# Old runs have no reason.
+_Stored = Annotated[
+    tuple[str, str, str, str, dict[str, float], str],
+    BeforeValidator(lambda line: [*line, ""] if len(line) == 5 else line),
+]
+_QAGS = TypeAdapter(dict[Literal["qags"], list[_Stored]])
 
 
 def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
     """Return the questions behind a value of QAGS; none for other columns and for a damaged record."""
     raw = row.provenance.raw if isinstance(row, Score) else row.raw if row else ""
-    if not (raw and is_qags(column)):
+    if not (raw and column.kind == "metric" and column.name.startswith("qags_")):
         return ()
     try:
-        return tuple(map(_line, json.loads(raw)["qags"]))
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        lines = _QAGS.validate_json(raw).get("qags", ())
+    except (ValidationError, TypeError):
         return ()
-
-
-def is_qags(column: Column) -> bool:
-    return column.kind == "metric" and column.name.startswith("qags_")
-
-
-def _line(stored: list[Any]) -> Line:
-    """Read a stored line; old runs have no reason. Raises TypeError or ValueError for another shape."""
-    *texts, alike, left_out = stored if len(stored) > 5 else [*stored, ""]
-    theme, question, source, output = texts
-    if not all(isinstance(text, str) for text in (*texts, left_out)) or not isinstance(alike, dict):
-        raise TypeError("not a line of a working")
-    similarity = {str(name): float(value) for name, value in alike.items()}
-    return Line(theme, question, source or "–", output or "–", similarity, left_out)
+    return tuple(
+        Line(theme, question, source or "–", output or "–", alike, reason)
+        for theme, question, source, output, alike, reason in lines
+    )
 
 
 def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
@@ -412,25 +386,14 @@ def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for line in lines for name in line.similarity))
 
 
-def question_table(lines: Sequence[Line], name: str = "") -> Table:
-    """Return the questions of one text, each with both answers and a column per similarity.
-
-    The key lists the themes that do not count, with the reasons.
-    """
-    names = similarities(lines)
-    heads = (*_HEADS, *(names if len(names) > 1 else ["similarity"] * len(names)))
+def question_table(lines: Sequence[Line], name: str) -> Table:
+    """Return the questions of one text, each with both answers and a column per similarity or why it does not count."""
+    first, *others = similarities(lines) or ("similarity",)
     rows = []
     for line in lines:
-        texts = (Cell(one_line(text)) for text in (line.theme, line.brief, line.from_source, line.from_output))
-        values = (Cell(line.value(name), tone="bad" if line.similarity.get(name, 1) < 0.5 else "") for name in names)
-        rows.append((*texts, *values))
-    reasons: dict[str, list[str]] = {}
-    for line in lines:
-        if not line.similarity:
-            reasons.setdefault(one_line(line.left_out, 200) or "no reason recorded", []).append(
-                one_line(line.theme, 40)
-            )
-    key = "; ".join(f"{', '.join(themes)} ({reason})" for reason, themes in reasons.items())
+        counted = line.value(first) if line.similarity else f"not counted: {line.left_out or 'no reason recorded'}"
+        texts = (line.theme, line.question, line.from_source, line.from_output, counted, *map(line.value, others))
+        rows.append(tuple(Cell(one_line(text)) for text in texts))
+    heads = ("theme", "question", "from source", "from output", first, *others)
     # Without a numeric column a terminal folds wide texts.
-    columns = tuple(TableColumn(head, numeric=False) for head in heads)
-    return Table(columns, tuple(rows), name=name, key=f"not counted: {key}" if key else "")
+    return Table(tuple(TableColumn(head, numeric=False) for head in heads), tuple(rows), name=name)

@@ -10,12 +10,11 @@ from shlex import quote
 from typing import Any
 
 from judge.core.format import number, one_line, plural
-from judge.core.records import Column, Score
+from judge.core.records import Column
 from judge.report.document import (
     Bar,
     Block,
     Cell,
-    Details,
     Document,
     Excerpts,
     Section,
@@ -53,7 +52,6 @@ from judge.report.views.columns import (
 )
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
-from judge.report.views.item_scores import is_qags, qags_table, question_table
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
@@ -69,7 +67,6 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
-_QUESTIONS = 10  # of QAGS, in the summary
 _TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
 """The tones of the marks of significant differences; they get a star."""
 _TITLES = [column_title(name) for name in REFERENCE_METRICS]
@@ -205,27 +202,11 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
     if lowest := worst_texts(result, _EXCERPTS):
         yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
     yield from checklist_summary(result)
-    if (worst := _lowest_qags(result)) and (lines := qags_table(*worst)):
-        column, score = worst
-        shown, more = question_table(lines[:_QUESTIONS], "questions"), len(lines) - _QUESTIONS
-        key = " · ".join(filter(None, (shown.key, plural(more, "more question") if more > 0 else "")))
-        title = f"Lowest {column.name}: {one_line(score.system, 30)}, item {one_line(score.item, 30)}"
-        yield Details(title, (replace(shown, key=key),))
     yield from claims_summary(result)
     if facts := agreement_facts(result):
         yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
     else:
         yield from metric_chart(result)
-
-
-def _lowest_qags(result: Result) -> tuple[Column, Score] | None:
-    """Return the column and the lowest value of QAGS in a run without criteria."""
-    columns = result.table.columns
-    qags = next((column for column in columns if is_qags(column)), None)
-    if qags is None or any(column.kind == "criterion" for column in columns):
-        return None
-    lowest = min(result.table.column_scores(qags.name), key=lambda score: score.value, default=None)
-    return (qags, lowest) if lowest else None
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
@@ -443,8 +424,6 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"judge power RUN --pair {quote(f'{first[0]},{first[1]}')}"
     if lowest := worst_texts(result, 1):
         yield f"judge report RUN --item {quote(lowest[0][1].item)}"
-    elif qags := _lowest_qags(result):
-        yield f"judge report RUN --item {quote(qags[1].item)}"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
