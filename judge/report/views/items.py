@@ -6,13 +6,14 @@ The page shows up to 2,000 outputs; the other items are in `scores.parquet`.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
+
+import numpy as np
 
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
@@ -126,15 +127,26 @@ class Measure:
     """A column that items can be ordered by, with its values: None if there is none, False if it failed.
 
     `leads` marks the columns that order the items unless the reader chooses another one. `per_item` means that all
-    outputs of an item have the same value. `places` are the decimals.
+    outputs of an item have the same value. `places` are the decimals. `judge` is one of a panel.
     """
 
-    name: str
+    title: str
     column: Column
     places: int
     values: Mapping[Text, float | bool | None]
     leads: bool = False
     per_item: bool = False
+    judge: str = ""
+
+    @property
+    def name(self) -> str:
+        """The title with the judge of a panel."""
+        return f"{self.title}: {self.judge}" if self.judge else self.title
+
+    @property
+    def numbers(self) -> dict[Text, float]:
+        """The values that are there."""
+        return {text: value for text, value in self.values.items() if value is not None and value is not False}
 
     def share(self, text: Text) -> float | None:
         """Return the text's place on the scale, from 0 (worst) to 1 (best)."""
@@ -249,79 +261,59 @@ _Samples = Mapping[str, Sequence[tuple[Sample, tuple[tuple[str, str], ...]]]]
 """Every item's samples, each with the further data columns that a criterion reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ShownColumn:
-    """A column as the items show it: its title, the judge of a panel, its decimals, and its place in the measures."""
-
-    column: Column
-    title: str
-    judge: str
-    places: int
-    measure: int | None
-
-    @property
-    def judged(self) -> bool:
-        return self.column.kind == "criterion"
-
-
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
-    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    columns = _shown_columns(result)
-    measured = [shown for shown in columns.values() if shown.measure is not None]
-    leads = [shown for shown in measured if shown.judged and not shown.judge]
-    leads = leads or [shown for shown in measured if shown.column.better][:1]
-    texts = [sample.key for sample in result.table.samples]
+    table, corpus = result.table, result.table.corpus_columns
+    rows = {(row.item, row.system, row.column): row for row in table.rows()}
+    stored = {column.name for column in table.columns} - corpus
+    shown = {
+        column.name: Measure(
+            column_title(group.name),
+            column,
+            places(result, column),
+            {s.key: _value(column, rows.get((*s.key, column.name))) for s in table.samples},
+            judge=group.parts[column.name] if column.judge else "",
+        )
+        for group in in_display_order(result)
+        for column in group.columns
+        if column.name in stored
+    }
+    leads = [name for name, measure in shown.items() if measure.column.kind == "criterion" and not measure.judge]
+    leads = leads or [name for name, measure in shown.items() if measure.column.better][:1]
     measures = []
-    for shown in measured:
-        values = {text: _value(shown.column, rows.get((*text, shown.column.name))) for text in texts}
-        title = f"{shown.title}: {shown.judge}" if shown.judge else shown.title
-        numbers = [value for value in values.values() if value is not None and value is not False]
-        low = min(numbers, default=None) if shown.column.low is None else shown.column.low
-        high = max(numbers, default=None) if shown.column.high is None else shown.column.high
-        scaled = replace(shown.column, low=low, high=high)
-        measures.append(Measure(title, scaled, shown.places, values, shown in leads))
-    measures += _spreads(measures, result.table.columns)
+    for name, measure in shown.items():
+        column, numbers = measure.column, measure.numbers.values()
+        low = min(numbers, default=None) if column.low is None else column.low
+        high = max(numbers, default=None) if column.high is None else column.high
+        measures.append(replace(measure, column=replace(column, low=low, high=high), leads=name in leads))
+    measures += _spreads(measures)
     measures += _gaps(measures)
-    measures += _people_gaps(measures, result.table.samples)
+    measures += _people_gaps(measures, table.samples)
     samples = _samples_by_item(result)
     items = []
     for item, lowest in _worst_first(samples, measures):
         outputs, lost = [], 0
         for sample, others in samples[item]:
-            rows_of_text = {name: row for name in columns if (row := rows.get((item, sample.system, name)))}
-            outputs.append(_output(sample, others, rows_of_text, columns))
-            lost += sum(_value(columns[name].column, row) is False for name, row in rows_of_text.items())
+            rows_of_text = {name: row for name in shown if (row := rows.get((*sample.key, name)))}
+            outputs.append(_output(sample, others, rows_of_text, shown))
+            lost += sum(measure.values[sample.key] is False for measure in shown.values())
         items.append(_item(item, outputs, lost, lowest))
-    return _items(result, items, measures, samples, [shown.column.name for shown in measured])
-
-
-def _shown_columns(result: Result) -> dict[str, _ShownColumn]:
-    """Return the columns of the table in display order; a column over all texts together has no measure."""
-    columns: dict[str, _ShownColumn] = {}
-    stored, corpus = {column.name for column in result.table.columns}, result.table.corpus_columns
-    for group in in_display_order(result):
-        for column in group.columns:
-            if column.name in stored:
-                judge = group.parts[column.name] if column.judge else ""
-                place = None if column.name in corpus else len(columns.keys() - corpus)
-                title = column_title(group.name)
-                columns[column.name] = _ShownColumn(column, title, judge, places(result, column), place)
-    return columns
+    return _items(result, items, measures, samples, list(shown))
 
 
 def _output(
     sample: Sample,
     others: tuple[tuple[str, str], ...],
     rows: Mapping[str, Score | Failure],
-    columns: Mapping[str, _ShownColumn],
+    columns: Mapping[str, Measure],
 ) -> Output:
     findings, metrics = [], []
     lacking: dict[tuple[str, str], list[Failure]] = {}  # by error and message
+    order = list(columns)
     for name, row in rows.items():
         shown = columns[name]
-        if shown.judged:
-            names = {"name": shown.title, "judge": shown.judge, "place": shown.measure}
+        if shown.column.kind == "criterion":
+            names = {"name": shown.title, "judge": shown.judge, "place": order.index(name)}
             findings.append(build_finding(row, shown.column, max(2, shown.places), **names))
         elif isinstance(row, Score):
             metrics.append((shown.title, number(row.value, shown.places)))
@@ -333,8 +325,7 @@ def _output(
     qags = next(filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ())
     claims = {name: checked_claims(sample, columns[name].column, row) for name, row in rows.items()}
     own = next((claims[name] for name in CLAIMS if claims.get(name)), ())
-    checked = own, claims.get(REFERENCE_CLAIMS, ())
-    return Output(sample, others, tuple(findings), tuple(metrics), qags, *checked)
+    return Output(sample, others, tuple(findings), tuple(metrics), qags, own, claims.get(REFERENCE_CLAIMS, ()))
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
@@ -348,7 +339,7 @@ def spread_name(criterion: str) -> str:
     return f"{criterion}: judges apart"
 
 
-def _spreads(measures: Sequence[Measure], columns: Iterable[Column]) -> list[Measure]:
+def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     """Return for each criterion of a panel the largest less the smallest value of its judges."""
     by_criterion: dict[str, list[Measure]] = {}
     for measure in measures:
@@ -358,8 +349,9 @@ def _spreads(measures: Sequence[Measure], columns: Iterable[Column]) -> list[Mea
     for criterion, judged in by_criterion.items():
         width = (judged[0].column.high or 0.0) - (judged[0].column.low or 0.0)
         values: dict[Text, float | bool | None] = {}
+        known = [measure.numbers for measure in judged]
         for text in judged[0].values:
-            numbers = [v for m in judged if (v := m.values.get(text)) is not None and v is not False]
+            numbers = [scores[text] for scores in known if text in scores]
             values[text] = max(numbers) - min(numbers) if len(numbers) == len(judged) else None
         column = Column(spread_name(criterion), "metric", "", 0.0, width, better="lower")
         spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
@@ -372,10 +364,9 @@ def _gaps(measures: Sequence[Measure]) -> list[Measure]:
     leads = [m for m in measures if m.leads]
     if overlap is None or overlap in leads:
         return []
-    metric = {text: value for text, value in overlap.values.items() if value is not None and value is not False}
-    judged = {text: mean for text in metric if (mean := _mean_share(leads, text)) is not None}
+    judged = {text: mean for text in overlap.numbers if (mean := _mean_share(leads, text)) is not None}
     column = Column(f"rank by judge − rank by {overlap.name}", "metric", "", -1.0, 1.0, better="")
-    gaps = rank_gaps(judged, metric)
+    gaps = rank_gaps(judged, overlap.numbers)
     return [Measure(column.name, column, 2, gaps)] if gaps else []
 
 
@@ -392,9 +383,7 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
             continue
         people = {s.key: s.human[name] for s in kept}
         values: dict[Text, float | bool | None] = dict.fromkeys(s.key for s in samples)
-        for key, score in measure.values.items():
-            if score is not None and score is not False and key in people:
-                values[key] = score - people[key]
+        values |= {key: score - people[key] for key, score in measure.numbers.items() if key in people}
         width = (column.high or 0.0) - (column.low or 0.0)
         yield Measure(gap_name(measure.name), Column(gap_name(name), "metric", "", -width, width, better=""), 2, values)
 
@@ -411,10 +400,11 @@ def rank_gaps(judged: Mapping[Text, float], measured: Mapping[Text, float]) -> d
     if len(both) < 2:
         return {}
     ranks = []  # mid-ranks between 0 (lowest, if unique) and 1 (highest, if unique)
-    for values in (judged, measured):
-        order, last = sorted(values[text] for text in both), 2 * (len(both) - 1)
-        ranks.append([(bisect_left(order, v) + bisect_right(order, v) - 1) / last for v in (values[t] for t in both)])
-    return {text: a - b for text, a, b in zip(both, *ranks, strict=True)}
+    for side in (judged, measured):
+        values = np.array([side[text] for text in both])
+        order = np.sort(values)
+        ranks.append((order.searchsorted(values) + order.searchsorted(values, "right") - 1) / (2 * len(both) - 2))
+    return dict(zip(both, (ranks[0] - ranks[1]).tolist(), strict=True))
 
 
 def _ranked(result: Result) -> Items:
