@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from judge.core import files
 from judge.core.errors import CriterionError
 from judge.criteria.loading import as_template, is_yaml
 from judge.criteria.template import MAX_CHARACTERS, front_matter, read_header, read_text, template_body
@@ -25,24 +22,13 @@ def write_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -
     """Write lists into a header by their keys. All else stays, except comments among replaced entries.
 
     The file is replaced in one step, after the new text was read back with exactly these lists. Raises CriterionError
-    if the header already has one that is not among `replace`, or if the file cannot be written.
+    if the header already has one that is not among `replace`, StorageError if the file cannot be written.
     """
     new = with_lists(path, lists, replace)
-    try:
-        target = Path(path).resolve()
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(new)
-                file.flush()
-                os.fsync(file.fileno())
-            shutil.copymode(target, name)
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise CriterionError(f"{path}: cannot be written: {error.strerror}") from error
+    target = Path(path).resolve()
+    mode = target.stat().st_mode
+    files.store(target.parent, {target.name: new})
+    target.chmod(mode)
 
 
 def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -> bytes:
@@ -60,56 +46,38 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
 
     `path` tells the kind of file. Raises CriterionError if they do not fit into the header.
     """
-    text = as_template(path, _normal(raw))
+    mark = "\ufeff" * raw.startswith("\ufeff")
+    end = match[0] if (match := _LINE_END.search(raw)) else "\n"
+    file = _LINE_END.sub("\n", raw.removeprefix(mark))
+    text = as_template(path, file)
     before = read_header(str(path), text)
     names = " and ".join(values)
     # Only the values may differ. The template behind the header is the same, so that it loads as before.
     misfit = f"{path}: the {names} do not fit into this header; write it as lines `key: value`, without & and *"
+    header = file if is_yaml(path) else front_matter(file)
+    rest = file[len(header) :] if header else f"---\n{file}"  # a text alone gets a header
+    header = header or "---\n"
     try:
         for key, value in values.items():
-            raw = _with_value(raw, key, value, whole=is_yaml(path))
-        new = as_template(path, _normal(raw))
-        header = read_header(str(path), new)
+            header = _with_value(header, key, value)
+        new = as_template(path, header + rest * (not is_yaml(path)))
+        after = read_header(str(path), new)
     except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
-    if len(raw) > MAX_CHARACTERS:
+    if len(new) > MAX_CHARACTERS:
         raise CriterionError(f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters")
     same_template = template_body(new).lstrip("\n") == template_body(text).lstrip("\n")
     wanted = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-    if header != before.model_copy(update=wanted) or not same_template:
+    if after != before.model_copy(update=wanted) or not same_template:
         raise CriterionError(misfit)
-    return raw
-
-
-def _normal(raw: str) -> str:
-    """A file's characters as they are read: every line end a newline, without a byte order mark."""
-    return _LINE_END.sub("\n", raw.removeprefix("\ufeff"))
-
-
-def _with_value(raw: str, key: str, value: Any, *, whole: bool) -> str:
-    """The file's characters with a value put in. `whole` means that all of the file is the header."""
-    text = _normal(raw)
-    header = text if whole else front_matter(text)
-    end = match[0] if (match := _LINE_END.search(raw)) else "\n"
-    if not header:  # a text alone gets a header
-        return (
-            raw[: raw.startswith("\ufeff")]
-            + _with_value(f"---{end}---{end}", key, value, whole=False)
-            + raw.lstrip("\ufeff")
-        )
-    place = _place(header, key, inline=isinstance(value, str | int))
-    plain: Any = value if isinstance(value, str | int) else list(value)
-    if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
-        plain = {int(key) if key.isdecimal() and str(int(key)) == key else key: value[key] for key in value}
-    dumped = yaml.dump(plain, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False)
-    lines = dumped.removesuffix("...\n").removesuffix("\n").split("\n")
-    block = "\n".join([lines[0], *(place.indent + line if line else "" for line in lines[1:])])
-    block = (place.before + block + place.after).replace("\n", end)
-    return raw[: _raw_index(raw, place.start)] + block + raw[_raw_index(raw, place.stop) :]
+    return mark + (header + rest * (not is_yaml(path))).replace("\n", end)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, which people can read and edit."""
+    """Indents lists below their key, and writes texts of several lines as blocks, which people can read and edit."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
 
 
 def _represent(dumper: _Dumper, text: str) -> yaml.Node:
@@ -121,48 +89,27 @@ def _represent(dumper: _Dumper, text: str) -> yaml.Node:
 _Dumper.add_representer(str, _represent)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in a header a list goes: what it replaces, what is around it, and the indent of all but its first line."""
-
-    start: int
-    stop: int
-    indent: str
-    before: str = ""
-    after: str = ""
-
-
-def _place(header: str, name: str, *, inline: bool) -> _Place:
-    """Where the value of a key goes; `inline` means that it begins on the line of its key."""
+def _with_value(header: str, key: str, value: Any) -> str:
+    """Return a header with a value in place of the key's old one, or at the end."""
+    plain: Any = list(value) if isinstance(value, tuple) else value
+    if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
+        plain = {int(key) if key.isdecimal() and str(int(key)) == key else key: value[key] for key in value}
+    lines = yaml.dump({key: plain}, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False)
     tree = yaml.compose(header, Loader=yaml.SafeLoader)
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
-    for key, value in pairs:
-        if key.value == name:
-            stop = _end_of(value, header)
-            if inline:
-                start = header.index(":", key.end_mark.index) + 1
-                return _Place(start, stop, " " * key.start_mark.column, before=" ")
-            if value.start_mark.line > key.start_mark.line:
-                return _Place(value.start_mark.index, stop, " " * value.start_mark.column)
-            indent = " " * (key.start_mark.column + 2)
-            return _Place(header.index(":", key.end_mark.index) + 1, stop, indent, before="\n" + indent)
     margin = " " * pairs[0][0].start_mark.column if pairs else ""
-    before = "" if header.endswith("\n") else "\n"
-    before += f"{margin}{name}: " if inline else f"{margin}{name}:\n{margin}  "
-    return _Place(len(header), len(header), margin + "  " * (not inline), before=before, after="\n")
+    lines = re.sub("^(?=.)", margin, lines, flags=re.MULTILINE)
+    for name, old in pairs:
+        if name.value == key:
+            start = name.start_mark.index - len(margin)
+            return header[:start] + lines.removesuffix("\n") + header[_end_of(old, header) :]
+    return header + "\n" * (not header.endswith("\n")) + lines
 
 
 def _end_of(node: yaml.Node, header: str) -> int:
-    """Where a node's own characters end; YAML lets a list in lines run on to the next key, comments and all."""
+    """Return where a node's own characters end; for YAML, a list in lines ends at the next key, after comments."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end_of(last[1] if isinstance(last, tuple) else last, header)
     start, stop = node.start_mark.index, node.end_mark.index
     return start + len(header[start:stop].rstrip())
-
-
-def _raw_index(raw: str, index: int) -> int:
-    """Where in the file a position of its text lies: a byte order mark and the returns before newlines count too."""
-    index += raw.startswith("\ufeff")
-    pairs = [match.start() for match in re.finditer("\r\n", raw)]
-    return index + sum(start - number < index for number, start in enumerate(pairs))
