@@ -16,7 +16,7 @@ from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
 from judge.criteria.render import render_drafting_prompt
 from judge.criteria.sandbox import fenced
-from judge.criteria.template import check_levels, front_matter
+from judge.criteria.template import front_matter, levels_of_scale
 from judge.metrics.text_features import ngrams
 from judge.scoring import json_reply
 
@@ -174,7 +174,10 @@ def read_revision(reply: str, wording: Wording, shown: Collection[str]) -> Revis
     own = _grams([wording.text])
     if copied := (_grams(written) & _grams(shown)) - own:
         raise ParseError(f"copies a rated text: {one_line(' '.join(min(copied)), 60)!r}", reply)
-    levels = check_levels(levels, wording.criterion.scale.asked, "levels")
+    try:
+        levels = levels_of_scale(levels, wording.criterion.scale.asked)
+    except ValueError as error:
+        raise ParseError(f"levels: {error}", reply) from error
     if question == wording.criterion.question and levels in ({}, dict(wording.criterion.levels)):
         raise ParseError("changes nothing", reply)
     return Revision(question, levels, one_line(reason, LONGEST_LINE))

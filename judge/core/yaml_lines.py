@@ -47,21 +47,6 @@ def keys(text: str) -> Keys | None:
     return Keys(mapping, {str(key.value): key.start_mark.line + 1 for key, _ in pairs})
 
 
-def entries(text: str, key: str) -> list[tuple[str, str, int]]:
-    """Return the key, value and line of each entry of the mapping under a top-level key, as they are written.
-
-    Raises Malformed if it is no mapping, or if an entry is not one value.
-    """
-    name, node = nodes(text, key)
-    if not isinstance(node, yaml.MappingNode):
-        raise Malformed("not a mapping", name.start_mark.line + 1 if name else None)
-    for pair in node.value:
-        for part in pair:
-            if not isinstance(part, yaml.ScalarNode):
-                raise Malformed("not one value", pair[0].start_mark.line + 1)
-    return [(name.value, value.value, name.start_mark.line + 1) for name, value in node.value]
-
-
 def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
     """Return the nodes of a top-level key and of its value, None if there is no such key. Raises Malformed."""
     pairs = getattr(tree(text), "value", ())

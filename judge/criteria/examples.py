@@ -8,16 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold, label_index
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Example, Scale
-from judge.criteria.template import MAX_CHARACTERS, MAX_EXAMPLES, check_inside, check_link, front_matter, read_text
+from judge.criteria.template import (
+    MAX_CHARACTERS,
+    MAX_EXAMPLES,
+    check_inside,
+    check_link,
+    first_problem,
+    front_matter,
+    read_text,
+)
 from judge.data import rows
 
-_KEYS = ("output", "text", "score", "reason", "source")
 _YAML = (".yaml", ".yml")
 
 
@@ -75,28 +83,27 @@ def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Ex
     return tuple(_example(f"{where}: examples", entry, scale) for where, entry in listed)
 
 
+class _Keys(BaseModel):
+    """The keys of an example."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, from_attributes=True)
+
+    output: str = Field(validation_alias=AliasChoices("output", "text"))
+    score: int | float | str
+    reason: str = ""
+    source: str = ""
+
+
 def _example(at: str, entry: Any, scale: Scale) -> Example:
-    if isinstance(entry, Example):
-        entry = {name: getattr(entry, name) for name in Example.__slots__}
-    if not isinstance(entry, Mapping):
-        raise CriterionError(f"{at}: {entry!r:.60} is not a mapping; write {{output: ..., score: ...}}")
-    for key in entry:
-        if key not in _KEYS:
-            raise CriterionError(f"{at}: {unknown_name_message('key', str(key), list(_KEYS))}")
-    if "output" in entry and "text" in entry:
-        raise CriterionError(f"{at}: output and text mean the same; leave out one")
-    texts = {"output": entry.get("output", entry.get("text"))}
-    texts |= {key: entry.get(key) or "" for key in ("reason", "source")}
-    for key, text in texts.items():
-        if not isinstance(text, str):
-            problem = "is missing" if text is None else f"is {text!r:.60}, not text; put it in quotes"
-            raise CriterionError(f"{at}: {key} {problem}")
-    if not texts["output"].strip():
+    if isinstance(entry, Mapping):
+        entry = {key: value for key, value in entry.items() if value is not None}
+    try:
+        keys = _Keys.model_validate(entry)
+    except ValidationError as error:
+        raise CriterionError(f"{at}: {first_problem(error, _Keys)[1]}") from error
+    if not keys.output.strip():
         raise CriterionError(f"{at}: output is empty; an example shows a text")
-    score = entry.get("score")
-    if (label := label_index(scale).label(fold(str(score)))) is None:
+    if (label := label_index(scale).label(fold(str(keys.score)))) is None:
         labels = scale.labels if len(scale.labels) <= MAX_EXAMPLES else (scale.labels[0], "…", scale.labels[-1])
-        quotes = "; put yes, no, on and off in quotes" if isinstance(score, bool) else ""
-        problem = "is missing" if score is None else f"{str(score)!r:.60} is not a label"
-        raise CriterionError(f"{at}: score {problem}; the scale has {', '.join(labels)}{quotes}")
-    return Example(score=label, **texts)
+        raise CriterionError(f"{at}: score {str(keys.score)!r:.60} is not a label; the scale has {', '.join(labels)}")
+    return Example(keys.output, label, keys.reason, keys.source)

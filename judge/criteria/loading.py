@@ -21,25 +21,23 @@ from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
-from judge.criteria.checklist import questions_of, read_questions, yes_no
+from judge.criteria.checklist import questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     Header,
     builtin_prompts,
     check_keys,
-    check_pass_at,
     display_name,
     front_matter,
     is_question_template,
+    make_header,
     own_name,
     parse_template,
     question_template,
     read_header,
     read_layouts,
-    read_scale,
     read_text,
     reference,
-    shown_fields,
     template_bodies,
     template_body,
     template_parser,
@@ -55,7 +53,6 @@ HIDDEN = {
 """What no template may read, and why."""
 
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
-_MOST_PARTS = 1_000
 _START_OF_YAML = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[ \t]*$", re.MULTILINE)
 _END_OF_YAML = re.compile(r"^(?:---|\.\.\.)\s*\Z", re.MULTILINE)
 _DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
@@ -87,7 +84,7 @@ def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset
     A program reads the same criterion many times: each time it looks for an example, a paraphrase or a suite's case.
     """
     try:
-        tree = nodes.Template(list(_Flat(path, dict(texts)).body(Path(path).name, ())), lineno=1)
+        tree = nodes.Template(_Flat(dict(texts)).body(Path(path).name), lineno=1)
         tree.set_environment(template_parser())
         free = meta.find_undeclared_variables(tree)
     except RecursionError as error:
@@ -178,30 +175,27 @@ def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
 
 
 class _Flat(NodeTransformer):
-    """Puts what is rendered in the place of every block, include, and import that sees the context."""
+    """Puts what is rendered in the place of every block, include, and import that sees the context.
 
-    def __init__(self, path: str, texts: dict[str, str]) -> None:
-        self._path, self._texts = path, texts
+    A template that is included again, perhaps by itself, counts once.
+    """
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
         self._blocks: dict[str, list[nodes.Block]] = {}
-        self._trail: tuple[str, ...] = ()
-        self._open: list[str] = []
-        self._parts = 0
+        self._seen: set[str] = set()
 
-    def body(self, name: str, trail: tuple[str, ...]) -> list[nodes.Node]:
+    def body(self, name: str) -> list[nodes.Node]:
         """What is rendered of a template: its base's body, every block as the last heir defines it."""
-        outer = self._blocks, self._trail, self._open
-        chain: list[nodes.Template] = []
-        current: str | None = name
-        while current:
-            if current in trail:
-                raise CriterionError(
-                    f"{current}: templates that lead back to themselves: {' > '.join((*trail, current))}"
-                )
-            trail = (*trail, current)
-            chain.append(parse_template(self._texts[current]))
-            parent = chain[-1].find(nodes.Extends)
-            current = reference(current, parent) if parent else None
-        self._blocks, self._trail, self._open = {}, trail, []
+        self._seen.add(name)
+        outer, names = self._blocks, [name]
+        chain = [parse_template(self._texts[name])]
+        while parent := chain[-1].find(nodes.Extends):
+            names.append(reference(names[-1], parent))
+            if names[-1] in names[:-1]:
+                raise CriterionError(f"{names[-1]}: a template that extends itself: {' > '.join(names)}")
+            chain.append(parse_template(self._texts[names[-1]]))
+        self._blocks = {}
         for tree in chain:
             for block in tree.find_all(nodes.Block):
                 self._blocks.setdefault(block.name, []).append(block)
@@ -209,41 +203,29 @@ class _Flat(NodeTransformer):
         heirs = [node for tree in chain[:-1] for node in tree.body]
         kept_nodes = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
         flat: nodes.Template = self.visit(nodes.Template(kept_nodes + chain[-1].body, lineno=1))
-        self._blocks, self._trail, self._open = outer
+        self._blocks = outer
         return flat.body
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
-        """Return a block as the scopes of its overriding blocks. Raises CriterionError if blocks contain each other."""
-        if node.name in self._open:
-            inner = self._trail[0]
-            at = f"{self._path if inner == Path(self._path).name else inner}:{node.lineno}"
-            raise CriterionError(f"{at}: blocks that contain each other: {' > '.join((*self._open, node.name))}")
-        self._open.append(node.name)
+        """Return a block as the scopes of its overriding blocks."""
         scopes: list[nodes.Node] = []
-        for block in self._blocks[node.name]:
-            scopes.append(self._scope(block.body, block))
+        for block in self._blocks.pop(node.name, []):
+            scopes.append(nodes.Scope(block.body, lineno=block.lineno))
             if not any(name.name == "super" for name in block.find_all(nodes.Name)):
                 break
-        visited = [self.generic_visit(scope) for scope in scopes]
-        self._open.pop()
-        return visited
+        return [self.generic_visit(scope) for scope in scopes]
 
     def visit_Include(self, node: nodes.Include) -> list[nodes.Node]:  # noqa: N802
-        return [self._seen(node)]
+        return [self._included(node)]
 
     def visit_Import(self, node: nodes.Import | nodes.FromImport) -> list[nodes.Node]:  # noqa: N802
-        return [node, self._seen(node)]
+        return [node, self._included(node)]
 
     visit_FromImport = visit_Import  # noqa: N815
 
-    def _seen(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
+    def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
         name = reference("", node) if node.with_context else ""
-        return self._scope(self.body(name, self._trail) if name in self._texts else [], node)
-
-    def _scope(self, body: list[nodes.Node], node: nodes.Node) -> nodes.Scope:
-        self._parts += 1
-        if self._parts > _MOST_PARTS:
-            raise CriterionError(f"{self._path}: its templates include more than {_MOST_PARTS:,} templates and blocks")
+        body = self.body(name) if name in self._texts and name not in self._seen else []
         return nodes.Scope(body, lineno=node.lineno)
 
 
@@ -294,17 +276,10 @@ def load(
         else:
             criterion = _read(_find_file(entry, language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
+        problem = f"judges one text; {command('rank')} takes a criterion that reads both first and second"
         if criterion.pairwise:
             problem = (
-                f"compares two texts (it reads first and second); {command('rank')} does that, {command('run')} judges "
-                f"one text; to {command('plan')}, add {option('rank', True)}"
-            )
-        elif lone := sorted(criterion.needs & {"first", "second"}):
-            problem = f"reads {lone[0]} alone; a criterion of {command('rank')} reads both first and second"
-        else:
-            problem = (
-                f"judges one text; that is for {command('run')}, while a criterion of {command('rank')} reads first "
-                "and second"
+                f"compares two texts; {command('rank')} does that, or {command('plan')} with {option('rank', True)}"
             )
         raise CriterionError(f"{criterion.path}: {problem}")
     return criterion
@@ -417,16 +392,11 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
     scale = _scale(header, language)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
-    questions = header.questions
     criterion = Criterion(
         name=name, template=text, scale=scale, reply=header.reply, weight=header.weight,
         title=header.title.strip() or name, description=header.description.strip(), steps=tuple(header.steps),
-        version=header.version, language=language, path=path, question=header.question.strip(),
-        show=tuple(header.show), levels=tuple(header.levels.items()),
-        pass_at=header.pass_at if isinstance(header.pass_at, float) else None,
-        questions=() if isinstance(questions, str) else questions,
-        questions_column=questions if isinstance(questions, str) else "",
-        ask=header.ask, cite=header.cite, seen=frozenset(header.seen),
+        version=header.version, language=language, path=path, question=header.question.strip(), ask=header.ask,
+        cite=header.cite, seen=frozenset(header.seen), **_derived(header),
     )  # fmt: skip
     # The header has a file's name, and the digest its examples.
     said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
@@ -434,6 +404,15 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     if criterion.question and not any("this.question" in body for body in template_bodies(criterion).values()):
         raise CriterionError(f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it")
     return with_needs(criterion)
+
+
+def _derived(header: Header) -> dict[str, Any]:
+    """The fields of a criterion for keys that a header may have in several forms."""
+    in_column = isinstance(header.questions, str)
+    return {
+        "show": tuple(header.show), "levels": tuple(header.levels.items()), "pass_at": header.pass_at,
+        "questions": () if in_column else header.questions, "questions_column": header.questions if in_column else "",
+    }  # fmt: skip
 
 
 def _scale(header: Header, language: str) -> Scale:
@@ -471,54 +450,33 @@ def in_language(criterion: Criterion, language: str) -> Criterion:
 def finalize(criterion: Criterion) -> Criterion:
     """A criterion that a program has made or changed, with the layouts and needs that its template now has.
 
-    Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
+    Its scale, levels, questions and examples may be as in a header. Raises CriterionError for what is wrong with them
+    or with the template, and for a header that says something else than the criterion does.
     """
-    result = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
-    result = replace(result, title=result.title or result.name)
-    if not result.template:
-        result = _with_question_template(result)
-    examples = check_examples(((result.path, example) for example in result.examples), result.scale)
-    try:
-        questions = read_questions(result.questions) if result.questions else ()
-    except ValueError as error:
-        raise CriterionError(f"{result.path}: questions: {error}") from error
-    if result.is_checklist and (result.scale.question != "predicate" or result.reply != "score"):
-        raise CriterionError(
-            f"{result.path}: the answers of a checklist are yes or no alone; leave out scale and reply"
-        )
-    result = replace(result, examples=examples, questions=questions)
-    if result.pass_at is not None:
-        try:
-            check_pass_at(result.pass_at, result.scale)
-        except ValueError as error:
-            raise CriterionError(f"{result.path}: pass_at: {error}") from error
+    raw: Any = criterion
+    path = raw.path or f"{raw.name}.jinja"
+    if not (raw.template or raw.question.strip() or raw.is_checklist):
+        raise CriterionError(f"{raw.name}: a Criterion has a question, or a template")
+    scale = yes_no(raw.language) if raw.is_checklist and raw.scale == Criterion("").scale else raw.scale
+    keys = {"scale": scale, "show": list(raw.show), "levels": dict(raw.levels), "pass_at": raw.pass_at}
+    keys |= {"questions": raw.questions or raw.questions_column, "reply": raw.reply} if raw.is_checklist else {}
+    header = make_header(path, keys)
+    result = replace(
+        criterion, path=path, title=raw.title or raw.name, scale=header.scale, **_derived(header),
+        template=raw.template or question_template(header.show or None, checklist=raw.is_checklist),
+        examples=check_examples(((path, example) for example in raw.examples), header.scale),
+    )  # fmt: skip
     if front_matter(result.template):
-        header = read_header(result.path, result.template)
-        scale = _scale(header, result.language)
-        says = replace(result, scale=scale, steps=tuple(header.steps), reply=header.reply).told[2:6]
+        header = read_header(path, result.template)
+        says = replace(
+            result, scale=_scale(header, result.language), steps=tuple(header.steps), reply=header.reply
+        ).told[2:6]
         if says not in (result.told[2:6], result.said[2:6]):
             raise CriterionError(
-                f"{result.path}: the header of its template says another scale, steps or reply than the Criterion has; "
+                f"{path}: the header of its template says another scale, steps or reply than the Criterion has; "
                 "judge.load_criterion(text=..., name=...) makes one of a text with its header"
             )
     return with_needs(replace(result, layouts=read_layouts(result)))
-
-
-def _with_question_template(criterion: Criterion) -> Criterion:
-    """A criterion without a template, with the built-in one. Its scale, levels and columns may be as in a header."""
-    if not criterion.question.strip() and not criterion.is_checklist:
-        raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
-    raw: Any = criterion
-    try:
-        show = shown_fields(list(raw.show))
-        scale = raw.scale if isinstance(raw.scale, Scale) else read_scale(raw.scale)
-    except ValueError as error:
-        raise CriterionError(f"{criterion.name}: {error}") from None
-    levels = tuple((str(label), text) for label, text in dict(raw.levels).items())
-    template = question_template(show or None, checklist=raw.is_checklist)
-    if raw.is_checklist and scale == Criterion("").scale:
-        scale = yes_no(raw.language)
-    return replace(criterion, template=template, scale=scale, show=tuple(show), levels=levels)
 
 
 _NO_CRITERIA = frozenset({"layouts", "qags", "claims"})

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Self
 
 from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
@@ -72,6 +82,8 @@ def is_question_template(body: str) -> bool:
 
 def read_scale(raw: Any) -> Scale:
     """Return the scale that a header says. Raises ValueError."""
+    if isinstance(raw, Scale):
+        return raw
     if isinstance(raw, list | tuple) and len(raw) == 2:
         return _number_scale(raw[0], raw[1], 1)
     if isinstance(raw, dict) and raw.keys() == {"labels", "values"}:
@@ -133,7 +145,7 @@ def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_NUMBER = {"type": "number"}
+_NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
 _LABELS = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2}
 _SCALE_SCHEMA = {
     "anyOf": [
@@ -142,24 +154,41 @@ _SCALE_SCHEMA = {
         _object(("labels", "values"), labels=_LABELS, values={"type": "array", "items": _NUMBER}),
     ]
 }
-
-
-_TEXT = {"type": "string"}
 _EXAMPLE = _object(
     ("score",), output=_TEXT, text=_TEXT, score={"type": ["string", "number"]}, reason=_TEXT, source=_TEXT
 )
 _EXAMPLES_SCHEMA = {"anyOf": [{"type": "array", "items": _EXAMPLE, "maxItems": MAX_EXAMPLES}, _TEXT]}
 _CHECKLIST_QUESTION = _object(("text",), text=_TEXT, weight={"type": "number", "exclusiveMinimum": 0})
 _QUESTIONS_SCHEMA = {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, _CHECKLIST_QUESTION]}}]}
+_LEVELS_SCHEMA = {"type": "object", "additionalProperties": _TEXT}
+
+
+def _levels(raw: Any) -> dict[str, str]:
+    """The descriptions of a header, by label or range of numbers."""
+    if not isinstance(raw, Mapping):
+        raise ValueError("not a mapping; write a line such as 1: Off topic. for each label")
+    levels: dict[str, str] = {}
+    for key, text in raw.items():
+        if isinstance(key, bool):
+            raise ValueError("put yes, no, on and off in quotes, YAML takes them for true and false")
+        if not isinstance(text, str) or len(text.strip().splitlines()) != 1:
+            raise ValueError(f"{key} has {text!r:.60}; describe it in one line of text, or omit it")
+        if (label := fold(str(key)).strip()) in levels:
+            raise ValueError(f"{key} is described twice")
+        levels[label] = text.strip()
+    return levels
 
 
 def _questions(raw: Any) -> tuple[ChecklistQuestion, ...] | str:
     """The questions of a header, or the name of their column."""
-    if isinstance(raw, str):
-        if not raw.strip():
-            raise ValueError("names no column")
-        return raw.strip()
-    return read_questions(raw)
+    if isinstance(raw, str) and not raw.strip():
+        raise ValueError("names no column")
+    return raw.strip() if isinstance(raw, str) else read_questions(raw)
+
+
+def _problem(key: str, problem: object) -> PydanticCustomError:
+    """The error of a key that does not go with the others; without a key, that of the header."""
+    return PydanticCustomError(_PROBLEM, "{problem}", {"key": key, "problem": str(problem)})
 
 
 class Header(BaseModel):
@@ -181,7 +210,9 @@ class Header(BaseModel):
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [], description="Columns shown beside the text, such as [references], or [] (default: source, if there is one)."
     )
-    levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
+    levels: Annotated[dict[str, str], PlainValidator(_levels), WithJsonSchema(_LEVELS_SCHEMA)] = Field(
+        {}, description="What a label of the scale means, by label or range of numbers."
+    )
     pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")
     threshold: float | None = Field(None, description="Instead of pass_at: a share of the scale, from 0 to 1.")
     examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
@@ -197,6 +228,71 @@ class Header(BaseModel):
     seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
         [], description="Digests of texts whose ratings were used; no estimate uses them."
     )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        """Check the keys that depend on each other, and derive the scale, the levels' labels and the pass value."""
+        given = {*self.model_fields_set}
+        if not given & {"scale", "question", "questions", "levels", "examples"}:
+            raise _problem("", f"the header has no scale; write scale: followed by {_SCALES}")
+        self._check_checklist(given)
+        key = "levels"
+        try:
+            if self.levels and "scale" not in given:
+                self.scale = _scale_of_levels(self.levels)
+            key = "allow_half"
+            if self.allow_half:
+                self.scale = _with_halves(self.scale)
+            key = "threshold" if self.pass_at is None else "pass_at"
+            self.pass_at = self._pass_value()
+            key = "levels"
+            self.levels = levels_of_scale(self.levels, self.scale.asked)
+        except ValueError as error:
+            raise _problem(key, error) from error
+        return self
+
+    def _check_checklist(self, given: Collection[str]) -> None:
+        """Raise an error about a key that does not go with questions, or needs them."""
+        if not self.questions:
+            if "ask" in given:
+                raise _problem("ask", "is for a checklist; write its questions:")
+            return
+        if "scale" in given and self.scale.question != "predicate":
+            hint = "{labels: [yes, no], values: [1, 0]}, in words of your own"
+            raise _problem("scale", f"the answers of a checklist are {hint}")
+        if self.reply != "score":
+            raise _problem("reply", "the answers of a checklist are yes or no alone")
+        if other := next((key for key in ("levels", "allow_half", "examples", "cite") if getattr(self, key)), ""):
+            raise _problem(other, "does not go with questions:")
+
+    def _pass_value(self) -> float | None:
+        """Return the least value that passes. Raises ValueError if it is not on the scale.
+
+        For a label of a scale of words it is the middle between the label and the next lower one, so that a text passes
+        if this label, or a better one, is the nearest to its value. Means over probabilities rarely reach the label
+        itself.
+        """
+        given, share = self.pass_at, self.threshold
+        scale = yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale  # the shares of a checklist are 0 to 1
+        if share is not None:
+            if given is not None:
+                raise ValueError("pass_at and threshold say the same; write one of them")
+            if not 0 <= share <= 1:
+                raise ValueError(f"{share:g} is not a share of the scale; pass_at: takes a value of the scale")
+            return round(scale.low + share * (scale.high - scale.low), 9)
+        if given is None:
+            return None
+        try:
+            value = float(given)
+        except ValueError:
+            if given not in scale.labels:
+                raise ValueError(unknown_name_message("label", str(given), list(scale.labels))) from None
+            value = scale.value(str(given))
+            return (value + max((lower for lower in scale.values if lower < value), default=value)) / 2
+        if not scale.low <= value <= scale.high:
+            hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
+            raise ValueError(f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}")
+        return value
 
 
 def read_header(label: str, text: str) -> Header:
@@ -215,107 +311,85 @@ def read_header(label: str, text: str) -> Header:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
-    keys = {str(key): value for key, value in parsed.values.items()}
-    levels = _level_entries(label, text[: match.end("yaml")]) if "levels" in keys else []
+    return make_header(label, {str(key): value for key, value in parsed.values.items()}, parsed.lines)
+
+
+def make_header(label: str, keys: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> Header:
+    """The header with these keys. Raises CriterionError, with the key's line if there are `lines`."""
     try:
-        header = Header.model_validate(keys | ({"levels": {}} if levels else {}))
+        return Header.model_validate(keys)
     except ValidationError as error:
-        raise _bad_key(label, parsed.lines, error) from error
-    if problem := _checklist_problem(header):
-        key, text = problem
-        raise CriterionError(f"{label}:{parsed.lines[key]}: {key}: {text}")
-    if levels and "scale" not in keys:
-        header = header.model_copy(update={"scale": _scale_of_levels(levels)})
-    if not keys.keys() & {"scale", "question", "questions", "levels", "examples"}:
-        raise CriterionError(f"{label}:1: the header has no scale; write scale: followed by {_SCALES}")
-    if header.allow_half:
-        low, high = round(header.scale.low), round(header.scale.high)
-        if high - low > MAX_LABELS / 2 - 1 or header.scale != Scale.integers(low, high):
-            at = f"{label}:{parsed.lines['allow_half']}"
-            raise CriterionError(
-                f"{at}: allow_half: takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]"
-            )
-        header = header.model_copy(update={"scale": replace(_number_scale(low, high, 0.5), halves=True)})
-    for key in ("pass_at", "threshold"):
-        if getattr(header, key) is not None:
-            try:
-                header = header.model_copy(update={"pass_at": _pass_value(header)})
-            except ValueError as error:
-                raise CriterionError(f"{label}:{parsed.lines[key]}: {key}: {error}") from error
-            break
-    return header.model_copy(update={"levels": _levels_of_scale(levels, header.scale.asked)})
+        key, problem = first_problem(error, Header)
+        at = label if lines is None else f"{label}:{lines.get(key, 1)}"
+        raise CriterionError(f"{at}: {problem}") from error
 
 
-class _Level(NamedTuple):
-    """An entry of `levels`: a label or a range of numbers, what it means, and its place for messages."""
-
-    key: str
-    text: str
-    at: str
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """The first and the last label."""
-        ends = _RANGE.fullmatch(self.key)
-        return (ends[1], ends[2]) if ends else (self.key, self.key)
-
-
-def _level_entries(label: str, header: str) -> list[_Level]:
-    try:
-        entries = yaml_lines.entries(header, "levels")
-    except yaml_lines.Malformed as error:
-        hint = "write a line such as 1: Off topic. for each label"
-        raise CriterionError(f"{label}:{error.line or 1}: levels: {error}; {hint}") from error
-    levels = [_Level(fold(key).strip(), text.strip(), f"{label}:{line}: levels") for key, text, line in entries]
-    for level in levels:
-        if len(level.text.splitlines()) != 1:
-            problem = "a text of several lines; write it in one" if level.text else "no text; describe it, or omit it"
-            raise CriterionError(f"{level.at}: {level.key} has {problem}")
-    return levels
+def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """Return the key of the first complaint, and the complaint as a person would say it."""
+    errors = error.errors()
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    kind, context, key = first["type"], first.get("ctx", {}), str(next(iter(first["loc"]), ""))
+    if kind == "extra_forbidden" and key in _OTHER_FILES:
+        return key, f"{key} is no key of a criterion's file, but of {_OTHER_FILES[key]}"
+    if kind == "extra_forbidden":
+        return key, unknown_name_message("key", key, list(model.model_fields))
+    if kind == _PROBLEM:
+        key, problem = context["key"], context["problem"]
+    elif kind == "value_error":
+        problem = str(context["error"])
+    elif kind == "missing":
+        problem = "is missing"
+    elif first["input"] is None:
+        problem = "is empty; write a value"
+    else:
+        colon = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
+        word = "; put yes, no, on and off in quotes" if isinstance(first["input"], bool) else ""
+        problem = f"{first['msg']}, not {first['input']!r:.100}{colon}{word}"
+    return key, f"{key}: {problem}" if key else problem
 
 
-def _scale_of_levels(levels: list[_Level]) -> Scale:
-    """Return the whole numbers from the lowest to the highest that is described. Raises CriterionError."""
-    ends = [(end, level.at) for level in levels for end in level.ends]
-    for end, at in ends:
+def _with_halves(scale: Scale) -> Scale:
+    low, high = round(scale.low), round(scale.high)
+    if high - low > MAX_LABELS / 2 - 1 or scale != Scale.integers(low, high):
+        raise ValueError(f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]")
+    return replace(_number_scale(low, high, 0.5), halves=True)
+
+
+def _ends(key: str) -> tuple[str, str]:
+    """The first and the last label of a key of `levels`, which may be a range of numbers."""
+    ends = _RANGE.fullmatch(key)
+    return (ends[1], ends[2]) if ends else (key, key)
+
+
+def _scale_of_levels(levels: Iterable[str]) -> Scale:
+    """Return the whole numbers from the lowest to the highest that is described. Raises ValueError."""
+    ends = [end for key in levels for end in _ends(key)]
+    for end in ends:
         if not _WHOLE.fullmatch(end):
-            raise CriterionError(f"{at}: {end} is not a whole number, so the header needs a scale: {_SCALES}")
-    numbers = [int(float(end)) for end, _ in ends]
-    try:
-        if len(set(numbers)) == 1:
-            raise ValueError(f"{numbers[0]} alone gives no scale; add one, such as scale: [1, 5]")
-        return _number_scale(min(numbers), max(numbers), 1)
-    except ValueError as error:
-        raise CriterionError(f"{levels[0].at}: {error}") from error
+            raise ValueError(f"{end} is not a whole number, so the header needs a scale: {_SCALES}")
+    numbers = [int(float(end)) for end in ends]
+    return _number_scale(min(numbers), max(numbers), 1)
 
 
-def check_levels(levels: Mapping[str, str], scale: Scale, at: str) -> dict[str, str]:
-    """Return descriptions as a header has them. Raises CriterionError, with `at`, for what is not on the scale."""
-    return _levels_of_scale([_Level(fold(key).strip(), text, at) for key, text in levels.items()], scale)
-
-
-def _levels_of_scale(levels: list[_Level], scale: Scale) -> dict[str, str]:
-    """Return the descriptions by label, or range of labels, in the order of the scale. Raises CriterionError."""
+def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
+    """Return the descriptions by label, or range of labels, in the order of the scale. Raises ValueError."""
     index = label_index(scale)
-    seen: dict[int, str] = {}
+    seen: set[int] = set()
     texts: dict[int, tuple[str, str]] = {}
-    for level in levels:
-        places = []
-        for end in (level.key,) if index.label(level.key) else level.ends:
-            if (known := index.label(end)) is None:
-                among = ", ".join(scale.labels) if len(scale.labels) <= _SHOWN else f"{scale.low:g} to {scale.high:g}"
-                raise CriterionError(f"{level.at}: {end} is not on the scale ({among})")
-            places.append(scale.labels.index(known))
-        first, last = places[0], places[-1]
+    for key, text in levels.items():
+        found = [index.label(end) for end in ((key, key) if index.label(key) else _ends(key))]
+        first, last = (scale.labels.index(label) if label else -1 for label in found)
+        if min(first, last) < 0:
+            among = ", ".join(scale.labels) if len(scale.labels) <= _SHOWN else f"{scale.low:g} to {scale.high:g}"
+            raise ValueError(f"{key} is not on the scale ({among})")
         if first > last:
-            raise CriterionError(f"{level.at}: {level.key} ends before it starts; write the lower number first")
-        for place in range(first, last + 1):
-            if place in seen:
-                raise CriterionError(f"{level.at}: {scale.labels[place]} is described twice, first in {seen[place]}")
-            seen[place] = level.at.removesuffix(": levels")
+            raise ValueError(f"{key} ends before it starts; write the lower number first")
+        if seen & {*range(first, last + 1)}:
+            raise ValueError(f"{key} is described twice")
+        seen.update(range(first, last + 1))
         low, high = scale.labels[first], scale.labels[last]
         dash = " - " if "-" in low + high else "-"
-        texts[first] = (low if first == last else f"{low}{dash}{high}", level.text)
+        texts[first] = (low if first == last else f"{low}{dash}{high}", text)
     return dict(texts[first] for first in sorted(texts))
 
 
@@ -333,75 +407,9 @@ def check_keys(criterion: Criterion) -> None:
         raise CriterionError(f"{criterion.path}:{line}: {name}: {problem}")
 
 
-def _pass_value(header: Header) -> float:
-    """Return the least value that passes. Raises ValueError if it is not on the scale.
-
-    For a label of a scale of words it is the middle between the label and the next lower one, so that a text passes if
-    this label, or a better one, is the nearest to its value. Means over probabilities rarely reach the label itself.
-    """
-    given, share = header.pass_at, header.threshold
-    scale = yes_no(DEFAULT_LANGUAGE) if header.questions else header.scale  # the shares of a checklist are 0 to 1
-    if given is not None and share is not None:
-        raise ValueError("pass_at and threshold say the same; write one of them")
-    if share is not None:
-        if not 0 <= share <= 1:
-            raise ValueError(f"{share:g} is not a share of the scale, from 0 to 1; pass_at: takes a value of the scale")
-        return round(scale.low + share * (scale.high - scale.low), 9)
-    try:
-        return check_pass_at(float(given or 0), scale)
-    except ValueError:
-        if not isinstance(given, str):
-            raise
-    if given not in scale.labels:
-        raise ValueError(unknown_name_message("label", given, list(scale.labels)))
-    value = scale.value(given)
-    return (value + max((lower for lower in scale.values if lower < value), default=value)) / 2
-
-
-def check_pass_at(value: float, scale: Scale) -> float:
-    """Return the value if it is on the scale. Raises ValueError."""
-    if not scale.low <= value <= scale.high:
-        share = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
-        raise ValueError(f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{share}")
-    return value
-
-
-def _checklist_problem(header: Header) -> tuple[str, str] | None:
-    """The key that does not go with the questions, or their absence, and why."""
-    given = header.model_fields_set
-    if not header.questions:
-        return ("ask", "is for a checklist; write its questions:") if "ask" in given else None
-    if "scale" in given and header.scale.question != "predicate":
-        return "scale", "the answers of a checklist are {labels: [yes, no], values: [1, 0]}, in words of your own"
-    if header.reply != "score":
-        return "reply", "the answers of a checklist are yes or no alone"
-    other = next((key for key in ("allow_half", "examples", "cite") if getattr(header, key)), None)
-    other = "levels" if "levels" in given else other
-    return (other, "does not go with questions:") if other else None
-
-
-def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:
-    """The first complaint about a header, as a person would say it."""
-    first = error.errors()[0]
-    key = str(first["loc"][0])
-    at = f"{label}:{lines.get(key, 1)}"
-    if first["type"] == "extra_forbidden":
-        if key in _KEYS_OF_OTHER_FILES:
-            return CriterionError(f"{at}: {key} is no key of a criterion, but of {_KEYS_OF_OTHER_FILES[key]}")
-        if key == "name":
-            return CriterionError(f"{at}: name: a criterion in a file has the file's name; leave name out")
-        return CriterionError(f"{at}: {unknown_name_message('key', key, list(Header.model_fields))}")
-    if first["type"] == "value_error":
-        return CriterionError(f"{at}: {key}: {first['ctx']['error']}")
-    if first["input"] is None:
-        return CriterionError(f"{at}: {key}: is empty; write a value")
-    hint = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
-    return CriterionError(f"{at}: {key}: {first['msg']}, not {first['input']!r:.100}{hint}")
-
-
-_KEYS_OF_OTHER_FILES = {"cases": "a suite (judge test FILE)", "data": "a run (judge run FILE)"}
-_KEYS_OF_OTHER_FILES |= dict.fromkeys(("criteria", "model"), _KEYS_OF_OTHER_FILES["data"])
-_BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
+_PROBLEM = "header"
+_OTHER_FILES = {"cases": "a suite (judge test FILE)", "name": "a criterion that has no file"}
+_OTHER_FILES |= dict.fromkeys(("criteria", "data", "model"), "a run (judge run FILE)")
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 
 
@@ -557,9 +565,9 @@ def parse_cached(label: str, text: str) -> nodes.Template:
     """
     try:
         tree = parse_template(text)
-        for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
-            if private := next((name for name in _names_reached(node) if name.startswith("_")), None):
-                raise CriterionError(f"{label}:{node.lineno}: {private} is out of bounds, as is all that starts with _")
+        for node in tree.find_all(nodes.Getattr):  # the sandbox refuses those that are computed
+            if node.attr.startswith("_"):
+                raise CriterionError(f"{label}:{node.lineno}: {node.attr} is out of bounds: it starts with _")
         meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
@@ -571,16 +579,3 @@ def parse_cached(label: str, text: str) -> nodes.Template:
     if len(extends) > 1 or any(node not in tree.body for node in extends):
         raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")
     return tree
-
-
-def _names_reached(node: nodes.Node) -> list[str]:
-    """The attributes and keys that a node reaches for, as far as they are written in the template."""
-    if isinstance(node, nodes.Getattr):
-        return [node.attr]
-    if isinstance(node, nodes.Filter) and node.name.startswith("_"):
-        return [node.name]
-    arguments: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
-    if isinstance(node, nodes.Filter) and node.name in _BY_ATTRIBUTE:
-        arguments = [*node.args, *(pair.value for pair in node.kwargs)]
-    texts = [each.value for each in arguments if isinstance(each, nodes.Const) and isinstance(each.value, str)]
-    return [part for text in texts for part in text.split(".")]

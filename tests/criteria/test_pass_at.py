@@ -50,7 +50,7 @@ def test_a_value_a_label_or_a_share_of_the_scale(lines: tuple[str, ...], value: 
         ((NUMBERS, "pass_at: .nan"), "4: pass_at: nan is not on the scale from 1 to 5"),
         ((WORDS, "pass_at: god"), "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)"),
         ((NUMBERS, "pass_at: yes"), "4: pass_at: Input should be a valid number, not True"),
-        ((NUMBERS, "threshold: 4"), "4: threshold: 4 is not a share of the scale, from 0 to 1; pass_at: takes a value"),
+        ((NUMBERS, "threshold: 4"), "4: threshold: 4 is not a share of the scale; pass_at: takes a value"),
         ((NUMBERS, "threshold: .nan"), "4: threshold: nan is not a share of the scale"),
         ((NUMBERS, "threshold: 0.7", "pass_at: 4"), "5: pass_at: pass_at and threshold say the same; write one of"),
     ],

@@ -523,6 +523,7 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("line", "says"),
     [
+        ("{{ output['__class__'] }}", "access to attribute '__class__' of 'str' object is unsafe."),
         ("{{ output['__cla' ~ 'ss__'] }}", "access to attribute '__class__' of 'str' object is unsafe."),
         ("{{ output|attr('__cla' ~ 'ss__') }}", "access to attribute '__class__' of 'str' object is unsafe."),
         ("{{ '{0.__class__}'.format(output) }}", "access to attribute '__class__' of 'str' object is unsafe."),
