@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import logging
 import os
 import pickle
 import re
@@ -134,7 +132,7 @@ def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("ray://10.0.0.1:10001", "RAY_ADDRESS=auto"),
+        ("ray://10.0.0.1:10001", "write auto"),
         ("somewhere", "HOST:PORT"),
         ("host:port", "HOST:PORT"),
         (":6379", "HOST:PORT"),
@@ -155,54 +153,10 @@ def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         ray.check_address()
 
 
-def test_somebody_else_at_the_address(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
-    with pytest.raises(ConfigError, match="what answers there is not Ray"):
-        ray.check_address()
-    monkeypatch.setenv("RAY_USE_TLS", "1")  # it speaks only to who shows a certificate
-    ray.check_address()
-
-
 @pytest.mark.parametrize("address", ["", "auto", "local"])
 def test_what_only_ray_can_find_is_left_to_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     ray.check_address()
-
-
-@pytest.mark.parametrize("starts", [True, False])
-def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-
-    class Ray:
-        @staticmethod
-        def is_initialized() -> bool:
-            return False
-
-        @staticmethod
-        def init(**_: Any) -> None:
-            seen.append(said.level)
-            if not starts:
-                raise RuntimeError("no room")
-
-        @staticmethod
-        def shutdown() -> None:
-            seen.append(said.level)
-
-    said = logging.getLogger("ray")
-    before = list(said.handlers), said.propagate
-    monkeypatch.setattr(said, "level", logging.INFO)
-    monkeypatch.setattr(ray, "ray", lambda: Ray)
-    # It would import Ray, which has a handler of its own.
-    monkeypatch.setattr(ray, "_without_death_messages", contextlib.nullcontext)
-    for _ in range(3):
-        if starts:
-            ray.connect(1)
-            ray.disconnect()
-        else:
-            with pytest.raises(ConfigError, match="no room"):
-                ray.connect(1)
-        assert (said.handlers, said.propagate, said.level) == (*before, logging.INFO)
-    assert set(seen) == {logging.ERROR}
 
 
 def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
@@ -210,8 +164,6 @@ def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
         {
             "NodeID": f"id{n}",
             "NodeManagerHostname": f"host{n}",
-            "NodeManagerAddress": f"10.0.0.{n}",
-            "NodeManagerPort": 1,
             "Alive": has.pop("alive", True),
             "Resources": has,
         }
@@ -250,18 +202,6 @@ def test_where_workers_go(
             ray.placements(3, gpu=True)
 
 
-def test_nodes_that_cannot_be_reached_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Ray:
-        @staticmethod
-        def nodes() -> list[dict[str, Any]]:
-            return nodes({"CPU": 4.0}, {"CPU": 4.0})
-
-    monkeypatch.setattr(ray, "ray", lambda: Ray)
-    monkeypatch.setattr(ray, "_is_reachable", lambda host, port: False)
-    with pytest.raises(ConfigError, match="no machine of the cluster can be reached from here"):
-        ray.placements(2, gpu=False)
-
-
 ERRORS: list[JudgeError] = [
     Transient("m", status=503, retry_after=1.5, unreachable=True, billed=True, stops="if_first", limits={"a": "b"}),
     Refused("m", status=400, param="n", billed=True, stops="always"),
@@ -287,28 +227,6 @@ def test_an_error_comes_back_as_it_was(error: JudgeError) -> None:
     assert (type(came), str(came), came.__dict__) == (type(error), "m", error.__dict__)
 
 
-class Odd(Exception):
-    """One that cannot be made again from what is pickled of it."""
-
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(one)
-
-
-def test_a_mistake_in_a_provider_says_where_it_is() -> None:
-    async def answer(one: Request) -> Response:
-        if text(one) == "odd":
-            raise Odd("odd", "one")
-        return {}["nothing"]  # type: ignore[no-any-return]
-
-    mistake, _ = asyncio.run(answered(answering(answer), request("x")))
-    assert isinstance(mistake, KeyError)
-    assert "nothing" in mistake.__notes__[0]
-    assert "test_ray.py" in mistake.__notes__[0]
-    odd, _ = asyncio.run(answered(answering(answer), request("odd")))
-    assert isinstance(odd, RuntimeError)
-    assert "Odd: odd" in str(odd)
-
-
 def test_what_is_learned_is_told_once_and_taken_over() -> None:
     async def answer(one: Request) -> Response:
         provider.shared_state += text(one)
@@ -317,39 +235,29 @@ def test_what_is_learned_is_told_once_and_taken_over() -> None:
     provider = answering(answer, shared_state="a")
     assert asyncio.run(answered(provider, request("+"), "b"))[1] == "b+"
     assert asyncio.run(answered(provider, request("")))[1] is None
-    fixed = answering(answer, shared_state=property(lambda _: "a"))  # one that takes no lesson says so
-    assert isinstance(asyncio.run(answered(fixed, request(""), "b"))[0], AttributeError)
 
 
-def engine_of(count: int) -> tuple[RayEngine, list[Any]]:
-    """An engine whose workers have no actors, and they."""
+def test_a_group_stays_with_few_workers_while_others_are_busy() -> None:
     engine = RayEngine(EngineContext(ScriptedProvider(lambda _: "4"), None, JudgeProgress()))
-    engine._workers = [ray._Worker(Placement("", f"w{n}"), ready=True) for n in range(count)]
-    return engine, list(engine._workers)
+    workers = [ray._Worker(n, Placement("", f"w{n}"), ready=True) for n in range(3)]
+    engine._workers = list(workers)
 
+    def picked(group: str) -> Any:
+        """The worker that gets a request of a group; it stays under way."""
+        worker = engine._pick(group)
+        worker.load += 1
+        return worker
 
-def picked(engine: RayEngine, group: str) -> Any:
-    """The worker that gets a request of a group; it stays under way."""
-    worker = engine._pick(group)
-    assert worker is not None
-    worker.load += 1
-    return worker
-
-
-def test_a_group_stays_with_one_worker_until_others_stand_idle_beside_it() -> None:
-    engine, (a, b, c) = engine_of(3)
-    assert {picked(engine, "g") for _ in range(9)} == {a}
-    assert picked(engine, "g") is b
+    (first,) = {picked("g") for _ in range(9)}
+    second = picked("g")
+    assert second is not first
     for _ in range(40):
-        picked(engine, "g")
-    assert all(worker.load > 8 for worker in (a, b, c))
-    a.ready, a.load = False, 0
-    assert picked(engine, "g") in (b, c)
-    engine, (a, b) = engine_of(2)
-    a.load, b.load = 20, 30  # all are busy
-    assert {picked(engine, "g") for _ in range(40)} == {a}
-    assert picked(engine, "h") is b
-    assert picked(engine, "") is b
+        picked("g")
+    assert all(worker.load > 4 for worker in workers)
+    first.ready = False
+    assert picked("g") is not first
+    assert engine._pick("").load == min(worker.load for worker in workers if worker.ready)
+    assert {picked(f"{n}") for n in range(20)} == set(workers) - {first}
 
 
 def test_workers_without_the_engine_are_remarked_upon() -> None:
@@ -392,12 +300,6 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
 # On a cluster of this machine, to which this process is connected already: as in a notebook.
 
 on_ray = pytest.mark.ray
-
-
-@pytest.fixture(autouse=True)
-def all_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray gives nodes this machine's own address, to which a test may not connect; tests of a cluster are processes."""
-    monkeypatch.setattr(ray, "_is_reachable", lambda host, port: True)
 
 
 @pytest.fixture(scope="module")
@@ -501,9 +403,9 @@ def test_workers_share_the_work_and_a_group_stays_together(connected: Any) -> No
         return Response((Choice(str(os.getpid())),))
 
     session = Session(answering(answer), workers=2)
-    session.run([request(f"{n}", f"group {n % 5}") for n in range(60)])
-    by_group = [{session.answers[f"{n}"].choices[0].text for n in range(g, 60, 5)} for g in range(5)]  # type: ignore[union-attr]
-    assert [len(pids) for pids in by_group] == [1] * 5
+    session.run([request(f"{n}", f"group {n % 15}") for n in range(60)])
+    by_group = [{session.answers[f"{n}"].choices[0].text for n in range(g, 60, 15)} for g in range(15)]  # type: ignore[union-attr]
+    assert [len(pids) for pids in by_group] == [1] * 15
     assert len(set.union(*by_group)) == 2
     assert str(os.getpid()) not in set.union(*by_group)
 
@@ -522,7 +424,7 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
     assert list(failed) == ["text 7"]
     refused = failed["text 7"]
     assert isinstance(refused, Refused)
-    assert re.search("a reply cannot be sent back .*lock", str(refused))
+    assert re.search("the worker on .* failed: TypeError.*lock", str(refused))
     assert refused.billed
     assert (session.counts.sent, session.counts.remarks) == (20, [])
 
@@ -579,10 +481,10 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
         os._exit(1)
 
     session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
-    with pytest.raises(Refused, match="workers in a row died before they had answered anything") as caught:
+    with pytest.raises(Refused, match=r"workers in a row died on \S+ before they had answered anything") as caught:
         session.run(named(10), concurrency=1)
     assert caught.value.stops == "always"
-    assert session.counts.sent <= 5  # the third death stops the run; one more was with the other worker, and one waits
+    assert session.counts.sent <= 7  # three with each worker, and one waits
     assert not session.answers
 
 
