@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import secrets
 import time
 from collections import Counter, deque
@@ -48,10 +47,8 @@ _MAX_TRIES = 8
 _MAX_FAILED_LOOKS = 120
 """Looks in a row, of a minute each once the waits have grown, after which an unreachable server is given up."""
 _CHUNK = 64
-_QUEUE_SHARE = 0.8
-"""How much of the provider's queue one batch may take by our estimate of its tokens."""
-_LIMIT = re.compile(r"limit\D{0,40}?(\d[\d,]*)\s*([KMB]?)(?![\w.])", re.I)
-_MULTIPLIERS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9}
+_MAX_REFUSALS = 120
+"""Times in a row that the provider's queue may have no room for a single request, of a minute each in the end."""
 
 T = TypeVar("T")
 Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
@@ -71,8 +68,7 @@ class BatchJob:
 
     `entries` maps a request's key without `n` to its custom id and its index in `shapes` (the body without its texts).
     `file` and `batch` are the provider's ids, empty until they are known. `expected` are, by custom id, the requests
-    that this run waits for. `state` is the batch as it was last seen, `waits` whether its file waits for room in the
-    provider's queue.
+    that this run waits for. `state` is the batch as it was last seen.
     """
 
     path: Path
@@ -83,7 +79,6 @@ class BatchJob:
     batch: str = ""
     expected: dict[str, Request] = field(default_factory=dict)
     state: Batch | None = None
-    waits: bool = False
 
     @property
     def name(self) -> str:
@@ -123,10 +118,7 @@ class BatchJobStore:
         return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
 
     def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
-        """The jobs of this endpoint that are not known.
-
-        What cannot be read is set aside, and what the provider no longer has is deleted.
-        """
+        """The jobs of this endpoint that are not known. What the provider no longer has is deleted."""
         jobs, paths = [], {job.path for job in known}
         with _translating_errors(self.folder):
             for path in sorted(self.folder.glob("*.json")):
@@ -174,19 +166,14 @@ def under_way(folder: Path, endpoint: str) -> int:
 
 
 def _read(path: Path) -> BatchJob | None:
+    """The job in a file; None for a damaged file, and for one that another run is done with."""
     try:
         data = json.loads(path.read_bytes())
         if data["version"] != _VERSION:
             return None
-        json.dumps(data, ensure_ascii=False).encode()  # names with a lone surrogate are of no use in an address
         entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
-        if not all(0 <= at < len(data["shapes"]) for _, at in entries.values()):
-            raise ValueError("a request without a shape")
         return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
-    except FileNotFoundError:  # another run is done with it
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        path.replace(path.with_suffix(".damaged"))
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
@@ -215,13 +202,12 @@ class BatchEngine:
     def __init__(
         self, api: BatchApi, store: BatchJobStore, counts: JudgeProgress, ledger: BudgetLedger | None = None,
         deadline: float | None = None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        most_requests: int | None = None, most_bytes: int | None = None,
     ) -> None:  # fmt: skip
         self._api, self._store, self._counts = api, store, counts
         self._ledger, self._deadline, self._sleep = ledger, deadline, sleep
-        self._most_requests, self._most_bytes = most_requests or api.most_requests, most_bytes or api.most_bytes
         self._most_tokens: int | None = None
-        """What one batch may take of the provider's queue, if this is known."""
+        """What one batch may take of the provider's queue, once that had no room."""
+        self._refusals = 0
         self._jobs: list[BatchJob] = []
         self._reserved: dict[str, float] = {}
         self._failed_looks = 0
@@ -300,15 +286,15 @@ class BatchEngine:
 
         What no batch answers is asked online meanwhile.
         """
-        rest = await self._submit(rest, online)
+        rest = await self._submit(rest, online, later)
         self._update_status()
         wait = _SOONEST
         while True:
-            ends = [job for job in self._open if not job.waits and await self._has_ended(job, rest)]
-            for job in ends:
-                await self._deliver(job, done, later)
+            ends = [(job, batch) for job in self._open if (batch := await self._ended(job, rest, later))]
+            for job, batch in ends:
+                await self._deliver(job, batch, done, later)
             if rest and (ends or not self._open):
-                rest = await self._submit(rest, online)
+                rest = await self._submit(rest, online, later)
                 if rest and self._ledger and not self._open:
                     reserved = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
                     self._ledger.release(reserved)
@@ -317,21 +303,20 @@ class BatchEngine:
                 return
             await self._sleep(wait)
             wait = _SOONEST if ends else min(wait * _WAIT_GROWTH, _LATEST)
-            await self._make_room(rest, later, freed=bool(ends))
 
     # Sending.
 
-    async def _submit(self, requests: list[Request], online: Online) -> list[Request]:
+    async def _submit(self, requests: list[Request], online: Online, later: Later) -> list[Request]:
         """Send what is not on its way yet; what the budget does not pay for yet comes back.
 
         The first goes online where the process that had sent the others did not get that far. No other process sends
-        meanwhile: no request is put in by two.
+        meanwhile: no request is put in by two. Where the provider's queue was full, one batch is sent at a time.
         """
         async with self._store.locked(self._sleep):
             self._jobs += self._store.load(self._jobs)
             rest = deque(request for request in requests if not self._is_under_way(request))
             for job in self._open:
-                if not job.batch and not job.waits:
+                if not job.batch:
                     rest.extend(await self._recover(job))
             while rest and self._first_sent:
                 with TemporaryFile() as file:
@@ -343,24 +328,28 @@ class BatchEngine:
                     upload, find = partial(self._api.upload, job.name, file), partial(self._api.uploaded, job.name)
                     job.file = await self._with_retries(upload, find)
                     self._store.save(job)
-                    if self._most_tokens is not None and not self._api.inline:
-                        job.waits = True
-                    elif not await self._create_or_return(job, file, rest):
+                    try:
+                        await self._create(job, file)
+                    except Transient as error:
+                        if error.status != 429 or not self._api.inline or len(job.expected) == 1:
+                            raise
+                        rest.extendleft(reversed(self._take_back(job, later)))
+                    if self._most_tokens is not None:
                         break
         if rest and not self._first_sent:
             await online([rest.popleft()])
             self._first_sent = True
-            return await self._submit(list(rest), online)
+            return await self._submit(list(rest), online, later)
         return list(rest)
 
     def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
         """A job with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
         job, size, read = self._store.new(), 0, 0
         try:
-            while rest and len(job.entries) < self._most_requests:
+            while rest and len(job.entries) < self._api.most_requests:
                 body, read = self._api.body(rest[0]), read + budget.estimate_request(rest[0])
                 written = self._api.line(rest[0], body)
-                if size and (size + len(written) > self._most_bytes or read > (self._most_tokens or read)):
+                if size and (size + len(written) > self._api.most_bytes or read > (self._most_tokens or read)):
                     break
                 key = rest[0].key()
                 if self._ledger is not None and key not in self._reserved:
@@ -380,29 +369,11 @@ class BatchEngine:
         self._counts.sent += len(job.expected)
         self._record_created(job, batch)
 
-    async def _create_or_return(self, job: BatchJob, content: IO[bytes], rest: deque[Request]) -> bool:
-        """Create a batch; False where there is no room before one of ours has ended.
-
-        An inline batch is refused for want of room, and nothing of it stays there: its requests come back to the
-        `rest`, to be sent in smaller parts where none of ours takes up the room.
-        """
-        try:
-            await self._create(job, content)
-        except Transient as error:
-            if error.status != 429 or not self._api.inline or len(job.expected) == 1:
-                raise
-            self._most_tokens = sum(map(budget.estimate_request, job.expected.values()))
-            rest.extendleft(reversed(self._drop(job)))
-            if self._open:
-                return False
-            self._most_tokens //= 2
-        return True
-
     def _finding(self, job: BatchJob) -> Callable[[], Awaitable[Batch | None]]:
         return partial(self._api.find, job.name, job.file, len(job.entries))
 
     def _record_created(self, job: BatchJob, batch: Batch) -> None:
-        job.batch, job.state, job.waits = batch.id, batch, False
+        job.batch, job.state = batch.id, batch
         self._store.save(job)
 
     async def _recover(self, job: BatchJob) -> list[Request]:
@@ -445,10 +416,27 @@ class BatchEngine:
                 await self._sleep(min(max(error.retry_after or 0.0, wait), _LATEST))
                 wait *= 2
 
+    def _take_back(self, job: BatchJob, later: Later) -> list[Request]:
+        """Drop a batch that the provider's queue had no room for; return its requests, which go in smaller batches.
+
+        Smaller, unless others of ours are in the queue. A single request that never gets a place is asked online.
+        """
+        requests = self._drop(job)
+        size = sum(map(budget.estimate_request, requests))
+        size = min(size, self._most_tokens or size)
+        self._most_tokens = size if self._open else max(1, size // 2)
+        self._refusals = self._refusals + 1 if len(requests) == 1 else 0
+        if self._refusals < _MAX_REFUSALS:
+            return requests
+        self._refusals = 0
+        self._remark("A request was asked online, at the full price: the provider's queue had no room for it.")
+        self._ask_online(requests, later)
+        return []
+
     # Receiving.
 
-    async def _has_ended(self, job: BatchJob, rest: list[Request]) -> bool:
-        """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
+    async def _ended(self, job: BatchJob, rest: list[Request], later: Later) -> Batch | None:
+        """The batch if it has ended. What the provider does not know any more, or had no room for, joins the `rest`."""
         try:
             batch = job.state = await self._api.get(job.batch)
         except Transient as error:
@@ -456,23 +444,23 @@ class BatchEngine:
             if self._failed_looks > _MAX_FAILED_LOOKS:
                 error.stops = "always"
                 raise
-            return False
+            return None
         except Refused as error:
             if error.status != 404:
                 raise
             self._remark(f"The provider no longer knew batch {job.batch}: its requests were sent once more.")
             rest[:0] = self._drop(job)  # first, as they are paid for: others may wait for that money
-            return False
+            return None
         self._failed_looks = 0
-        if batch.queue_full:  # the others that wait come first
-            job.waits = True
-            self._jobs.remove(job)
-            self._jobs.append(job)
-        return batch.ended and not batch.queue_full
+        if batch.queue_full:
+            rest[:0] = self._take_back(job, later)
+            return None
+        return batch if batch.ended else None
 
-    async def _deliver(self, job: BatchJob, done: Done, later: Later) -> None:
+    async def _deliver(self, job: BatchJob, batch: Batch, done: Done, later: Later) -> None:
         """Hand over what a batch brought, and have asked online what it did not."""
-        batch = job.state or await self._api.get(job.batch)
+        if self._most_tokens is not None:
+            self._most_tokens, self._refusals = 2 * self._most_tokens, 0
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
@@ -522,49 +510,11 @@ class BatchEngine:
                 self._ledger.release(reserved)
         later(requests)
 
-    async def _make_room(self, rest: list[Request], later: Later, *, freed: bool) -> None:
-        """Send a job again that the provider's queue had no room for.
-
-        Once one of ours has left the queue, or, where there is none in it, in smaller parts: it joins the `rest`. Where
-        it is small enough for what the provider says it takes, the queue is full of others' batches, and it waits on.
-        """
-        waiting = [job for job in self._open if job.waits]
-        alone = len(waiting) == len(self._open)
-        if not waiting or not (freed or alone):
-            return
-        job = waiting[0]
-        if job.batch and job.state and alone:
-            why, read = job.state.why, sum(map(budget.estimate_request, job.expected.values()))
-            # The tokens that one batch may safely have, by the words with which the provider refused one.
-            match = _LIMIT.search(why)
-            takes = (
-                int(_QUEUE_SHARE * int(match[1].replace(",", "")) * _MULTIPLIERS[match[2].upper()]) if match else None
-            ) or read // 2
-            self._most_tokens = min(self._most_tokens or takes, takes)
-            if read > self._most_tokens:
-                dropped = self._drop(job)
-                if len(dropped) > 1:
-                    rest[:0] = dropped
-                else:
-                    self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
-                    self._ask_online(dropped, later)
-                return
-        async with self._store.locked(self._sleep):
-            batch = await self._with_retries(self._finding(job))
-            if batch is None:
-                await self._create(job)
-            else:  # another process has seen to that
-                self._record_created(job, batch)
-
     def _update_status(self) -> None:
         states = [job.state for job in self._open if job.state]
         done, total = sum(state.done for state in states), sum(state.total for state in states)
         by_status = ", ".join(f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items()))
-        held = sum(job.waits for job in self._open)
-        room = f"; {held} waiting for room in the provider's queue" if held else ""
-        self._counts.batch_status = (
-            f"batches: {by_status}, {done:,} of {total:,} requests answered{room}" if states else ""
-        )
+        self._counts.batch_status = f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
 
     def _remark(self, remark: str) -> None:
         self._counts.remarks.append(remark)

@@ -34,7 +34,6 @@ class BatchServer:
         self.answer = answer
         self.outcome, self.looks, self.returned = "completed", 1, 0
         self.room: int | None = None
-        self.limit_said = LIMIT
         self.faults: list[tuple[str, int | str]] = []
         self.has_batches = True
         self.files: dict[str, tuple[str, bytes]] = {}
@@ -119,7 +118,7 @@ class BatchServer:
         running = sum(batch["size"] for batch in self.batches.values() if batch["status"] == "in_progress")
         self.batches[id] = made
         if self.room is not None and running + size > self.room:
-            why = self.limit_said.format(self.room)
+            why = LIMIT.format(self.room)
             made |= {"status": "failed", "errors": {"data": [{"code": "token_limit_exceeded", "message": why}]}}
         else:
             self.asked.update(line["custom_id"] for line in lines)
