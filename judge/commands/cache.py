@@ -81,7 +81,7 @@ def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str |
     `base_url`, by default the server that a run asks.
     """
     server = resolve_base_url(base_url)
-    with RecordingFile([path]) as recording:
+    with RecordingFile(path) as recording:
         if recording.note:
             raise DataError(
                 f"{path}: it says of its replies {recording.note!r}, which out of a cache no report would; use --replay"

@@ -367,7 +367,7 @@ async def run_suites(
                 taken.setdefault(run.config.record, set()).update(run.recording.taken, recorded)
         notes = list(outcomes[-1].notes)
         for path, calls in taken.items():
-            with RecordingFile([path]) as recording:
+            with RecordingFile(path) as recording:
                 if unused := recording.unused_count(calls):
                     notes.append(
                         f"{path}: {unused:,} of {plural(len(recording), 'prompt')} unused in this run and kept; "

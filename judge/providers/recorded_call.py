@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 from judge.core.records import Choice, Request, Response, Token, Usage
 
 T = TypeVar("T")
-_CONFLICT = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 _PARTS = ("\ufffd", "bytes:", "\\x", "<0x")
 _TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
@@ -29,14 +28,6 @@ class RecordedCall(NamedTuple):
     call: Call
     endpoint: str
     replies: dict[int, Response]
-
-
-class BadLine(ValueError):
-    """A text that is no line of a recording; `cut` where it may be the beginning of one."""
-
-    def __init__(self, message: str, *, cut: bool = False) -> None:
-        super().__init__(message)
-        self.cut = cut
 
 
 def call_of(request: Request) -> Call:
@@ -96,21 +87,12 @@ def encoded(values: Mapping[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-def note_in(line: bytes) -> str | None:
-    """The sentence that a first line holds in place of a call."""
-    if not line.lstrip().startswith(b'{"note"'):
-        return None
-    try:
-        values = json.loads(line.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        return None
-    return str(values["note"]) if set(values) == {"note"} else None
-
-
-def read(line: bytes) -> RecordedCall:
-    """The line that `write` wrote, or a person in the same form. Raises BadLine, with the reason."""
+def read(line: bytes) -> RecordedCall | str:
+    """The line that `write` wrote, or a person in the same form; or the note in its place. Raises ValueError."""
     try:
         values = _expect(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
+        if set(values) == {"note"}:
+            return str(values["note"])
         model, params = _expect(values["model"], str, "model"), _expect(values["params"], dict, "params")
         messages = [_expect(message, dict, "a message") for message in _expect(values["messages"], list, "messages")]
         for text in (text for message in messages for text in message.values()):
@@ -118,22 +100,14 @@ def read(line: bytes) -> RecordedCall:
         call = Call(model, _json(messages), _json(params))
         replies: dict[int, Response] = {}
         for reply in _expect(values["replies"], list, "replies"):
-            draw = _count(_expect(reply, dict, "a reply")["draw"], "draw")
-            if draw in replies:
-                raise ValueError(f"it has two replies to draw {draw}")
-            replies[draw] = _response(reply)
+            replies[_count(_expect(reply, dict, "a reply")["draw"], "draw")] = _response(reply)
         prompt_digest, endpoint = values["prompt"], _expect(values.get("endpoint", ""), str, "endpoint")
     except KeyError as error:
-        raise BadLine(f"not a line of a recording: it has no {error}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        if line.startswith(_CONFLICT):
-            raise BadLine("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
-        problem = f"not a line of a recording: {error}; a line that was cut off may be deleted"
-        raise BadLine(problem, cut=True) from error
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise BadLine(f"not a line of a recording: {error}") from error
+        raise ValueError(f"it has no {error}") from error
+    except (TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from error
     if prompt_digest != digest(call):
-        raise BadLine(f"the messages do not match their digest {prompt_digest}: record them again")
+        raise ValueError(f"the messages do not match their digest {prompt_digest}: record them again")
     return RecordedCall(call, endpoint, replies)
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import resource
 import signal
 import subprocess
 import sys
-import threading
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +61,7 @@ def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None
     path, again = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
     drawn = sorted(([*each.values()] for each in replies(path).values()), key=len)
     assert drawn == [[SHARES], [PLAIN, RICH]]
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         found.write(again)
     assert again.read_bytes() == path.read_bytes()
     assert json.loads(path.read_text().splitlines()[0]) == {"note": "By hand."}
@@ -78,7 +75,7 @@ def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
 
 
 def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
-    found = RecordingFile([recorded(tmp_path)])
+    found = RecordingFile(recorded(tmp_path))
     assert found.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
     assert found.find(request("one", 1, temperature=1.0)) == [RICH]
     assert found.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
@@ -98,12 +95,12 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
     ],
 )
 def test_a_miss_says_what_differs(tmp_path: Path, asked: Request, said: str) -> None:
-    assert said in RecordingFile([recorded(tmp_path)]).explain(asked)
+    assert said in RecordingFile(recorded(tmp_path)).explain(asked)
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     record(tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN))
-    said = RecordingFile([tmp_path / "calls.jsonl"]).explain(request("\n".join(f"row {n}" for n in range(40))))
+    said = RecordingFile(tmp_path / "calls.jsonl").explain(request("\n".join(f"row {n}" for n in range(40))))
     assert said.endswith("35 more places")
     assert len(said.splitlines()) == 7
 
@@ -114,9 +111,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ("{", "not a line of a recording"),
         ("[1]", "not a line of a recording"),
         ('{"item": "1", "output": "A data file."}', "it has no 'model'"),
-        ('{"prompt": "x", "mod', "a line that was cut off may be deleted"),
-        ("<<<<<<< HEAD", "a conflict of two versions"),
-        ('{"note": "twice"}', "not a line of a recording"),
+        ("<<<<<<< HEAD", "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "digest x"),
     ],
@@ -125,7 +120,7 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
     path = recorded(tmp_path)
     path.write_text(path.read_text("utf-8").splitlines()[0] + "\n\n" + line + "\n", "utf-8")
     with pytest.raises(DataError, match=f"calls.jsonl:3: .*{said}"):
-        RecordingFile([path])
+        RecordingFile(path)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +133,6 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
         ({"endpoint": 1}, "endpoint is not text"),
         ({"replies": [{"draw": -1, "text": "4"}]}, "draw is -1"),
         ({"replies": [{"draw": True, "text": "4"}]}, "draw is not a whole number"),
-        ({"replies": [{"draw": 0, "text": "4"}, {"draw": 0, "text": "5"}]}, "two replies to draw 0"),
         ({"replies": [{"draw": 0, "text": None}]}, "text is not text"),
         ({"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]}, "prompt_tokens is -5"),
         ({"replies": [{"draw": 0, "text": "4", "usage": {"tokens": 5}}]}, "unexpected keyword"),
@@ -154,14 +148,14 @@ def test_a_line_with_what_no_line_has_is_named(tmp_path: Path, change: dict[str,
     whole = {**json.loads(rest[0]), **(change or {})}
     path.write_text("\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8")
     with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{said}"):
-        RecordingFile([path])
+        RecordingFile(path)
 
 
 def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     # "one" was asked again since
     record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert found.note == "By hand. From a model."
         assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
         assert len(found) == 3
@@ -186,16 +180,15 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == -signal.SIGKILL
-    (journal,) = recording.journals(path)
-    with journal.open("ab") as file:
+    with path.open("ab") as file:
         file.write(b'{"prompt": "a line that was cut')
-    with RecordingFile([path, journal]) as found:  # as a replay reads it
+    with RecordingFile(path) as found:  # as a replay reads it
         assert (len(found), found.note) == (50, "Half a run.")
     record(path, "", (request("one"), PLAIN))
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert len(found) == 51
         assert found.find(request("text 49")) == [Response((Choice("49"),))]
-    assert recording.journals(path) == []
+    assert b"was cut" not in path.read_bytes()
 
 
 SEVERAL = """
@@ -217,87 +210,20 @@ def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     running = [subprocess.Popen([sys.executable, "-c", SEVERAL, path, str(n)]) for n in range(3)]
     assert [one.wait(60) for one in running] == [0, 0, 0]
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert len(found) == 300
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
 
 
-def test_what_somebody_else_is_recording_is_left_to_them(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    first = Recorder(path)
-    first.add(request("one"), PLAIN)
-    record(path, "", (request("two"), PLAIN))
-    assert len(recording.journals(path)) == 1
-    first.add(request("three"), PLAIN)
-    first.close()
-    assert len(replies(path)) == 3
-
-
-def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, lock, write = tmp_path / "calls.jsonl", fcntl.flock, RecordingFile.write
-    made, opened, go, decided = Recorder(path), *(threading.Event() for _ in range(3))
-
-    def begin() -> None:
-        made.add(request("one"), PLAIN)
-        decided.set()
-
-    def between_opening_and_locking(file: Any, how: int) -> None:
-        if threading.current_thread() is not beginning:
-            return lock(file, how)
-        opened.set()
-        go.wait(60)
-        try:
-            lock(file, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            decided.set()
-            lock(file, how)
-
-    def while_it_is_put_away(whole: RecordingFile, place: Path) -> None:
-        go.set()
-        decided.wait(60)
-        write(whole, place)
-
-    beginning = threading.Thread(target=begin)
-    monkeypatch.setattr(fcntl, "flock", between_opening_and_locking)
-    beginning.start()
-    opened.wait(60)
-    monkeypatch.setattr(RecordingFile, "write", while_it_is_put_away)
-    record(path, "", (request("two"), PLAIN))
-    beginning.join()
-    made.close()
-    assert len(replies(path)) == 2
-    assert recording.journals(path) == []
-
-
-def test_a_journal_is_put_away_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, write = tmp_path / "calls.jsonl", RecordingFile.write
-    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
-
-    def and_another_begins(whole: RecordingFile, place: Path) -> None:
-        monkeypatch.undo()
-        write(whole, place)
-        Recorder(path).close()
-
-    monkeypatch.setattr(RecordingFile, "write", and_another_begins)
-    Recorder(path).close()
-    assert len(replies(path)) == 50
-    assert recording.journals(path) == []
-
-
 def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with RecordingFile([recorded(tmp_path)]) as found:
+    with RecordingFile(recorded(tmp_path)) as found:
         record(path, "", (request("a new one"), PLAIN), (request("one", temperature=1.0), RICH))
         with path.open("ab") as file:
             file.write(b'{"prompt": "a line that is being wri')
         assert found.find(request("one", temperature=1.0)) == [PLAIN]
         assert found.find(request("a new one")) == []
-    with pytest.raises(DataError, match=r"calls.jsonl:5: this line is cut off: restore the file, or delete the line"):
-        RecordingFile([path])
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-    with RecordingFile([path]) as now:
+    with RecordingFile(path) as now:
         assert now.find(request("one", temperature=1.0)) == [RICH]
         assert len(now) == 3
 
@@ -306,15 +232,15 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tm
     path = tmp_path / "calls.jsonl"
     tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
     record(path, "", (request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
-    RecordingFile([path], strict=True).close()
+    RecordingFile(path, strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
     with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', but its tokens differ"):
-        RecordingFile([path], strict=True)
-    RecordingFile([path]).close()  # what is recorded is kept as it came
+        RecordingFile(path, strict=True)
+    RecordingFile(path).close()  # what is recorded is kept as it came
 
 
 def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
-    with RecordingFile([recorded(tmp_path)]) as found:
+    with RecordingFile(recorded(tmp_path)) as found:
         path = tmp_path / "calls.jsonl"
         path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
         with pytest.raises(DataError, match="changed while it was read"):
@@ -325,7 +251,7 @@ def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     record(path, "", *[(request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
     tracemalloc.start()
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert len(found) == 200
         assert tracemalloc.get_traced_memory()[0] < path.stat().st_size / 10
     tracemalloc.stop()
@@ -335,17 +261,15 @@ def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     made = Recorder(path)
     made.add(request("one"), PLAIN)
-    (journal,) = recording.journals(path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + 50, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limits[1]))
     try:
         made.add(request("two"), PLAIN)
         with pytest.raises(StorageError, match="File too large; make room on the disk"):
             made.flush()
-        assert journal.read_bytes().count(b"\n") == 1  # no half of a line
-        with pytest.raises(StorageError, match=r"what was recorded is in .*calls\.jsonl\.part-"):
+        assert path.read_bytes().count(b"\n") == 1  # no half of a line
+        with pytest.raises(StorageError, match="File too large"):
             made.close()
-        assert journal.exists()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     record(path, "", (request("two"), PLAIN), (request("three"), PLAIN))
@@ -358,7 +282,7 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
     for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
         made.add(replace(request("one"), endpoint=place), reply)
     made.close()
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert len(found) == 2
         assert found.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
@@ -366,7 +290,7 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
 def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
-    with RecordingFile([path]) as found:
+    with RecordingFile(path) as found:
         assert found.find(request("one", temperature=1.0)) == [RICH]
         assert found.ambiguous_servers == ()
 
@@ -379,45 +303,11 @@ def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
     assert [line["endpoint"] for line in lines if "endpoint" in line] == ["https://a/v1"]
 
 
-def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
-    for name, reply in (("one", PLAIN), ("other", RICH)):
-        record(tmp_path / name, "", (request("one"), reply))
-    both = tmp_path / "both.jsonl"
-    both.write_bytes((tmp_path / "one").read_bytes() * 2)
-    RecordingFile([both]).close()  # twice the same is once
-    both.write_bytes((tmp_path / "one").read_bytes() + (tmp_path / "other").read_bytes())
-    with pytest.raises(DataError, match=r"both\.jsonl:2: other replies"):
-        RecordingFile([both])
-
-
-def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "pread", raising=False)  # which Windows lacks
-    path = tmp_path / "calls.jsonl"
-    record(path, "", *((request(f"{n} " + "x" * 3000), PLAIN) for n in range(9)))
-    path.write_bytes(path.read_bytes() * 2)
-    with RecordingFile([path]) as found:
-        assert len(found) == 9
-        assert all(found.find(request(f"{n} " + "x" * 3000)) == [PLAIN] for n in range(9))
-    path.write_bytes(path.read_bytes() + b"[1]\n")
-    with pytest.raises(DataError, match=r"calls\.jsonl:19: "):
-        RecordingFile([path]).close()
-
-
-def test_a_byte_order_mark_is_no_line(tmp_path: Path) -> None:
-    path = recorded(tmp_path)
-    before = replies(path)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert replies(path) == before
-    assert RecordingFile([path]).note == "By hand."
-
-
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
-        RecordingFile([tmp_path / "none.jsonl"])
+        RecordingFile(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="not a file"):
-        RecordingFile([tmp_path])
+        RecordingFile(tmp_path)
     with pytest.raises(DataError, match="not a file"):
         Recorder(tmp_path)
     (tmp_path / "file").write_text("")

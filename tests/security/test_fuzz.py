@@ -110,7 +110,7 @@ def test_recordings(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "rec.jsonl"
     path.write_bytes(data)
     with suppress(JudgeError):
-        RecordingFile([path]).close()
+        RecordingFile(path).close()
 
 
 @EACH
