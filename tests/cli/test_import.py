@@ -85,7 +85,6 @@ tests:
   - vars: {question: "Can I return shoes?"}
     assert:
       - {type: factuality, value: Only unworn shoes.}
-      - {type: select-best, value: the shorter one}
       - {type: icontains, value: unworn}
 """
 DEEPEVAL = """\
@@ -143,7 +142,7 @@ def test_openai_graders_become_criteria_and_metrics(written: Path, command: Call
     }  # fmt: skip
     changed, missing = done.out.split("Changed in meaning")[1].split("No counterpart")
     assert "tone: judged by gpt-4.1, not by gpt-5" in changed
-    assert all(part in missing for part in ("sampling_params seed", "near: pass_threshold", "code (python)"))
+    assert all(part in missing for part in ("sampling_params: seed", "near: pass_threshold", "code (python)"))
     manners = judge.load_criterion("imported/eval/Good_manners.jinja")
     assert (manners.scale.low, manners.scale.high, manners.pass_at) == (1, 7, 5)
     tone = judge.load_criterion("imported/eval/tone.jinja")
@@ -184,7 +183,6 @@ def test_promptfoo_becomes_systems_criteria_and_a_suite(written: Path, command: 
     assert [row["factuality_value"] for row in rows] == ["It comes on Friday.", "Only unworn shoes."]
     assert '{{ question|fenced("question") }}' in (written / "shop/clear.jinja").read_text()
     assert [row["references"] for row in rows] == ["friday", "unworn"]
-    assert config(written / "shop/rank.yaml")["criteria"] == ["best.jinja"]
     assert "- latency: " in done.out.split("No counterpart")[1]
 
 
@@ -202,8 +200,6 @@ def test_an_imported_suite_runs(written: Path, command: Callable[..., Any]) -> N
     done = command("test", "shop/promptfooconfig.judge.yaml", "--model", f"scripted/{written}/shop/replies.yaml")
     assert done.code == 0, done.out + done.err
     assert done.out.startswith("All 4 cases pass")
-    done = command("rank", "shop/rank.yaml", "--model", f"scripted/{written}/shop/replies.yaml", "--limit", "1")
-    assert done.code != 2, done.err
 
 
 def test_deepeval_is_read_and_not_run(written: Path, command: Callable[..., Any]) -> None:
@@ -240,7 +236,7 @@ def test_a_list_of_geval_metrics_in_json(written: Path, command: Callable[..., A
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.json", "{", "a.json:1: not YAML"),
+        ("a.json", "{", "a.json: line 1: not YAML"),
         ("a.json", '{"type": "teapot"}', "neither OpenAI graders"),
         ("a.json", "[1]", "neither OpenAI graders"),
         ("a.json", '{"type": "python", "name": "code", "source": ""}', "nothing to import: code (python)"),
@@ -252,11 +248,11 @@ def test_a_list_of_geval_metrics_in_json(written: Path, command: Callable[..., A
         ),
         ("a.json", '{"type": "score_model", "name": "s", "range": [0, .inf], "input": []}', "the lower first, not [0"),
         ("a.yaml", "prompts: [hi]\n1: x\n", "nothing to import: 1"),
-        ("a.py", "x = " + "(" * 1000, "a.py:1: not Python"),
+        ("a.py", "x = " + "(" * 1000, "a.py: line 1: not Python"),
         ("a.py", "x = " + "1+" * 20_000 + "1", "a.py: not Python"),
         ("a.yaml", "prompts: [file://../secret.txt]\nproviders: [echo]\n", "only files in its folder are read"),
         ("a.yaml", "prompts: [hi]\ntests: https://example.org/x.csv\n", "is not a file beside it"),
-        ("a.py", "x = (", "a.py:1: not Python"),
+        ("a.py", "x = (", "a.py: line 1: not Python"),
         ("a.py", "x = " + "-" * 20_000 + "1", "a.py: not Python: nested too deeply"),
         ("a.py", "x = 1", "nothing to import"),
     ],

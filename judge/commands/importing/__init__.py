@@ -5,7 +5,6 @@ A Python file is parsed, never run. What changes in meaning and what has no coun
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,32 +32,35 @@ def import_file(path: Path, data: Path | None = None) -> Project:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {getattr(error, 'strerror', '') or error}") from error
     project = Project(path)
-    read = _reader(path, text)
     if data is not None:
         project.rows = openai_graders.flat(read_rows(data))
-    read(project)
+    try:
+        _read(text, project)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
     if not (project.criteria or project.case_criteria) and not project.config.get("metrics"):
         listed = "; ".join(project.missing) or "it has no criteria"
         raise ConfigError(f"{path}: nothing to import: {listed}")
     return project
 
 
-def _reader(path: Path, text: str) -> Callable[[Project], None]:
-    """Return what reads the file into a project. Raises ConfigError."""
-    if path.suffix == ".py":
-        return lambda project: deepeval.read_python(text, project)
+def _read(text: str, project: Project) -> None:
+    """Read a file into a project by its form. Raises ConfigError."""
+    if project.origin.suffix == ".py":
+        deepeval.read_python(text, project)
+        return
     try:
         value: Any = yaml_lines.values(text)
     except yaml_lines.Malformed as error:
-        place = f":{error.line}" if error.line else ""
-        raise ConfigError(f"{path}{place}: {error}") from None
+        raise ConfigError(f"{f'line {error.line}: ' if error.line else ''}{error}") from None
     entries = value if isinstance(value, list) else [value]
     if not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise ConfigError(f"{path}: {_UNKNOWN}")
+        raise ConfigError(_UNKNOWN)
     if isinstance(value, dict) and {"prompts", "tests", "defaultTest", "providers"} & value.keys():
-        return lambda project: promptfoo.read(value, project)
-    if any("testing_criteria" in entry or openai_graders.is_grader(entry) for entry in entries):
-        return lambda project: openai_graders.read(entries, project)
-    if all(deepeval.is_metric(entry) for entry in entries):
-        return lambda project: deepeval.read(entries, project)
-    raise ConfigError(f"{path}: {_UNKNOWN}")
+        promptfoo.read(value, project)
+    elif any("testing_criteria" in entry or openai_graders.is_grader(entry) for entry in entries):
+        openai_graders.read(entries, project)
+    elif all(deepeval.is_metric(entry) for entry in entries):
+        deepeval.read(entries, project)
+    else:
+        raise ConfigError(_UNKNOWN)

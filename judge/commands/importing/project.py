@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,11 @@ from judge.core.request_options import hidden
 from judge.data import rows as data_rows
 
 PASS_FAIL = {"labels": ["fail", "pass"], "values": [0, 1]}
-DATA = "data.jsonl"
+_DATA = "data.jsonl"
+
+
+class Unsupported(Exception):
+    """Why a part of the file has no counterpart."""
 
 
 @dataclass
@@ -26,8 +30,7 @@ class Project:
     """What becomes of another tool's file.
 
     `criteria` are entries of run.yaml, `files` further files by name, `rows` the data if the file has any. `changes`
-    say what means something else in judge, `missing` what has no counterpart. `case_criteria` are for the suite alone;
-    `seen` names the criterion of each assertion that was read, so that equal ones are one criterion.
+    say what means something else in judge, `missing` what has no counterpart. `case_criteria` are for the suite alone.
     """
 
     origin: Path
@@ -37,15 +40,14 @@ class Project:
     files: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)
-    changes: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    changes: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, None] = field(default_factory=dict)
     case_criteria: list[str] = field(default_factory=list)
-    seen: dict[tuple[Any, ...], str] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
 
-    def name(self, title: Any, default: str) -> str:
+    def name(self, title: str) -> str:
         """Return a new name for a criterion, one word like its title."""
-        words = re.sub(r"[^\w.-]+", "_", str(title or default)).strip("_.-")[:60] or default
+        words = re.sub(r"[^\w.-]+", "_", title).strip("_.-")[:60] or "criterion"
         name, number = words, 2
         while name.lower() in self._names:
             name, number = f"{words}_{number}", number + 1
@@ -53,12 +55,15 @@ class Project:
         return name
 
     def change(self, note: str) -> None:
-        if (line := one_line(note)) not in self.changes:
-            self.changes.append(line)
+        self.changes[one_line(note)] = None
 
     def lack(self, note: str) -> None:
-        if (line := one_line(note)) not in self.missing:
-            self.missing.append(line)
+        self.missing[one_line(note)] = None
+
+    def lack_keys(self, whose: str, keys: Iterable[Any]) -> None:
+        """Say which keys have no counterpart."""
+        if listed := ", ".join(sorted(map(str, keys))):
+            self.lack(f"{whose}: {listed}" if whose else listed)
 
     def use_model(self, model: Any, whose: str) -> None:
         """Name the judge, the first model that the file names."""
@@ -71,16 +76,14 @@ class Project:
         if known != model:
             self.change(f"{whose}: judged by {known}, not by {model}: a run has one judge, or a panel")
 
-    def add_metric(self, name: str, **options: Any) -> None:
-        """Add a metric with its options; options that are lists grow."""
-        if name not in self.config.setdefault("metrics", []):
-            self.config["metrics"].append(name)
-        for option, value in options.items():
-            known = self.config.setdefault("set", {}).setdefault(name, {})
-            if isinstance(value, list):
-                known[option] = [*known.get(option, ()), *(v for v in value if v not in known.get(option, ()))]
-            else:
-                known[option] = value
+    def add_metric(self, name: str, options: Mapping[str, Any]) -> None:
+        """Add a metric with its options. Raises Unsupported if it is there with other options."""
+        metrics, settings = self.config.setdefault("metrics", []), self.config.setdefault("set", {})
+        if name in metrics and settings.get(name, {}) != options:
+            raise Unsupported(f"a run has one {name}; add this one in a second run")
+        if name not in metrics:
+            metrics.append(name)
+            settings |= {name: dict(options)} if options else {}
 
     @property
     def suite(self) -> str:
@@ -91,15 +94,18 @@ class Project:
         """Write the files into a folder, and return them. Raises ConfigError if one exists, StorageError."""
         texts = dict(self.files)
         if self.rows:
-            texts[DATA] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
-        config = {"data": DATA, **self.config}
+            texts[_DATA] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
+        header = f"# Imported from {one_line(self.origin.name)} by judge import.\n"
+        for title, notes in (("Changed in meaning", self.changes), ("No counterpart", self.missing)):
+            header += "".join([f"# {title}:\n", *(f"# - {note}\n" for note in notes)]) if notes else ""
+        config = {"data": _DATA, **{key: value for key, value in self.config.items() if value not in ([], {})}}
         if self.criteria or "metrics" in config:
             run = {**config, "criteria": self.criteria or "none", "metrics": config.get("metrics", "none")}
-            texts["run.yaml"] = self._header() + dump(run)
+            texts["run.yaml"] = header + dump(run)
         if self.cases:
             suite = {key: value for key, value in config.items() if key not in ("metrics", "set")}
             criteria = [*self.criteria, *self.case_criteria]
-            texts[self.suite] = self._header() + dump({**suite, "criteria": criteria, "cases": self.cases})
+            texts[self.suite] = header + dump({**suite, "criteria": criteria, "cases": self.cases})
         paths = {folder / name: text for name, text in texts.items()}
         if existing := [str(path) for path in paths if path.exists() or path.is_symlink()]:
             raise ConfigError(f"{', '.join(existing)}: already there; name another folder with --out FOLDER")
@@ -110,12 +116,6 @@ class Project:
             except OSError as error:
                 raise StorageError(f"{path}: {error.strerror or error}") from error
         return list(paths)
-
-    def _header(self) -> str:
-        lines = [f"# Imported from {one_line(self.origin.name)} by judge import."]
-        for title, notes in (("Changed in meaning", self.changes), ("No counterpart", self.missing)):
-            lines += [f"# {title}:", *(f"# - {note}" for note in notes)] if notes else []
-        return "\n".join(lines) + "\n"
 
 
 def dump(value: Mapping[str, Any]) -> str:
@@ -133,26 +133,17 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [dict(row.cells) for row in data_rows.rows(path) if isinstance(row, data_rows.RawRow)]
 
 
-def template(
-    name: str, header: Mapping[str, Any], text: str, *, layout: str = "pointwise", shows_output: bool = False
-) -> str:
+def template(name: str, header: Mapping[str, Any], text: str, *, shows_output: bool = False) -> str:
     """Return a criterion's file: a prompt text between the layout's introduction and its scale.
 
     `shows_output` says that the text holds the output, which the layout then leaves out.
     """
-    blocks = ["{% block source %}{% endblock %}", *(["{% block output %}{% endblock %}"] if shows_output else [])]
-    return "\n".join(
-        [
-            f"---\n{dump({'title': name, **header})}---",
-            f'{{% extends "layouts/{layout}.jinja" %}}',
-            *blocks,
-            f"{{% block criterion %}}\n{text.strip()}\n{{% endblock %}}\n",
-        ]
+    output = "{% block output %}{% endblock %}\n" if shows_output else ""
+    return (
+        f"---\n{dump({'title': name, **header})}---\n"
+        '{% extends "layouts/pointwise.jinja" %}\n{% block source %}{% endblock %}\n'
+        f"{output}{{% block criterion %}}\n{text.strip()}\n{{% endblock %}}\n"
     )
-
-
-class Unsupported(Exception):
-    """Why a part of the file has no counterpart."""
 
 
 _VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -177,32 +168,32 @@ def _literal(text: str) -> str:
     return re.sub(r"\{[%#{]", lambda match: f'{{{{ "{match[0]}" }}}}', text)
 
 
-def threshold(value: Any, low: float, high: float, where: str) -> float | None:
+def threshold(value: Any, low: float, high: float) -> float | None:
     """Return a pass mark, None if there is none. Raises ConfigError."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ConfigError(f"{where}: the threshold must be a number from {low:g} to {high:g}, not {value!r:.40}")
+        raise ConfigError(f"the threshold must be a number from {low:g} to {high:g}, not {value!r:.40}")
     return value
 
 
-def texts(value: Any, where: str) -> list[str]:
+def texts(value: Any, key: str) -> list[str]:
     """Return a text, or a list of texts, as a list. Raises ConfigError."""
     listed = value if isinstance(value, list) else [value]
     if not listed or not all(isinstance(text, str) and text.strip() for text in listed):
-        raise ConfigError(f"{where}: a text is expected, not {value!r:.60}")
+        raise ConfigError(f"{key}: a text is expected, not {value!r:.60}")
     return [text.strip() for text in listed]
 
 
-def mapping(value: Any, where: str) -> dict[str, Any]:
+def mapping(value: Any, key: str) -> dict[str, Any]:
     """Return a mapping, empty for None. Raises ConfigError."""
     if value is not None and not (isinstance(value, dict) and all(isinstance(key, str) for key in value)):
-        raise ConfigError(f"{where}: a mapping is expected, not {value!r:.60}")
+        raise ConfigError(f"{key}: a mapping is expected, not {value!r:.60}")
     return value or {}
 
 
-def mappings(value: Any, where: str) -> Sequence[dict[str, Any]]:
-    """Return a list of mappings. Raises ConfigError."""
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ConfigError(f"{where}: a list of mappings is expected, not {value!r:.60}")
-    return value
+def mappings(value: Any, key: str) -> Sequence[dict[str, Any]]:
+    """Return a list of mappings, empty for None. Raises ConfigError."""
+    if value is not None and not (isinstance(value, list) and all(isinstance(entry, dict) for entry in value)):
+        raise ConfigError(f"{key}: a list of mappings is expected, not {value!r:.60}")
+    return value or []

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.commands.importing.project import (
-    DATA,
     PASS_FAIL,
     Project,
     Unsupported,
-    dump,
     fenced,
     mapping,
     mappings,
@@ -53,23 +51,24 @@ _METRICS: dict[str, tuple[str, dict[str, Any]]] = {
 _HINTS = {
     "context-faithfulness": "the metric claims checks each claim against the source",
     "answer-relevance": "write a question, such as: Does the reply answer the request?",
+    "select-best": "judge rank compares texts in pairs, by a criterion for two texts",
 }
+_USED = {"description", "prompts", "providers", "tests", "defaultTest", "tags", "evaluateOptions", "outputPath"}
 _COLUMN = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def read(config: Mapping[str, Any], project: Project) -> None:
     """Add a promptfoo configuration to a project. Raises ConfigError and DataError."""
-    default = mapping(config.get("defaultTest"), f"{project.origin}: defaultTest")
-    defaults = mapping(default.get("vars"), f"{project.origin}: defaultTest: vars")
-    options = mapping(default.get("options"), f"{project.origin}: defaultTest: options")
-    _use_judge(options.get("provider"), "defaultTest", project)
+    default = mapping(config.get("defaultTest"), "defaultTest")
+    defaults = mapping(default.get("vars"), "defaultTest: vars")
+    _use_judge(mapping(default.get("options"), "defaultTest: options").get("provider"), "defaultTest", project)
     tests = _tests(config.get("tests") or [], project)
     known = set[str]()
     for number, test in enumerate(tests, 1):
         item = str(test.get("description") or number)
         item = item if item not in known else f"{item} ({number})"
         known.add(item)
-        row = defaults | mapping(test.get("vars"), f"{project.origin}: test {item}: vars")
+        row = defaults | mapping(test.get("vars"), f"test {item}: vars")
         for name, value in row.items():
             if isinstance(value, list | dict):
                 project.lack(f"test {item}: the variable {name} is not a text; each combination is a row of its own")
@@ -81,9 +80,7 @@ def read(config: Mapping[str, Any], project: Project) -> None:
     for row, test in zip(project.rows, tests, strict=True):
         for assertion in _assertions(test.get("assert"), f"test {row['item']}", project):
             _add(assertion, row, project)
-    used = {"description", "prompts", "providers", "tests", "defaultTest", "tags", "evaluateOptions", "outputPath"}
-    for key in sorted(map(str, config.keys() - used)):
-        project.lack(key)
+    project.lack_keys("", config.keys() - _USED)
 
 
 def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
@@ -96,13 +93,12 @@ def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
         path = _path(entry, project)
         if path.suffix in (".yaml", ".yml"):
             try:
-                tests += mappings(yaml_lines.values(_text(path)), str(path))
+                tests += mappings(yaml_lines.values(_text(path)), path.name)
             except yaml_lines.Malformed as error:
-                raise ConfigError(f"{path}: {error}") from None
+                raise ConfigError(f"{path.name}: {error}") from None
             continue
         for row in read_rows(path):
-            if expected := [name for name in row if name.startswith("__")]:
-                project.lack(f"{path.name}: columns {', '.join(expected)}")
+            project.lack_keys(f"{path.name}: columns", (name for name in row if name.startswith("__")))
             tests.append({"vars": {name: cell for name, cell in row.items() if not name.startswith("__")}})
     return tests
 
@@ -110,12 +106,12 @@ def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
 def _path(value: Any, project: Project) -> Path:
     """Return a file beside the configuration. Raises ConfigError."""
     if not isinstance(value, str) or re.match(r"(?!file:)\w{2,}://", value):
-        raise ConfigError(f"{project.origin}: {value!r:.60} is not a file beside it; write it into the file")
+        raise ConfigError(f"{value!r:.60} is not a file beside it; write it into the file")
     folder = project.origin.resolve().parent
     path = (folder / value.removeprefix("file://")).resolve()
     paths = [path, *map(Path, glob(str(path)))]  # noqa: PTH207
     if not all(each.resolve().is_relative_to(folder) for each in paths):
-        raise ConfigError(f"{project.origin}: {value}: only files in its folder are read")
+        raise ConfigError(f"{value}: only files in its folder are read")
     return path
 
 
@@ -128,27 +124,25 @@ def _text(path: Path) -> str:
 
 def _add_systems(config: Mapping[str, Any], project: Project) -> None:
     """Each prompt with each provider is a system; `echo` returns the prompt, which then holds the outputs."""
-    prompts = list(_prompts(config.get("prompts") or [], project))
     providers = config.get("providers") or config.get("targets") or []
     listed = providers if isinstance(providers, list) else [providers]
     systems: dict[str, Any] = {}
     columns: list[str] = []
-    for place, prompt in enumerate(prompts, 1):
+    for place, prompt in enumerate(_prompts(config.get("prompts") or [], project), 1):
         for provider in listed:
             name, settings = _provider(provider)
             column = _COLUMN.fullmatch(prompt.strip())
             if name == "echo" and column:
                 columns.append(column[1])
-            elif name == "echo" or (model := _model(name)) is None:
-                project.lack(f"provider {_shown(name)}")
-            else:
+            elif model := _model(name):
                 file = f"prompts/{place}.jinja"
                 project.files[file] = to_jinja(prompt, lambda expression: f"{{{{ {expression} }}}}") + "\n"
                 given = ((key, settings.get(key)) for key in ("temperature", "max_tokens"))
                 options = {key: value for key, value in given if isinstance(value, int | float)}
                 label = f"prompt{place}" if len(listed) == 1 else f"prompt{place}_{name.rpartition(':')[2]}"
-                label = _free(label, systems)
-                systems[label] = {"prompt": file, "model": model, **options}
+                systems[_free(label, systems)] = {"prompt": file, "model": model, **options}
+            else:
+                project.lack(f"provider {_shown(name)}")
     if columns:
         project.config |= {"map": {"output": columns[0]}} if len(columns) == 1 else {"systems": columns}
     elif systems:
@@ -159,7 +153,7 @@ def _prompts(value: Any, project: Project) -> Iterator[str]:
     for entry in value if isinstance(value, list) else [value]:
         text = entry.get("raw", entry.get("id")) if isinstance(entry, dict) else entry
         if not isinstance(text, str):
-            raise ConfigError(f"{project.origin}: prompts: a text is expected, not {entry!r:.60}")
+            raise ConfigError(f"prompts: a text is expected, not {entry!r:.60}")
         if text.startswith("file://") or re.fullmatch(r"[\w./-]+\.(txt|md|j2|jinja|json|ya?ml|py|js|ts)", text):
             path = _path(text, project)
             if path.suffix not in (".txt", ".md", ".j2", ".jinja"):
@@ -192,19 +186,17 @@ def _model(provider: str) -> str | None:
 
 
 def _use_judge(provider: Any, whose: str, project: Project) -> None:
-    if not provider:
-        return
-    name, _ = _provider(provider)
-    model = _model(name)
-    if model is None:
-        project.lack(f"{whose}: the judge {_shown(name)}")
-    else:
-        project.use_model(model, whose)
+    if provider:
+        name, _ = _provider(provider)
+        if model := _model(name):
+            project.use_model(model, whose)
+        else:
+            project.lack(f"{whose}: the judge {_shown(name)}")
 
 
 def _assertions(value: Any, where: str, project: Project) -> Iterator[dict[str, Any]]:
     """Yield the assertions of a test, those of sets as well."""
-    for assertion in mappings(value or [], f"{project.origin}: {where}: assert"):
+    for assertion in mappings(value, f"{where}: assert"):
         if assertion.get("type") == "assert-set":
             project.change(f"{where}: assert-set: each of its assertions has to pass by itself")
             yield from _assertions(assertion.get("assert"), where, project)
@@ -216,39 +208,22 @@ def _add(assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Proj
     """Add an assertion of one row, or of all rows (None)."""
     kind = str(assertion.get("type"))
     where = kind if row is None else f"test {row['item']}: {kind}"
-    if extra := sorted(assertion.keys() & {"transform", "rubricPrompt", "config", "contextTransform"}):
-        project.lack(f"{where}: {', '.join(extra)}")
+    project.lack_keys(where, assertion.keys() & {"transform", "rubricPrompt", "config", "contextTransform"})
     try:
         if kind in _QUESTIONS:
             _add_criterion(kind, assertion, row, project)
-        elif kind == "select-best":
-            (value, *_) = texts(assertion.get("value"), f"{project.origin}: select-best: value")
-            name = project.name(assertion.get("metric") or "best", "best")
-            header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
-            question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
-            project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
-            config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
-            project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
-            project.change(
-                "select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows"
-            )
         elif kind in _METRICS:
             _add_metric(kind, assertion, row, project)
         else:
-            raise Unsupported(
-                _HINTS.get(
-                    kind,
-                    "judge has none; check it before judge runs, or bring its result as a column (--score-columns)",
-                )
-            )
+            usual = "judge has none; check it before judge runs, or bring its result as a column (--score-columns)"
+            raise Unsupported(_HINTS.get(kind, usual))
     except Unsupported as reason:
         project.lack(f"{where}: {reason}")
 
 
 def _add_criterion(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
-    values = texts(assertion.get("value"), f"{project.origin}: {kind}: value")
-    given = assertion.get("threshold", 0.7 if kind == "g-eval" else None)
-    passes = threshold(given, 0, 1, f"{project.origin}: {kind}")
+    values = texts(assertion.get("value"), f"{kind}: value")
+    passes = threshold(assertion.get("threshold", 0.7 if kind == "g-eval" else None), 0, 1)
     header = {"scale": PASS_FAIL, "pass_at": "pass"} if passes is None else {"scale": [0, 10], "threshold": passes}
     if assertion.get("weight") not in (None, 1, 0):
         header["weight"] = assertion["weight"]
@@ -256,6 +231,7 @@ def _add_criterion(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] 
         project.change(f"{kind}: each of its {len(values)} values is a criterion with a pass mark of its own")
     _use_judge(assertion.get("provider"), kind, project)
     title = str(assertion.get("metric") or kind)
+    criteria = project.criteria if row is None else project.case_criteria
     for value in values:
         column = ""
         # One criterion reads each test's own value from a column, unless it has variables: their texts are no part of
@@ -264,15 +240,15 @@ def _add_criterion(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] 
             column = _free(re.sub(r"\W+", "_", f"{title}_value"), row)
             row[column] = value
             value = f"{{{{{column}}}}}"
-        key = (repr(header), kind, value, title)
-        if (name := project.seen.get(key)) is None:
-            name = project.seen[key] = project.name(title, "rubric")
-            # A rubric is the author's instruction; a reference answer is material.
-            shown = value if column and kind != "factuality" else to_jinja(value, _variable)
-            text = _QUESTIONS[kind] + shown
-            project.files[f"{name}.jinja"] = template(name, header, text)
-            (project.criteria if row is None else project.case_criteria).append(f"{name}.jinja")
-        item = {} if row is None else {"item": row["item"]}
+        # A rubric is the author's instruction; a reference answer is material.
+        text = _QUESTIONS[kind] + (value if column and kind != "factuality" else to_jinja(value, _variable))
+        file = template(title, header, text)
+        known = (name for name in criteria if isinstance(name, str) and project.files[name] == file)
+        if not (path := next(known, "")):
+            path = f"{project.name(title)}.jinja"
+            project.files[path] = file
+            criteria.append(path)
+        name, item = path.removesuffix(".jinja"), {} if row is None else {"item": row["item"]}
         case = f"{item.get('item', 'every text')}: {name}"
         project.cases.append({"name": case, "criterion": name, **item, "expect": "pass"})
     project.change(
@@ -301,14 +277,12 @@ def _variable(expression: str) -> str:
 
 def _add_metric(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
     name, options = _METRICS[kind]
-    if name in project.config.get("metrics", ()) and project.config.get("set", {}).get(name, {}) != options:
-        raise Unsupported(f"a run has one {name}; add this one in a second run")
-    value = assertion.get("value")
-    if not isinstance(value, str):
-        raise Unsupported(f"its value is not a text: {value!r:.40}")
+    value, *others = texts(assertion.get("value"), f"{kind}: value")
+    if others:
+        raise Unsupported("it compares with several texts")
     for each in project.rows if row is None else [row]:
         reference = _filled(value, each)
         if each.setdefault("references", reference) != reference:
             raise Unsupported("metrics compare with one reference per row, which this test has already")
-    project.add_metric(name, **options)
+    project.add_metric(name, options)
     project.change(f"{kind}: the metric {name}, with a mean and an interval; it has no pass mark")
