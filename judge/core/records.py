@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from math import isclose
 from pathlib import PurePath
@@ -585,3 +585,9 @@ class Estimate:
     n: int
     method: str
     p: float | None = None
+
+    def times(self, factor: float) -> Estimate:
+        """Return the estimate in another unit or, for a negative factor, of the reverse difference."""
+        ends = [None if end is None else factor * end for end in (self.low, self.high)]
+        low, high = ends if factor > 0 else reversed(ends)
+        return replace(self, value=factor * self.value, low=low, high=high)

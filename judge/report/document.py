@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, Literal, TypeVar
 
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
@@ -50,15 +51,24 @@ class Cell:
     link: str = ""
 
 
+Content = str | int | Cell | None
+"""What a cell of `table` is made of: a text, a count, or None for a dash."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text below the head."""
+    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text below the head.
+
+    `table` leaves out an `optional` column if no row has a value, and adds what it says `about` the others to the key.
+    """
 
     head: str
     group: str = ""
     note: str = ""
     numeric: bool = True
     better: Better = ""
+    optional: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +118,26 @@ class Table:
         return replace(self, columns=heads, rows=tuple(rows))
 
 
-def table(heads: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], **fields: Any) -> Table:
-    """Return a table of texts and cells. The first column is text, the others are numbers unless a Column says else."""
-    first, *columns = [head if isinstance(head, Column) else Column(head) for head in heads]
-    cells = tuple(tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows)
-    return Table((replace(first, numeric=False), *columns), cells, **fields)
+def table(heads: Iterable[str | Column], rows: Iterable[Iterable[Content]], key: str = "", **fields: Any) -> Table:
+    """Return a table of texts, counts and cells; None is a dash.
+
+    The first column is text, the others are numbers unless a Column says else.
+    """
+    first, *others = [head if isinstance(head, Column) else Column(head) for head in heads]
+    cells = [[_cell(content) for content in row] for row in rows]
+    shown = [not column.optional or any(row[place] != _NONE for row in cells) for place, column in enumerate(others, 1)]
+    columns = (replace(first, numeric=False), *compress(others, shown))
+    key = " ".join(filter(None, (key, *(column.about for column in columns))))
+    return Table(columns, tuple((row[0], *compress(row[1:], shown)) for row in cells), key=key, **fields)
+
+
+_NONE = Cell("–")
+
+
+def _cell(content: Content) -> Cell:
+    if isinstance(content, int):
+        return Cell(f"{content:,}", value=content)
+    return content if isinstance(content, Cell) else Cell(content) if content is not None else _NONE
 
 
 def side_by_side(columns: Sequence[T], widths: Sequence[float], room: float) -> Iterator[list[T]]:

@@ -153,11 +153,10 @@ def test_markdown_is_bounded(card: JudgeCard) -> None:
     assert len(many.report("markdown")) <= 60_000
 
 
-def test_label_use_is_apart_from_the_other_biases(card: JudgeCard) -> None:
-    text = card.report(full=True)
-    assert "coherence  4 70% · 5 30%" in text
-    assert "scale use: label" not in text
-    assert "scale use: most used label" in text
+def test_the_use_of_each_label_is_for_programs(card: JudgeCard) -> None:
+    assert "scale use: most used label" in card.report(full=True)
+    assert "label 4" not in card.report(full=True)
+    assert "label 4" in card.report("csv")
 
 
 # What is said first

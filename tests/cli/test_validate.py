@@ -81,7 +81,7 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
     done = judge("validate", "a", "b", "--format", "markdown")
     assert (done.code, done.err) == (0, "")
     assert "| replies.yaml (b) |" in done.out
-    assert "replies.yaml (a) agrees with people better than replies.yaml (b): +1.866" in done.out
+    assert "replies.yaml (a): significantly better than replies.yaml (b) (+1.866" in done.out
     made = judge("validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown")
     assert made.code == 0, made.err
     assert "| replies.yaml (b) |" in made.out

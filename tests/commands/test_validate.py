@@ -235,13 +235,13 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
     assert own.correlation.estimates["document", "spearman"].value == 1.0
     note = (
         "relevance: 8 of 24 judgments by shy failed. People's mean rating of these texts is 1.77, of the scored ones "
-        "4.03 (p = 0.016): the failures are not random. With scores for all, Spearman would be between "
+        "4.03 (p = 0.016). With scores for all, Spearman would be between "
         "0.12 and 1.00."
     )
     assert f"! {note}" in found.report("console").replace("\n", " ")
     assert " failed  items" in found.report()
     assert "33.3%" in found.report()
-    assert "(p = 0.016): the failures are not random." in found.report("html")
+    assert "(p = 0.016)." in found.report("html")
     stored = json.loads(json.dumps(asdict(flat(of(found)))))
     assert stored["rows"][0]["failed"]["bounds"]["document"] == list(failed.bounds["document"])
     assert read(stored) == of(found)
@@ -324,7 +324,7 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(found))["judges"] == names_
     told = json.loads(found.report("json"))["criteria"][0]["sentences"]["document"]
-    assert told[-1].startswith(f"No significant difference between {names_[0]} and {names_[1]}: +1.866 [−0.220, 1.996]")
+    assert f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
     assert names(of(found))["baselines"][-1] == "ROUGE-L"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
     assert of(found).judges[0] == replace(one, name=names_[0])
@@ -429,17 +429,6 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
     assert "Not compared with the judges: heuristic: it has values for 4 of 24 items" in said
     assert "heuristic" not in found.report()
     assert read(json.loads(json.dumps(asdict(flat(of(found)))))).baselines == of(found).baselines
-
-
-def test_a_judge_above_one_rater_is_explained() -> None:
-    def votes(system: str, n: int) -> dict[str, list[int]]:
-        stray = {"good": n, "fair": 2 * n + 1, "poor": 3 * n + 2}[system] % 5 + 1
-        return {"relevance": [GRADES[system], GRADES[system], stray]}
-
-    noisy = judged(rows(votes, items=12))
-    assert "does not make the judge better than people" in judge.validate(noisy).report("markdown")
-    same = judge.validate(judged(rows(lambda s, n: {"relevance": [GRADES[s]] * 2})))
-    assert "better than people" not in same.report("markdown")
 
 
 def test_tables_for_a_paper_are_at_the_level() -> None:

@@ -75,11 +75,11 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     if full and document.finding:
         console.print(_text(one_line(document.title), "bold"))
         console.print(_text(" · ".join(map(one_line, document.about)), "dim"))
-    _print_headline(console, headline, document.scope)
+    _print_headline(console, one_line(headline), one_line(document.scope))
     for sentence in details:
-        console.print(Padding(_text(sentence), (0, 0, 0, 2)))
+        console.print(Padding(_text(one_line(sentence)), (0, 0, 0, 2)))
     for notice in document.notices:
-        console.print(_text(f"! {notice}", "yellow"))
+        _print(blocks.Notice(notice), screen)
     for block in document.summary:
         if full and isinstance(block, blocks.Table) and block.short:
             continue
@@ -166,7 +166,7 @@ def _(block: blocks.Paragraph, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Notice, screen: _Screen) -> None:
-    screen.console.print(_text(f"! {block.text}", "yellow"))
+    screen.console.print(_text(one_line(f"! {block.text}"), "yellow"))
 
 
 @_print.register

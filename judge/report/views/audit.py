@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from judge.audits.build_card import is_notable, moves_half, reaction, succeeded
@@ -18,16 +17,16 @@ from judge.audits.card import (
     JudgeCard,
     SensitivityCell,
     change,
+    interval,
     is_majority,
     places,
-    share_percent,
     written,
 )
 from judge.audits.probes import LABEL
 from judge.core.format import minus, number, plural
 from judge.core.records import Column, Estimate
 from judge.report import document
-from judge.report.document import Block, Bullets, Cell, Details, Document, Facts, Paragraph, Section, Table, Tone
+from judge.report.document import Block, Bullets, Cell, Document, Facts, Paragraph, Section, Table, Tone
 from judge.report.views.columns import p_cell
 
 SCHEMA = "judge.card/1"
@@ -41,9 +40,9 @@ _DAMAGE_KEY = (
 )
 _ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
 _LEGEND = (
-    f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 to 5). The mean "
-    f"change is in points of the scale. Brackets are 95% intervals: Wilson's for shares, Student's t over items for "
-    f"means (from {FEWEST} items). p is from a sign-flip test with Holm's correction over its table.",
+    f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 to 5). Brackets are "
+    f"95% intervals: Wilson's for shares, Student's t over items for means (from {FEWEST} items). p: sign-flip test "
+    "with Holm's correction over its table. CSV and JSON also have the mean changes and the use of each label.",
     "A criterion notices its damage if the low end of the share that falls, less the share that rises, is at least "
     f"half, and the mean falls significantly (with fewer than {TESTABLE} texts the share decides). It misses the "
     "damage if even the high end is below half; between them the audit is inconclusive.",
@@ -63,11 +62,8 @@ def view(card: JudgeCard) -> Document:
         for name, scale in (card.info.get("criteria") or {}).items()
     }
     columns = {c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)} | columns
-    facts = _facts(card)
-    top, more = card.verdicts[:_TOP_VERDICTS], card.verdicts[_TOP_VERDICTS:]
-    damage = _matrix("sensitivity", "Damage by criterion.", card.cells, columns, _DAMAGE_KEY)
-    summary: list[Block] = [Bullets(top)] if top else []
-    summary += [replace(damage, short=True)] if damage else []
+    facts, sections = _facts(card), list(_sections(card, columns))
+    damage = [block for section in sections if section.anchor == "sensitivity" for block in section.blocks]
     return Document(
         title=card.title,
         finding=(_headline(card, columns),),
@@ -75,9 +71,14 @@ def view(card: JudgeCard) -> Document:
         language=card.info.get("language", ""),
         about=tuple(f"{name}: {facts[name]}" for name in ("Data", "Texts", "Judgments", "Language") if name in facts),
         notices=card.notes,
-        summary=tuple(summary),
-        sections=tuple(_sections(card, columns, more, damage, facts)),
-        footer=(f"{plural(len(more), 'more verdict')}: --full",) if more else (),
+        summary=(
+            Bullets(card.verdicts[:_TOP_VERDICTS]),
+            *(replace(block, short=True) for block in damage if isinstance(block, Table)),
+        ),
+        sections=tuple(sections),
+        footer=(f"{plural(len(card.verdicts) - _TOP_VERDICTS, 'more verdict')}: --full",)
+        if len(card.verdicts) > _TOP_VERDICTS
+        else (),
         data={"schema": SCHEMA, **asdict(card)},
         records=tuple(_records(card)),
     )
@@ -94,56 +95,48 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
         parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {'works' if len(working) == 1 else 'work'}")
     if card.findings:
         notable = {(finding.probe, finding.measure) for finding in card.findings if is_notable(finding)}
-        parts.append(plural(len(notable), "bias").replace("biass", "biases"))
+        parts.append(f"{len(notable)} {'bias' if len(notable) == 1 else 'biases'}")
     text = "; ".join(parts) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
 
 
-def _sections(
-    card: JudgeCard,
-    columns: Mapping[str, Column],
-    verdicts: Sequence[str],
-    damage: Table | None,
-    facts: Mapping[str, str],
-) -> Iterator[Section]:
-    if verdicts:
-        yield Section("verdicts", "More verdicts", lambda: [Bullets(tuple(verdicts))])
-    if damage:
-        targeted = [cell for cell in card.cells if cell.targeted]
-        yield Section("sensitivity", "Sensitivity", lambda: [damage, *_numbers(targeted, columns, "falls")])
-    if attacks := _matrix("injection", "Attacks by criterion.", card.attacks, columns, _ATTACK_KEY):
-        yield Section("injection", "Injection", lambda: [attacks, *_numbers(card.attacks, columns, "rises")])
-    label_use = [f for f in card.findings if f.probe == "scale use" and f.measure.startswith(LABEL)]
-    if biases := [finding for finding in card.findings if finding not in label_use]:
-        yield Section("bias", "Bias", lambda: [_bias_table(biases, columns), *_label_use(label_use)])
-    for anchor, title, pairs in (
-        ("skipped", "Skipped", card.skipped),
-        ("failures", "Failed judgments", {name: f"{n:,}" for name, n in card.failures.items()}),
-        ("method", "Method", facts),
-    ):
-        if pairs:
-            blocks: list[Block] = [Facts(tuple(pairs.items()))]
-            blocks += [Paragraph(text, "muted") for text in _LEGEND] if anchor == "method" else []
-            yield Section(anchor, title, partial(tuple, blocks))
+def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Section]:
+    def section(anchor: str, title: str, *blocks: Block) -> Section:
+        return Section(anchor, title, lambda: blocks)
+
+    if more := card.verdicts[_TOP_VERDICTS:]:
+        yield section("verdicts", "More verdicts", Bullets(more))
+    if card.cells:
+        damage = _matrix("sensitivity", card.cells, columns, key=_DAMAGE_KEY, caption="Damage by criterion.")
+        yield section("sensitivity", "Sensitivity", damage)
+    if card.attacks:
+        attacks = _matrix("injection", card.attacks, columns, key=_ATTACK_KEY, caption="Attacks by criterion.")
+        yield section("injection", "Injection", attacks)
+    if biases := [finding for finding in card.findings if not finding.measure.startswith(LABEL)]:
+        yield section("bias", "Bias", _bias_table(biases, columns))
+    if card.skipped:
+        yield section("skipped", "Skipped", Facts(tuple(card.skipped.items())))
+    if card.failures:
+        failures = Facts(tuple((name, f"{n:,}") for name, n in card.failures.items()))
+        yield section("failures", "Failed judgments", failures)
+    legend = (Paragraph(text, "muted") for text in _LEGEND)
+    yield section("method", "Method", Facts(tuple(_facts(card).items())), *legend)
 
 
 # Damage and attacks
 
 
-def _matrix(
-    name: str, caption: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], key: str
-) -> Table | None:
+def _matrix(name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str) -> Table:
     """Return changes by criteria; a pair that was not judged is a dash."""
-    if not cells:
-        return None
-    criteria = list(dict.fromkeys(cell.criterion for cell in cells))
     known = {(cell.change, cell.criterion): cell for cell in cells}
-    attack = name == "injection"
+    criteria = dict.fromkeys(cell.criterion for cell in cells)
     rows = []
     for changed in dict.fromkeys(cell.change for cell in cells):
         pairs = [(known.get((changed, criterion)), columns[criterion]) for criterion in criteria]
-        rows.append((Cell(changed), *(_cell(cell, column, attack) if cell else Cell("–") for cell, column in pairs)))
-    return document.table(("change", *criteria), rows, caption=caption, key=key, name=name)
+        texts = max((cell.rate.n for cell, _ in pairs if cell and cell.rate), default=0)
+        shares = [_cell(cell, column, name == "injection") if cell else None for cell, column in pairs]
+        rows.append((Cell(changed, plural(texts, "text")), *shares))
+    return document.table(("change", *criteria), rows, name=name, **fields)
 
 
 def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
@@ -151,15 +144,12 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
     if rate is None or mean is None:
         return Cell("–", title=f"{cell.failed:,} failed")
     mark, tone, shade = _mark(cell, column, attack)
-    digits = places(column, [mean.value])
     opposite = f", {number(100 * cell.opposite.value, 0)}% opposite" if cell.opposite and cell.opposite.value else ""
-    title = f"{share_percent(rate)}, p (Holm) {p_cell(mean.p)}, {plural(mean.n, 'text')}"
-    title += f", {cell.failed:,} failed" if cell.failed else ""
     return Cell(
         f"{mark} {number(100 * rate.value, 0)}%".lstrip(),
-        note=f"{change(mean, digits)}{opposite}",
+        note=f"{interval(rate, 0, 100)}{opposite}",
         tone=tone,
-        title=title,
+        title=f"mean {change(mean, places(column, [mean.value]))}, p (Holm) {p_cell(mean.p)}, {cell.failed:,} failed",
         shade=shade,
         value=rate.value,
     )
@@ -176,27 +166,6 @@ def _mark(cell: SensitivityCell, column: Column, attack: bool) -> tuple[str, Ton
         return "*", "warning", -rate
     uncertain = is_majority(cell.rate, cell.mean_change) or is_majority(cell.opposite, cell.mean_change)
     return ("?", "", None) if uncertain else ("", "muted", None)
-
-
-def _numbers(cells: Sequence[SensitivityCell], columns: Mapping[str, Column], verb: str) -> Iterator[Details]:
-    """Return the cells in numbers, one a row."""
-    heads = ("change", "criterion", verb, "opposite", "mean change", "p (Holm)", "texts", "failed")
-    rows = [
-        (
-            Cell(cell.change),
-            Cell(cell.criterion),
-            *(Cell(share_percent(share) if share else "–") for share in (cell.rate, cell.opposite)),
-            Cell(change(mean, places(columns[cell.criterion], [mean.value])) if mean else "–"),
-            Cell(p_cell(mean.p if mean else None)),
-            Cell(f"{mean.n:,}" if mean else "0"),
-            Cell(f"{cell.failed:,}"),
-        )
-        for cell in cells
-        for mean in [cell.mean_change]
-    ]
-    if rows:
-        table = tuple(document.Column(head, numeric=place > 1) for place, head in enumerate(heads))
-        yield Details("In numbers", (Table(table, tuple(rows)),))
 
 
 # Biases
@@ -218,12 +187,12 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
         rows.append(
             (
                 Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)),
-                *(_bias_cell(finding, columns.get(finding.criterion)) if finding else Cell("–") for finding in cells),
+                *(_bias_cell(finding, columns.get(finding.criterion)) if finding else None for finding in cells),
             )
         )
     key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
     caption = "Biases by criterion, in points of the scale or %."
-    return document.table(("bias", *criteria), rows, caption=caption, key=key, name="bias")
+    return document.table(("bias", *criteria), rows, key, caption=caption, name="bias")
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
@@ -231,16 +200,6 @@ def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
     mark = "* " if finding.significant else "? " if finding.suggestive else ""
     tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
     return Cell(mark + text, note=beside, tone=tone, title=finding.sentence, value=finding.estimate.value)
-
-
-def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Block]:
-    by_criterion = defaultdict[str, list[str]](list)
-    for finding in findings:
-        label = finding.measure.removeprefix(LABEL)
-        by_criterion[finding.criterion].append(f"{label} {number(100 * finding.estimate.value, 0)}%")
-    if by_criterion:
-        yield document.Heading("Label use", 4)
-        yield Facts(tuple((name, " · ".join(shares)) for name, shares in by_criterion.items()))
 
 
 # Method and records
@@ -252,7 +211,6 @@ def _facts(card: JudgeCard) -> dict[str, str]:
     data, spent = info.get("data") or {}, info.get("spent") or {}
     digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
     changed = sum((info.get("texts_by_change") or {}).values()) - texts
-    failed = f", {info['failed']:,} failed" if info.get("failed") else ""
     usd = "price unknown" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
     facts = {
         "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
@@ -260,22 +218,18 @@ def _facts(card: JudgeCard) -> dict[str, str]:
         "Data": f"{data.get('name') or 'from Python'}{digest}" if data else "",
         "Probes": ", ".join(info.get("probes") or ()),
         "Texts": texts and f"{texts:,} and {changed:,} changed",
-        "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
+        "Judgments": info.get("judgments") and f"{info['judgments']:,}, {info.get('failed', 0):,} failed",
         "Language": info.get("language"),
         **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
-        **{f"Criterion {name}": _criterion_fact(facts) for name, facts in (info.get("criteria") or {}).items()},
         "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
         "Version": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
     }
+    for name, criterion in (info.get("criteria") or {}).items():
+        ends = [minus(f"{criterion[end]:g}") for end in ("low", "high") if criterion.get(end) is not None]
+        scale = ", ".join(criterion.get("labels") or ()) or " to ".join(ends)
+        known = (f"{key} {str(criterion[key])[:16]}" for key in ("reply", "digest") if criterion.get(key))
+        facts[f"Criterion {name}"] = ", ".join([scale, *known])
     return {name: str(value) for name, value in facts.items() if value}
-
-
-def _criterion_fact(criterion: Mapping[str, Any]) -> str:
-    labels, ends = criterion.get("labels") or [], (criterion.get("low"), criterion.get("high"))
-    scale = " to ".join(minus(f"{end:g}") for end in ends if end is not None)
-    prompt = f"prompt {str(criterion['digest'])[:16]}" if criterion.get("digest") else ""
-    reply = f"reply {criterion['reply']}" if criterion.get("reply") else ""
-    return ", ".join(filter(None, [f"labels {', '.join(labels)}" if labels else scale, reply, prompt]))
 
 
 def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.report import charts
-from judge.report.document import Block, Bullets, Cell, Details, Heading, Paragraph, Table, table
+from judge.report.document import Block, Bullets, Content, Details, Notice, Paragraph, Table, table
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.calibration import Calibrated, Calibration, Powered
 
+_HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", "worth")
 _MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
 _HELP = (
     "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all items, "
@@ -25,26 +25,17 @@ NOTE = 300  # characters of the note on what could not be estimated
 
 def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     """Make the section on means on people's scale; empty if there are none."""
-    blocks: list[Block] = []
+    blocks: list[Block] = [*calibration_summary(criteria, short=False)]
+    rows = []
     for calibrated in criteria:
-        name = one_line(calibrated.column)
-        blocks.append(Heading(name))
-        places = decimals([mean.estimate.value for mean in calibrated.means])
-        if calibrated.means:
-            means = [_powered_cells(one_line(mean.system), mean, places) for mean in calibrated.means]
-            blocks.append(_powered_table("system", means, f"{name}: means on people's scale.", f"calibrated-{name}"))
         differences = calibrated.differences
         if len(differences) > _MAX_DIFFERENCES:
             differences = tuple(d for d in differences if d.system == calibrated.means[0].system)
-        if differences:
-            rows = [
-                [*_powered_cells(f"{one_line(d.system)} − {one_line(d.other)}", d, places), p_cell(d.adjusted)]
-                for d in differences
-            ]
-            caption = f"{name}: differences on people's scale."
-            blocks.append(_powered_table("difference", rows, caption, f"calibrated-differences-{name}", "p"))
-        if sentences := list(_powered_sentences(calibrated, len(differences))):
-            blocks.append(Paragraph(" ".join(sentences)))
+        rows += [(*_cells(criteria, calibrated, d), p_cell(d.adjusted)) for d in differences]
+    if rows:
+        caption = "Differences on people's scale; of many, only those from the best system."
+        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name="calibrated-differences"))
+    blocks += [Notice(one_line(f"{each.column}: {each.note}", NOTE)) for each in criteria if each.note]
     if blocks:
         blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
     return tuple(blocks)
@@ -54,54 +45,39 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
     """Compare the two best systems on people's scale, for each criterion."""
     for calibrated in criteria:
         for d in calibrated.differences[:1]:
-            names, name = f"{one_line(d.system)} and {one_line(d.other)}", one_line(calibrated.column)
-            e, places = d.estimate, decimals([mean.estimate.value for mean in calibrated.means])
-            size = change_text(e, places)
+            size = change_text(d.estimate, _places(calibrated))
             verb = "differ significantly" if d.apart else "do not differ significantly"
-            yield f"On people's scale, {names} {verb} on {name}: {size}, {plural(e.n, 'rated item')}."
+            names, n = f"{d.system} and {d.other}", plural(d.estimate.n, "rated item")
+            yield f"On people's scale, {names} {verb} on {calibrated.column}: {size}, {n}."
 
 
-def calibration_summary(criteria: Sequence[Calibrated]) -> tuple[Table, ...]:
-    """Tabulate the means on people's scale: a row per criterion and system. The full report has more of them."""
-    rows = []
-    for calibrated in criteria:
-        places = decimals([mean.estimate.value for mean in calibrated.means])
-        for mean in calibrated.means:
-            name = one_line(mean.system if len(criteria) < 2 else f"{calibrated.column} · {mean.system}")
-            _, with_judge, alone, rated, judged, _, worth = _powered_cells(name, mean, places)
-            interval = format_interval(mean.estimate.low, mean.estimate.high, places) or "–"
-            rows.append((name, with_judge, interval, alone, rated, judged, worth))
-    heads = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "worth")
+def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:
+    """Tabulate the means on people's scale: a row per criterion and system."""
+    rows = [_cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means]
     key = "Means on people's scale, by ratings and judge. Worth: ratings that alone would be as precise."
-    return (table(heads, rows, key=key, name="calibrated", short=True),) if rows else ()
+    return (table(_HEADS, rows, key, name="calibrated", short=short),) if rows else ()
 
 
-def _powered_table(first: str, rows: Sequence[Sequence[str | Cell]], caption: str, name: str, *more: str) -> Table:
-    heads = (first, "with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
-    return table(heads, rows, caption=caption, name=name)
+def _cells(criteria: Sequence[Calibrated], calibrated: Calibrated, powered: Powered) -> Sequence[Content]:
+    """Write the mean of a system, or the difference of two."""
+    places, e = _places(calibrated), powered.estimate
+    write, name = number, powered.system
+    if powered.other:
+        write, name = signed, f"{powered.system} − {powered.other}"
+    return (
+        name if len(criteria) < 2 else f"{calibrated.column} · {name}",
+        write(e.value, places) + "*" * powered.apart,
+        format_interval(e.low, e.high, places) or None,
+        estimate_cell(powered.people, places, write),
+        e.n,
+        powered.judged,
+        number(powered.weight, 2),
+        powered.effective_ratings,
+    )
 
 
-def _powered_cells(name: str, powered: Powered, places: int) -> list[str | Cell]:
-    estimates = [
-        estimate_cell(e, places, signed if powered.other else number, mark=mark)
-        for e, mark in ((powered.estimate, "*" if powered.apart else ""), (powered.people, ""))
-    ]
-    worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
-    return [name, *estimates, f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2), worth]
-
-
-def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:
-    worth = [(mean.estimate.n, mean.effective_ratings) for mean in calibrated.means if mean.effective_ratings]
-    if worth:
-        rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
-        if alone != rated:
-            yield f"{plural(rated, 'rating')} and the judge are worth {plural(alone, 'rating')} (median over systems)."
-    if n_pairs := len(calibrated.differences):
-        apart = sum(powered.apart for powered in calibrated.differences)
-        only = f"; the table has the {shown:,} with the best system" if shown < n_pairs else ""
-        yield f"{apart:,} of {plural(n_pairs, 'pair')} of systems differ significantly{only}."
-    if calibrated.note:
-        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', NOTE)}."
+def _places(calibrated: Calibrated) -> int:
+    return decimals([mean.estimate.value for mean in calibrated.means])
 
 
 def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Block]:
@@ -111,16 +87,16 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
     error = f"{percent(share.value)} {format_interval(share.low, share.high, 1, 100)}".rstrip()
     bias = calibration.bias
     size = change_text(bias, places)
-    yield Paragraph(f"Calibration of {one_line(judge)}: error {error} of the scale, bias {size} points.")
+    yield Paragraph(f"Calibration of {judge}: error {error} of the scale, bias {size} points.")
     points, rows = [], []
     for bin in calibration.bins:
         people, mean = bin.people, number(bin.value, places)
         note = f"judge {mean}, people {number(people.value, places)}, {plural(people.n, 'text')}"
         points.append(charts.Bin(bin.value, people.value, people.low, people.high, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
-        rows.append((scores, f"{people.n:,}", mean, estimate_cell(people, places)))
-    name, caption = f"calibration-{criterion}-{one_line(judge)}", f"mean score and rating by {one_line(judge)}'s score."
+        rows.append((scores, people.n, mean, estimate_cell(people, places)))
+    name, caption = f"calibration-{criterion}-{judge}", f"mean score and rating by {judge}'s score."
     bins = table(("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name)
     ends = calibration.low, calibration.high
-    chart = charts.calibration(name, f"Calibration: {criterion}, {one_line(judge)}", points, ends)
-    yield Details(f"Calibration bins of {one_line(judge)}", (chart, bins))
+    chart = charts.calibration(name, f"Calibration: {criterion}, {judge}", points, ends)
+    yield Details(f"Calibration bins of {judge}", (chart, bins))

@@ -131,6 +131,13 @@ def estimate_cell(e: Estimate | None, places: int, write: Callable[[float, int],
     return Cell(write(e.value, places), format_interval(e.low, e.high, places), value=e.value, **fields)
 
 
+def share_cell(e: Estimate | None, **fields: Any) -> Cell:
+    """Write a share with its interval in per cent, `64%`; `–` if there is none."""
+    if e is None:
+        return Cell("–")
+    return Cell(f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 0, 100), value=e.value, **fields)
+
+
 def change_text(e: Estimate, places: int) -> str:
     """Write a difference with its interval: `+0.31 [0.10, 0.52]`."""
     return f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()

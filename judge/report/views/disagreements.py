@@ -7,8 +7,8 @@ from dataclasses import asdict
 from math import ceil
 from typing import Any
 
-from judge.core.format import number, one_line, plural, signed
-from judge.report.document import Block, Cell, Column, Details, Excerpt, Excerpts, Heading, Table, Tone, table
+from judge.core.format import one_line, plural, signed
+from judge.report.document import Block, Cell, Column, Content, Details, Excerpt, Excerpts, Heading, Table, table
 from judge.report.format import column_title, mean_text, score_text, share_label
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
@@ -40,7 +40,7 @@ def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked
     """
     for judge in sorted(dict.fromkeys(d.judge for d in compared), key=lambda name: name != best):
         own = [d for d in compared if d.judge == judge]
-        several = f" of {one_line(judge)}" if len(own) < len(compared) else ""
+        several = f" of {judge}" if len(own) < len(compared) else ""
         inner = tuple(_of_judge(own, several, level, linked))
         if judge == best:
             yield from inner
@@ -50,24 +50,21 @@ def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked
 
 def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linked: bool) -> Iterator[Block]:
     each = ceil(_GAPS / len(compared))
-    sides = ([(d, gap) for d in compared for gap in getattr(d, side)[:each]] for side in ("higher", "lower"))
-    higher, lower = (sorted(gaps, key=lambda pair: -round(_share(*pair), 9)) for gaps in sides)
-    if higher or lower:
-        yield Heading(f"Largest disagreements{judge}")
-    for label, order, gaps in (("Judge higher than people", "high", higher), ("Judge lower than people", "", lower)):
+    sides = (("Judge higher than people", "higher", "high"), ("Judge lower than people", "lower", ""))
+    for label, side, order in sides:
+        gaps = [(d, gap) for d in compared for gap in getattr(d, side)[:each]]
+        gaps.sort(key=lambda pair: -_share(*pair))
         if gaps:
-            yield Heading(label, 4)
+            yield Heading(f"{label}{judge}")
             yield Excerpts("", tuple(_excerpt(d, gap, order if linked else None) for d, gap in gaps))
-    if tables := [_confusion_table(d, d.confusion) for d in compared if d.confusion]:
-        yield Heading("Confusion by level")
-        yield from tables
+    yield from (_confusion_table(d, d.confusion) for d in compared if d.confusion)
     if any(d.raters for d in compared):
-        yield Heading("Judge against each rater")
         yield _rater_table(compared, level)
 
 
 def _share(d: Disagreements, gap: Gap) -> float:
-    return abs(gap.size) / _span(d)
+    """Return the size of a gap as a share of the scale; rounded, because equal ones keep their order."""
+    return round(abs(gap.size) / _span(d), 9)
 
 
 def _span(d: Disagreements) -> float:
@@ -79,7 +76,6 @@ def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
     link = ""
     if order is not None:
         link = items.link(item=gap.item, system=gap.system, column=items.gap_name(d.criterion), order=order)
-    tone: Tone = "bad" if _share(d, gap) >= 0.5 else ""
     raters = ", ".join(
         f"{one_line(rater, _NAME)}: {score_text(d.column, vote)}"
         + (f" “{one_line(gap.comments[rater], _MAX_COMMENT)}”" if rater in gap.comments else "")
@@ -93,17 +89,14 @@ def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
         reason=" ".join(filter(None, (gap.reason, gap.quote and f"“{gap.quote}”"))),
         note=" · ".join(filter(None, (_scores_text(d, gap), raters))),
         text=one_line(gap.output, _MAX_TEXT),
-        tone=tone,
+        tone="bad" if _share(d, gap) >= 0.5 else "",
         link=link,
     )
 
 
 def _scores_text(d: Disagreements, gap: Gap) -> str:
     """Write both sides in points of the scale, or in percent for the probability of a label."""
-    judge, people = (
-        mean_text(d.column, value, 2) if share_label(d.column) else f"{number(value, 2).rstrip('0').rstrip('.')}"
-        for value in (gap.judge, gap.people)
-    )
+    judge, people = (mean_text(d.column, value, 2).removesuffix(".00") for value in (gap.judge, gap.people))
     return f"judge {judge}, people {people}"
 
 
@@ -111,7 +104,7 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
     """Yield a sentence about the largest gap of a judge, as a share of the scale, if there is any."""
     gaps = [(d, gap) for d in compared if d.judge == judge for gap in (*d.higher[:1], *d.lower[:1])]
     if gaps:
-        d, gap = max(gaps, key=lambda pair: round(_share(*pair), 9))
+        d, gap = max(gaps, key=lambda pair: _share(*pair))
         text = ", ".join(one_line(name, _NAME) for name in (gap.item, gap.system, d.criterion))
         yield f"Largest disagreement: {text}: {_scores_text(d, gap)}."
 
@@ -119,22 +112,24 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
 def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
     """Tabulate people's levels by the judge's; a darker cell has more ratings, green is the same level."""
     most = max(map(max, confusion.counts))
-    rows = []
-    for p, (label, counts) in enumerate(zip(confusion.labels, confusion.counts, strict=True)):
-        cells = [
-            Cell(f"{n:,}", value=n, shade=_STRONG * n / most * (1 if p == j else -1) if n else None)
-            for j, n in enumerate(counts)
+    names = [one_line(label, _NAME) for label in confusion.labels]
+    rows: list[list[Content]] = [
+        [
+            f"people {name}",
+            *(
+                Cell(f"{n:,}", value=n, shade=_STRONG * n / most * (1 if p == j else -1) if n else None)
+                for j, n in enumerate(counts)
+            ),
         ]
-        rows.append((Cell(f"people {one_line(label, _NAME)}"), *cells))
-    name = one_line(d.criterion)
+        for p, (name, counts) in enumerate(zip(names, confusion.counts, strict=True))
+    ]
     exact, near = (f"{confusion.share(distance):.0%}" for distance in (0, 1))
-    adjacent = f", at most one level apart {near}" if len(confusion.labels) > 2 else ""
     return table(
-        ("", *(Column(one_line(label, _NAME), group="judge") for label in confusion.labels)),
+        ("", *(Column(name, group="judge") for name in names)),
         rows,
-        caption=f"{name}: {plural(confusion.n, 'rating')} by people's level and the judge's likeliest one.",
-        key=f"Same level {exact}{adjacent}.",
-        name=f"confusion-{name}",
+        f"Same level {exact}, at most one level apart {near}.",
+        caption=f"Confusion by level: {plural(confusion.n, 'rating')} of {d.criterion}, the judge's likeliest level.",
+        name=f"confusion-{d.criterion}",
     )
 
 
@@ -144,15 +139,13 @@ def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
         usable = level if any(level in rater.spearman for rater in d.raters) else "item"
         used[OVER[usable]] = None
         for rater in d.raters:
-            spearman = rater.spearman.get(usable)
-            points = Cell("–") if rater.difference is None else estimate_cell(rater.difference, 2, signed)
-            names = Cell(one_line(d.criterion)), Cell(one_line(rater.rater))
-            rows.append((*names, estimate_cell(spearman, 2), points, Cell(f"{rater.texts:,}", value=rater.texts)))
-    unnamed = "" if all(d.named for d in compared if d.raters) else " The data do not name the raters."
+            points = estimate_cell(rater.difference, 2, signed)
+            rows.append((d.criterion, rater.rater, estimate_cell(rater.spearman.get(usable), 2), points, rater.texts))
     return table(
         ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
         rows,
-        key=f"Spearman's correlation {'; or '.join(used)}. Judge − rater: mean difference in points.{unnamed}",
+        f"Spearman's correlation {'; or '.join(used)}. Judge − rater: mean difference in points.",
+        caption="Judge against each rater.",
         name="each-rater",
     )
 

@@ -55,7 +55,7 @@ from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding,
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
-from judge.report.views.validation import agreement_chart, agreement_facts, agreement_tile, people_blocks
+from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
 from judge.report.views.variance import variance_blocks
 from judge.results.result import Result
 from judge.stats import anytime
@@ -69,7 +69,6 @@ _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
 _TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
 """The tones of the marks of significant differences; they get a star."""
-_TITLES = [column_title(name) for name in REFERENCE_METRICS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +202,8 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
         yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
     yield from checklist_summary(result)
     yield from claims_summary(result)
-    if facts := agreement_facts(result):
-        yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
+    if rated := main_agreement(result):
+        yield agreement_chart(rated)
     else:
         yield from metric_chart(result)
 
@@ -239,14 +238,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
 
 def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
     """The agreement with people, the items that the closest pair needs, and the failures."""
-    if tile := agreement_tile(result):
-        yield tile
-    facts = agreement_facts(result)
-    for fact in facts:
-        if fact.kind == "baseline" and fact.criterion == facts[0].criterion and fact.name in _TITLES:
-            label = f"agreement of {fact.name} with people"
-            yield Tile(f"ρ {number(fact.value, 2)}", label, "muted", "people")
-            break
+    yield from agreement_tiles(result)
     if closest := closest_pair(result):
         first, second, items = closest
         label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from judge.core.format import format_interval, format_p, number, plural, signed
-from judge.core.records import Column, Estimate
+from judge.core.records import Column
 from judge.report import document as blocks
 from judge.report.charts import Heat, heat_map
 from judge.report.document import Block, Cell, Chart
@@ -37,7 +37,7 @@ def difference_blocks(result: Result) -> Iterator[Block]:
             continue
         head, decimals = heads[column.name], places(result, column)
         if share_label(column):
-            differences = tuple(replace(d, estimate=_times(d.estimate, 100)) for d in comparison.differences)
+            differences = tuple(replace(d, estimate=d.estimate.times(100)) for d in comparison.differences)
             detectable = None if comparison.detectable is None else 100 * comparison.detectable
             comparison = replace(comparison, differences=differences, detectable=detectable)
             head, decimals = f"{head} (percentage points)", 0
@@ -58,7 +58,7 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
     better = -1 if column.better == "lower" else 1
     for d in comparison.differences:
         p = "" if d.adjusted is None else f", {format_p(d.adjusted)}"
-        for row, rival, e in ((d.system, d.other, d.estimate), (d.other, d.system, _times(d.estimate, -1))):
+        for row, rival, e in ((d.system, d.other, d.estimate), (d.other, d.system, d.estimate.times(-1))):
             shade = _SIGNIFICANT * (1 if e.value * better > 0 else -1) if d.apart else 0.0
             note = f"{row} − {rival}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
             cells[row, rival] = Heat(signed(e.value, decimals), shade, note)
@@ -72,12 +72,6 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
         f"differences-{column.name}", f"Differences: {head}", systems, systems, rows, caption=" ".join(captions)
     )
     return replace(chart, tabled=column.kind == "criterion")
-
-
-def _times(e: Estimate, factor: int) -> Estimate:
-    ends = [None if end is None else factor * end for end in (e.low, e.high)]
-    low, high = ends if factor > 0 else reversed(ends)
-    return replace(e, value=factor * e.value, low=low, high=high)
 
 
 def _items(comparison: Comparison) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from judge.core.format import format_interval, number, one_line, plural
-from judge.core.records import Estimate
-from judge.report.document import Block, Cell, Column, Document, Paragraph, Section, Table, table
+from judge.core.format import one_line, plural
+from judge.report.document import Block, Document, Paragraph, Section, Table, table
 from judge.report.format import column_title
+from judge.report.views.columns import estimate_cell, share_cell
 from judge.results.validation import Validation
 from judge.stats.pairwise_agreement import PreferenceAgreement
 
@@ -32,10 +32,10 @@ def view(validation: Validation) -> Document:
         if estimate is not None
     ]  # fmt: skip
     return Document(
-        title=one_line(validation.title),
+        title=validation.title,
         finding=(first.removesuffix("."), *others),
         scope="",
-        notices=tuple(map(one_line, validation.notes)),
+        notices=validation.notes,
         summary=(_table(compared, short=True),),
         sections=(Section("people", "Agreement with people", lambda: blocks(compared)),),
         data={"title": validation.title, "notes": validation.notes, "preferences": [*map(asdict, compared)]},
@@ -46,20 +46,18 @@ def view(validation: Validation) -> Document:
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
     """Say how often each judge prefers what people prefer, and how often people agree with each other."""
     for each in compared:
-        about = f" in {column_title(each.criterion)}" if len({c.criterion for c in compared}) > 1 else ""
-        people, *_ = each.rows
-        yield (
-            f"{one_line(each.judge, _NAME)} agrees with people{about} on {_share(people.same)} of "
-            f"{plural(people.same.n, 'pair')}."
-        )
-        for row in each.rows:
-            if row.kind == "raters" and each.judge == compared[0].judge:
-                yield f"Two raters agree on {_share(row.same)} of {plural(row.same.n, 'comparison')}."
+        about = f" in {column_title(each.criterion)}" if _several(compared) else ""
+        for row in (each.rows[0], *(row for row in each.rows if row.kind == "raters")):
+            same = share_cell(row.same)
+            share = f"{about} on {same.text} {same.note}".rstrip()
+            if row.kind != "raters":
+                yield f"{one_line(each.judge, _NAME)} agrees with people{share} of {plural(row.same.n, 'pair')}."
+            elif each.judge == compared[0].judge:
+                yield f"Two raters agree{share} of {plural(row.same.n, 'comparison')}."
 
 
-def _share(estimate: Estimate) -> str:
-    interval = format_interval(estimate.low, estimate.high, 0, 100)
-    return f"{100 * estimate.value:.0f}% {interval}".rstrip()
+def _several(compared: Sequence[PreferenceAgreement]) -> bool:
+    return len({each.criterion for each in compared}) > 1
 
 
 def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
@@ -75,22 +73,11 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
 
 
 def _table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
-    several = len({each.criterion for each in compared}) > 1
     rows = []
     for each in compared:
         for row in each.rows:
-            title = f"{column_title(each.criterion)}: " if several else ""
+            title = f"{column_title(each.criterion)}: " if _several(compared) else ""
             sides = f"{one_line(each.judge, _NAME)} and {one_line(row.name, _NAME) or 'people'}"
             name = f"{title}{'two raters' if row.kind == 'raters' else sides}"
-            rows.append((name, _cell(row.same, 100), _cell(row.kappa, 1), Cell(f"{row.same.n:,}")))
-    heads = [Column("", numeric=False), *map(Column, ("same", "kappa", "pairs"))]
-    return table(heads, rows, key=_KEY, name="preferences", short=short)
-
-
-def _cell(estimate: Estimate | None, factor: int) -> Cell:
-    if estimate is None:
-        return Cell("–", tone="muted")
-    text = f"{100 * estimate.value:.0f}%" if factor > 1 else number(estimate.value, 2)
-    return Cell(
-        text, format_interval(estimate.low, estimate.high, 0 if factor > 1 else 2, factor), value=estimate.value
-    )
+            rows.append((name, share_cell(row.same), estimate_cell(row.kappa, 2), row.same.n))
+    return table(("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short)

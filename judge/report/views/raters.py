@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.core.format import number, one_line, percent, plural, signed
-from judge.report.document import Block, Cell, Paragraph, Table, table
+from judge.core.format import number, percent, plural, signed
+from judge.report.document import Block, Cell, Column, Paragraph, table
 from judge.report.views.columns import estimate_cell, p_cell
 from judge.stats.alt_test import AltTest
-from judge.stats.human_agreement import Rated, Row
+from judge.stats.human_agreement import Rated
 
 _PLACES = 2
 HELP = (
@@ -25,48 +25,54 @@ HELP = (
 
 def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
     """Say on which criteria a judge may replace a rater; nothing if none could be tested."""
-    tests = {
-        one_line(rated.criterion): row.alt_test
-        for rated in criteria
-        for row in rated.judges
-        if row.name == judge and row.alt_test and row.alt_test.winning_rate is not None
-    }
-    rates = {
-        passed: ", ".join(
-            f"{name} {number(test.winning_rate or 0.0, _PLACES)}"
-            for name, test in tests.items()
-            if test.passed is passed
-        )
-        for passed in (True, False)
-    }
-    if tests:
-        epsilon = f"ω at ε {next(iter(tests.values())).epsilon:g}"
-        rest = f"; not shown for {rates[False]}" * bool(rates[True] and rates[False])
-        yield f"{_verdict(judge, bool(rates[True]))} ({epsilon}): {rates[True] or rates[False]}{rest}."
+    rows = [(rated.criterion, row) for rated in criteria for row in rated.judges if row.name == judge]
+    tests = [(name, test) for name, row in rows if (test := row.alt_test) and test.winning_rate is not None]
+    for passed in (True, False):
+        if rates := [f"{name} {number(t.winning_rate or 0.0, _PLACES)}" for name, t in tests if t.passed is passed]:
+            yield f"{_verdict(judge, passed)} (ω at ε {tests[0][1].epsilon:g}): {', '.join(rates)}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
     # A judge that fails is not shown to be worse: the texts may be too few.
-    may = f"{one_line(judge)} may replace a rater"
-    return may if passed else f"It is not shown that {may}"
+    return f"{judge} may replace a rater" if passed else f"It is not shown that {judge} may replace a rater"
 
 
 def rater_blocks(rated: Rated) -> Iterator[Block]:
     """Yield the alt-test of each judge, and the table of the raters."""
     for row in rated.judges:
         if row.alt_test and row.alt_test.winning_rate is None:
-            yield Paragraph(f"No alt-test for {one_line(row.name)}: {row.alt_test.reason}.")
+            yield Paragraph(f"No alt-test for {row.name}: {row.alt_test.reason}.")
         elif row.alt_test:
-            yield from _alt_test(row, row.alt_test, one_line(rated.criterion))
+            yield from _alt_test(row.name, row.alt_test, rated.criterion)
     if rated.raters:
-        yield _raters(rated)
+        rows = [
+            (
+                rater.rater,
+                rater.ratings,
+                number(rater.mean, _PLACES),
+                estimate_cell(rater.severity, _PLACES, signed),
+                estimate_cell(rater.spearman, _PLACES),
+                estimate_cell(rater.alpha, _PLACES),
+                f"{rater.same} of {rater.repeated}" if rater.repeated else None,
+                estimate_cell(rater.drift, _PLACES, signed),
+                None if rater.seconds is None else number(rater.seconds, 1),
+                None if rater.fast is None else percent(rater.fast),
+            )
+            for rater in rated.raters
+        ]
+        optional = (Column(head, optional=True) for head in ("same", "drift", "seconds", "fast"))
+        yield table(
+            ("rater", "ratings", "mean", "severity", "Spearman", "alpha", *optional),
+            rows,
+            caption=f"{rated.criterion}: the raters, each compared with the mean of the others.",
+            name=f"rater-table-{rated.criterion}",
+        )
 
 
-def _alt_test(row: Row, test: AltTest, criterion: str) -> Iterator[Block]:
-    judge, tested = one_line(row.name), [each for each in test.raters if each.p is not None]
-    won = sum(each.won for each in tested)
+def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
+    tested = [each for each in test.raters if each.p is not None]
     yield Paragraph(
-        f"{_verdict(row.name, test.passed)}: it wins against {won} of "
+        f"{_verdict(judge, test.passed)}: it wins against {sum(each.won for each in tested)} of "
         f"{plural(len(tested), 'rater')} (ω {number(test.winning_rate or 0.0, _PLACES)}, ε {test.epsilon:g}). It is as "
         f"close to the others as a rater on {percent(test.advantage or 0.0)} of the texts."
     )
@@ -74,43 +80,18 @@ def _alt_test(row: Row, test: AltTest, criterion: str) -> Iterator[Block]:
         ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
         [
             (
-                one_line(each.rater),
+                each.rater,
                 Cell(percent(each.judge), value=each.judge),
                 Cell(percent(each.person), value=each.person),
                 p_cell(each.p),
-                "–" if each.p is None else "yes" if each.won else "no",
-                f"{each.texts:,}",
+                None if each.p is None else "yes" if each.won else "no",
+                each.texts,
             )
             for each in test.raters
         ],
-        key="As close: at least as close to the other raters. Wins: p < .05 after correction over the raters.",
+        "As close: at least as close to the other raters. Wins: p < .05 after correction over the raters.",
         caption=f"{criterion}: {judge} in place of a rater.",
         name=f"alt-test-{criterion}-{judge}",
-    )
-
-
-def _raters(rated: Rated) -> Table:
-    name, raters = one_line(rated.criterion), rated.raters
-    columns: dict[str, list[str | Cell]] = {
-        "ratings": [f"{rater.ratings:,}" for rater in raters],
-        "mean": [number(rater.mean, _PLACES) for rater in raters],
-        "severity": [estimate_cell(rater.severity, _PLACES, signed) for rater in raters],
-        "Spearman": [estimate_cell(rater.spearman, _PLACES) for rater in raters],
-        "alpha": [estimate_cell(rater.alpha, _PLACES) for rater in raters],
-    }
-    if any(rater.repeated for rater in raters):
-        columns["same"] = [f"{r.same} of {r.repeated}" if r.repeated else "–" for r in raters]
-    if any(rater.drift for rater in raters):
-        columns["drift"] = [estimate_cell(rater.drift, _PLACES, signed) for rater in raters]
-    if any(rater.seconds is not None for rater in raters):
-        columns["seconds"] = ["–" if r.seconds is None else number(r.seconds, 1) for r in raters]
-        columns["fast"] = ["–" if r.fast is None else percent(r.fast) for r in raters]
-    names = [one_line(rater.rater) for rater in raters]
-    return table(
-        ("rater", *columns),
-        zip(names, *columns.values(), strict=True),
-        caption=f"{name}: the raters, each compared with the mean of the others.",
-        name=f"rater-table-{name}",
     )
 
 

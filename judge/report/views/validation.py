@@ -1,15 +1,15 @@
 """The report of `judge validate`, and the sections on human ratings in the report of a run.
 
-`view` makes the report, `people_blocks` the section. `agreement_facts`, `agreement_chart` and `agreement_tile` show the
-correlations at a glance.
+`view` makes the report, `people_blocks` the section. `agreement_chart` and `agreement_tiles` show the correlations at a
+glance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from judge.core.format import format_interval, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
@@ -20,6 +20,7 @@ from judge.report.document import (
     Cell,
     Chart,
     Column,
+    Content,
     Details,
     Document,
     Heading,
@@ -31,6 +32,7 @@ from judge.report.document import (
     Tone,
     table,
 )
+from judge.report.format import column_title
 from judge.report.views import disagreements, preferences
 from judge.report.views.calibration import (
     NOTE,
@@ -40,23 +42,26 @@ from judge.report.views.calibration import (
     calibration_summary,
 )
 from judge.report.views.columns import estimate_cell
+from judge.report.views.finding import REFERENCE_METRICS
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks, rater_records
 from judge.results.result import Result
 from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
 from judge.stats.correlation import CONCLUSIVE, OVER, UNITS
-from judge.stats.human_agreement import Rated, Row, Versus
+from judge.stats.human_agreement import Rated, Row
 from judge.stats.power import ALPHA
 
 _PLACES = 3
 _SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
-_MAX_LINES = 8  # sentences and rows that leave room for the largest disagreement on a screen
 _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _PANELS = ("panel mean", "panel median", "panel majority")
 _ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
+_REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
+_VERDICTS = {-1: "significantly worse than", 0: "no significant difference from", 1: "significantly better than"}
+_IF_SCORED = "If scored: about the lowest and the highest Spearman if the failed judgments had scores."
 
 
 # The report of `judge validate`
@@ -68,40 +73,41 @@ def view(validation: Validation) -> Document:
         return preferences.view(validation)
     rated, level, compared = validation.rated, validation.level, validation.disagreements
     best = _best_judge(rated, level) if compared else ""
-    finding, overview = tuple(_finding(rated, level)), _overview(rated, level)
-    gap = disagreements.finding(compared, best) if len(finding) + len(overview.rows) <= _MAX_LINES else ()
 
     def blocks() -> Iterable[Block]:
         return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(rated, level)
 
     sections = [Section("people", "Agreement with people", blocks)]
-    data: dict[str, Any] = {
-        "title": validation.title,
-        "notes": validation.notes,
-        "criteria": [
-            {**asdict(flat(each)), "sentences": {level: list(_sentences(each, level)) for level in LEVELS}}
-            | disagreements.data(compared, each.criterion)
-            for each in rated
-        ],
-    }
     if validation.calibrated:
-        data["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
         sections.append(Section("calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)))
     return Document(
-        title=one_line(validation.title),
-        finding=(*finding, *gap, *calibration_finding(validation.calibrated)),
+        title=validation.title,
+        finding=(
+            *_finding(rated, level),
+            *disagreements.finding(compared, best),
+            *calibration_finding(validation.calibrated),
+        ),
         scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
         notices=(
-            *map(one_line, validation.notes),
+            *validation.notes,
             *(note for criterion in rated[:1] if (note := _other_level(criterion, level))),
             *(note for criterion in rated for note in _failure_notes(criterion, level)),
             *(one_line(f"{c.column} on people's scale: {c.note}", NOTE) for c in validation.calibrated if c.note),
         ),
-        summary=(overview, *calibration_summary(validation.calibrated)),
+        summary=(_overview(rated, level), *calibration_summary(validation.calibrated)),
         sections=tuple(sections),
         # RUN would name only one of several runs.
         next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
-        data=data,
+        data={
+            "title": validation.title,
+            "notes": validation.notes,
+            "criteria": [
+                {**asdict(flat(each)), "sentences": {level: list(_sentences(each, level)) for level in LEVELS}}
+                | disagreements.data(compared, each.criterion)
+                for each in rated
+            ],
+            "calibrated": validation.calibrated,
+        },
         records=tuple(_records(rated)),
     )
 
@@ -136,47 +142,35 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     """
     judged = [rated for rated in criteria if rated.judges]
     if not judged:
-        yield f"No judge scored {_names(rated.criterion for rated in criteria)}; only baselines are shown"
+        yield f"No judge scored {', '.join(rated.criterion for rated in criteria)}; only baselines are shown"
         return
     best = _best_judge(judged, level)
-    comparisons = {
-        rated.criterion: against
-        for rated in judged
-        if (against := _against_baselines(rated, best, _usable(rated, level)))
-    }
-    if not comparisons:
-        few = [sentence for rated in judged[:1] if (sentence := _too_few_systems(rated, level))]
-        yield few[0] if few else f"{one_line(best)} could not be compared with a baseline"
+    over_baselines = {rated.criterion: _over_baselines(rated, best, _usable(rated, level)) for rated in judged}
+    compared = {name: leads for name, leads in over_baselines.items() if leads}
+    if not compared:
+        yield _too_few_systems(judged[0], level) or f"{best} could not be compared with a baseline"
     else:
-        beaten = [name for name, against in comparisons.items() if against.beats_all]
-        lost = all(against.loses for against in comparisons.values())
-        if len(comparisons) == 1:
-            on = f"on {one_line(next(iter(comparisons)))}"
+        beaten = [name for name, leads in compared.items() if _beats_all(leads)]
+        verdict = "is not significantly better than the baselines"
+        if beaten:
+            verdict = "agrees with people better than every baseline"
+        elif all(any(_sign(e) < 0 for e in leads.values()) for leads in compared.values()):
+            verdict = "agrees with people less than a baseline"
+        on = f"on {', '.join(compared)}"
+        if len(compared) > 1:
+            every = "all" if len(beaten) == len(compared) else f"{len(beaten) or 'any'} of"
+            on = f"on {every} {len(compared)} criteria"
+        yield f"{best} {verdict} {on}"
+        for name in [name for name in compared if name not in beaten][:_MAX_NAMED]:
+            yield f"{name}: {_leads_text({baseline: e for baseline, e in compared[name].items() if _sign(e) < 1})}."
+    over_judges = {rated.criterion: _over_judges(rated, best, _usable(rated, level)) for rated in judged}
+    for rival in list(dict.fromkeys(rival for leads in over_judges.values() for rival in leads))[:_MAX_NAMED]:
+        leads = {name: e for name, of_name in over_judges.items() if (e := of_name.get(rival))}
+        if better := [name for name, e in leads.items() if _sign(e) > 0]:
+            yield f"It agrees with people better than {rival} on {', '.join(better)}."
         else:
-            every = "all" if len(beaten) == len(comparisons) else f"{len(beaten)} of" if beaten else "any of"
-            on = f"on {every} {len(comparisons)} criteria"
-        verdict = (
-            "agrees with people less than a baseline" if lost else "is not significantly better than the baselines"
-        )
-        verdict = "agrees with people better than every baseline" if beaten else verdict
-        yield f"{one_line(best)} {verdict} {on}"
-        for against in [against for against in comparisons.values() if not against.beats_all][:_MAX_NAMED]:
-            yield f"{one_line(against.criterion)}: {against.sentence}"
-    pairs = [
-        (rated, versus)
-        for rated in judged
-        for versus in rated.versus
-        if versus.level == _usable(rated, level) and best in (versus.judge, versus.other)
-    ]
-    rivals = list(dict.fromkeys(_rival(versus, best) for _, versus in pairs))
-    for rival in rivals[:_MAX_NAMED]:
-        won = {rated.criterion: _lead(versus, best) for rated, versus in pairs if _rival(versus, best) == rival}
-        better = [one_line(name) for name, e in won.items() if _above_zero(e)]
-        if better:
-            yield f"It agrees with people better than {one_line(rival)} on {_names(better)}."
-        else:
-            known = any(e.low is not None for e in won.values())
-            yield f"No significant difference from {one_line(rival)}{'' if known else ': too few items in common'}."
+            few = "" if any(e.low is not None for e in leads.values()) else ": too few items in common"
+            yield f"No significant difference from {rival}{few}."
     yield from alt_test_finding(judged, best)
 
 
@@ -191,60 +185,51 @@ def _best_judge(criteria: Sequence[Rated], level: Level) -> str:
     return max(values, key=lambda name: fmean(values[name]))
 
 
-def _rival(versus: Versus, judge: str) -> str:
-    return versus.other if versus.judge == judge else versus.judge
-
-
 def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     """Tabulate Spearman's correlation with people: a row per criterion and judge."""
-    baselines = dict.fromkeys(
-        _short_name(row.name) for rated in criteria for row in rated.baselines if _counts(row, _usable(rated, level))
-    )
-    has_rater = any(rated.rater for rated in criteria)
+    baselines: dict[str, dict[str, list[tuple[float, str, Estimate]]]] = {}
+    for rated in criteria:
+        for row in rated.baselines:
+            usable = _usable(rated, level)
+            if usable not in row.few and (e := _spearman(row, usable)):
+                short = "ROUGE" if row.name in _ROUGE else row.name
+                baselines.setdefault(short, {}).setdefault(rated.criterion, []).append((e.value, row.name, e))
     single = len({row.name for rated in criteria for row in rated.judges}) < 2
-    any_failed = any(row.failed for rated in criteria for row in rated.judges)
     units = {f"{UNITS[_usable(rated, level)]}s" for rated in criteria}
-    unit = units.pop() if len(units) == 1 else "n"
-    heads = ["judge", *["one rater"] * has_rater, *baselines, *["failed"] * any_failed, unit]
-    rows: list[tuple[str | Cell, ...]] = []
-    starred = False
+    rows: list[tuple[Content, ...]] = []
     for rated in criteria:
         usable = _usable(rated, level)
-        rater = [estimate_cell(_spearman(rated.rater, usable) if rated.rater else None, _SHORT)] * has_rater
-        others = []
-        for name in baselines:
-            same = [row for row in rated.baselines if _short_name(row.name) == name and _counts(row, usable)]
-            known = [(e.value, row.name, e) for row in same if (e := _spearman(row, usable))]
-            _, full_name, estimate = max(known, default=(0.0, "", None))
-            others.append(estimate_cell(estimate, _SHORT, title=full_name))
+        others = [max(known.get(rated.criterion, []), default=(0.0, "", None)) for known in baselines.values()]
+        cells = [estimate_cell(e, _SHORT, title=name) for _, name, e in others]
         for judge in rated.judges or (None,):
-            name = one_line(rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}")
-            against = _against_baselines(rated, judge.name, usable) if judge else None
-            best = against is not None and against.beats_all
-            starred |= best
-            e = _spearman(judge, usable) if judge else None
+            name = rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
+            best = judge is not None and _beats_all(_over_baselines(rated, judge.name, usable))
+            e = _spearman(judge, usable)
             own = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
-            failed = [_failed_cell(judge)] * any_failed
-            rows.append((name, own, *rater, *others, *failed, Cell(f"{e.n:,}", value=e.n) if e else Cell("–")))
-    used = list(dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria))
-    key = f"Spearman's correlation with people, {'; or '.join(used)}."
-    if starred:
-        key += " * significantly above every baseline."
-    if "ROUGE" in baselines:
-        key += " ROUGE: the highest of ROUGE-1, -2 and -L."
-    if has_rater:
-        key += " One rater: compared with the mean of the others."
-    if any_failed:
-        key += " Failed: judgments of rated texts without a score."
-    columns = (Column(head, better="" if head in ("failed", unit) else "higher") for head in heads)
-    return table(("", *columns), rows, key=key, name="agreement", caption="Agreement with people.")
+            rater = estimate_cell(_spearman(rated.rater, usable), _SHORT)
+            rows.append((name, own, rater, *cells, _failed_cell(judge), e.n if e else None))
+    rouge = {"ROUGE": "ROUGE: the highest of ROUGE-1, -2 and -L."}
+    rater_about = "One rater: compared with the mean of the others."
+    used = dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria)
+    return table(
+        (
+            "",
+            Column("judge", better="higher"),
+            Column("one rater", better="higher", optional=True, about=rater_about),
+            *(Column(name, better="higher", about=rouge.get(name, "")) for name in baselines),
+            Column("failed", optional=True, about="Failed: judgments of rated texts without a score."),
+            units.pop() if len(units) == 1 else "n",
+        ),
+        rows,
+        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above every baseline.",
+        name="agreement",
+        caption="Agreement with people.",
+    )
 
 
-def _failed_cell(row: Row | None) -> Cell:
-    if row is None:
-        return Cell("–")
-    share = row.failed.n / row.failed.of if row.failed else 0.0
-    return Cell(percent(share), value=share)
+def _failed_cell(row: Row | None) -> Cell | None:
+    share = row.failed.n / row.failed.of if row and row.failed else None
+    return Cell(percent(share), value=share) if share else None
 
 
 def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
@@ -253,26 +238,15 @@ def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
         failed = row.failed
         if failed is None or (failed.n / failed.of < _MANY_FAILED and (failed.p is None or failed.p >= ALPHA)):
             continue
-        subject = f"{plural(failed.of, 'judgment')} by {one_line(row.name)}"
-        note = f"{one_line(rated.criterion)}: {failed.n:,} of {subject} failed."
+        note = f"{rated.criterion}: {failed.n:,} of {plural(failed.of, 'judgment')} by {row.name} failed."
         if failed.scored_ratings is not None:
             ratings, scored = number(failed.ratings, _SHORT), number(failed.scored_ratings, _SHORT)
-            note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}"
             tested = "" if failed.p is None else f" ({format_p(failed.p)})"
-            note += f"{tested}." if failed.p is None or failed.p >= ALPHA else f"{tested}: the failures are not random."
+            note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}{tested}."
         if ends := failed.bounds.get(_usable(rated, level)):
             low, high = (number(end, _SHORT) for end in ends)
             note += f" With scores for all, Spearman would be between {low} and {high}."
         yield note
-
-
-def _counts(row: Row, level: Level) -> bool:
-    """Return whether a baseline has values for enough items."""
-    return level not in row.few and _spearman(row, level) is not None
-
-
-def _short_name(baseline: str) -> str:
-    return "ROUGE" if baseline in _ROUGE else baseline
 
 
 # Each criterion in detail
@@ -291,65 +265,54 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
 
 def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
     for rated in criteria:
-        yield Heading(f"{one_line(rated.criterion)}: {plural(rated.texts, 'rated text')}")
+        yield Heading(f"{rated.criterion}: {plural(rated.texts, 'rated text')}")
         yield from _criterion_blocks(rated, level)
-    if not criteria:
-        return
-    texts = [*_HELP, *(HELP if any(rated.raters for rated in criteria) else ())]
-    for reason in dict.fromkeys(rated.no_rater for rated in criteria if rated.no_rater):
-        names = _names(rated.criterion for rated in criteria if rated.no_rater == reason)
-        texts.append(f"No value for one rater on {names}: {reason}.")
-    known = [e for rated in criteria for row in rated.rows if (e := _spearman(row, _usable(rated, level)))]
-    methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
-    shared = "a difference uses the texts with both values, and the same resamples."
-    texts += [f"[low, high]: {method}; {shared}" for method in methods]
-    yield Details("How to read these tables", (Bullets(tuple(texts)),))
+    if criteria:
+        texts = [*_HELP, *(HELP if any(rated.raters for rated in criteria) else ())]
+        known = [e for rated in criteria for row in rated.rows if (e := _spearman(row, _usable(rated, level)))]
+        methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
+        shared = "a difference uses the texts with both values, and the same resamples."
+        texts += [f"[low, high]: {method}; {shared}" for method in methods]
+        yield Details("How to read these tables", (Bullets(tuple(texts)),))
 
 
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
-    usable, name = _usable(rated, level), one_line(rated.criterion)
-    units = dict.fromkeys((f"{UNITS[usable]}s", "texts"))
-    any_failed = any(row.failed for row in rated.rows)
-    bounded = any(usable in row.failed.bounds for row in rated.judges if row.failed)
-    rows: list[tuple[str | Cell, ...]] = []
+    usable, name = _usable(rated, level), rated.criterion
+    rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
         estimates = [row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS]
-        n = next((f"{e.n:,}" for e in estimates if e is not None), "–")
-        counts = [n, f"{row.correlation.texts:,}"][: len(units)]
         tone: Tone = "" if row.kind == "judge" else "muted"
-        label = {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}
+        label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
         cells = [estimate_cell(estimate, _PLACES, tone=tone) for estimate in estimates]
         ends = row.failed.bounds.get(usable) if row.failed else None
-        bounds = "–" if ends is None else f"{number(ends[0], _SHORT)} to {number(ends[1], _SHORT)}"
-        failed = [_failed_cell(row if row.kind != "rater" else None)] * any_failed
-        rows.append((Cell(label[row.kind], tone=tone), *cells, *[bounds] * bounded, *failed, *counts))
+        bounds = " to ".join(number(end, _SHORT) for end in ends) if ends else None
+        texts = None if usable == "item" else row.correlation.texts
+        n = next((e.n for e in estimates if e), None)
+        rows.append((Cell(label[row.kind], tone=tone), *cells, bounds, _failed_cell(row), n, texts))
     yield table(
         (
             "",
             *(Column(head, better="higher") for head in _HEADS),
-            *["if scored"] * bounded,
-            *["failed"] * any_failed,
-            *units,
+            Column("if scored", optional=True, about=_IF_SCORED),
+            Column("failed", optional=True),
+            f"{UNITS[usable]}s",
+            Column("texts", optional=True),
         ),
         rows,
-        key="If scored: about the lowest and the highest Spearman if the failed judgments had scores."
-        if bounded
-        else "",
         caption=f"{name}: correlation with people {OVER[usable]}.",
         name=f"people-{name}",
     )
     if sentences := tuple(_sentences(rated, usable)):
         yield Bullets(sentences)
-    if rated.judges and (facts := tuple(_facts(rated, usable))):
-        yield agreement_chart(facts)
+    if rated.judges and _charted(rated, usable):
+        yield agreement_chart(rated, usable)
     if (agreement := _agreement_table(rated)) is not None:
         yield agreement
     for row in rated.judges:
         if row.calibration:
             yield from calibration_curve(row.name, name, row.calibration)
     yield from rater_blocks(rated)
-    for note in _notes(rated, level):
-        yield Notice(note)
+    yield from map(Notice, _notes(rated, level))
 
 
 def _other_level(rated: Rated, level: Level) -> str:
@@ -365,17 +328,14 @@ def _notes(rated: Rated, level: Level) -> Iterator[str]:
     usable = _usable(rated, level)
     yield from filter(None, [_other_level(rated, level)])
     missing: dict[str, list[str]] = {}
-    few: dict[str, list[str]] = {}
     for row in rated.rows:
-        if usable in row.correlation.lacking:
-            missing.setdefault(row.correlation.lacking[usable], []).append(row.name)
-        elif usable in row.few:
-            few.setdefault(row.few[usable], []).append(row.name)
-    yield from (f"No value for {_names(names)}: {reason}." for reason, names in missing.items())
-    yield from (f"Not compared with the judges: {_names(names)}: {reason}." for reason, names in few.items())
-    for row in rated.judges:
-        if row.no_calibration and row.correlation.texts:
-            yield f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
+        if reason := row.correlation.lacking.get(usable):
+            missing.setdefault(f"No value for %s: {reason}.", []).append(row.name)
+        elif reason := row.few.get(usable):
+            missing.setdefault(f"Not compared with the judges: %s: {reason}.", []).append(row.name)
+        if row.kind == "judge" and row.no_calibration and row.correlation.texts:
+            missing.setdefault(f"No agreement and calibration for %s: {row.no_calibration}.", []).append(row.name)
+    yield from (note.replace("%s", ", ".join(names)) for note, names in missing.items())
 
 
 def _usable(rated: Rated, level: Level) -> Level:
@@ -387,45 +347,24 @@ def _usable(rated: Rated, level: Level) -> Level:
     return level
 
 
-def _spearman(row: Row, level: Level) -> Estimate | None:
-    return row.correlation.estimates.get((level, "spearman"))
+def _spearman(row: Row | None, level: Level) -> Estimate | None:
+    return row.correlation.estimates.get((level, "spearman")) if row else None
 
 
 def _sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """Compare each judge with the baselines and the raters, then the best judge with each other one."""
+    """Compare each judge with the baselines, and the best one with the other judges."""
     if not rated.judges:
-        yield f"No judge scored {one_line(rated.criterion)}; only baselines are shown."
-    if few := _too_few_systems(rated, level):
+        yield f"No judge scored {rated.criterion}; only baselines are shown."
+    elif few := _too_few_systems(rated, level):
         yield f"{few}."
-        return
-    for judge in rated.judges:
-        if level in judge.correlation.lacking:
-            continue
-        name = one_line(judge.name)
-        against = _against_baselines(rated, judge.name, level)
-        if against:
-            yield f"{name} is {against.sentence}" if against.beats_all else f"{name}: {against.sentence}"
-        else:
-            yield f"{name} could not be compared with a baseline."
-        estimate = _spearman(judge, level)
-        rater = _spearman(rated.rater, level) if rated.rater else None
-        if estimate and rater and round(estimate.value, _PLACES) > round(rater.value, _PLACES):
-            yield (  # else it would seem that the judge is better than people
-                f"{name} correlates with the raters' mean more than one rater does with the mean of the others "
-                f"({number(estimate.value, _PLACES)} and {number(rater.value, _PLACES)}). One rater is noisier than "
-                "the mean, so this does not make the judge better than people."
-            )
-    for baseline in rated.baselines if rated.judges else ():
-        estimate = None if level in baseline.few else _spearman(baseline, level)
-        if estimate is not None and estimate.high is not None and round(estimate.high, _PLACES) < 0:
-            opposite = number(-estimate.value, _PLACES)
-            yield f"{baseline.name} correlates negatively, {_size(estimate)}; reversed, it is a baseline of {opposite}."
-    values = {row.name: e.value for row in rated.judges if (e := _spearman(row, level))}
-    if len(values) > 1:
-        best = max(values, key=lambda name: values[name])
-        for versus in rated.versus:
-            if versus.level == level and best in (versus.judge, versus.other):
-                yield _versus_sentence(rated, versus, best)
+    else:
+        best = max(rated.judges, key=lambda row: e.value if (e := _spearman(row, level)) else -1.0).name
+        for judge in rated.judges:
+            if level not in judge.correlation.lacking:
+                leads = _over_baselines(rated, judge.name, level)
+                yield f"{judge.name}: {_leads_text(leads) or 'could not be compared with a baseline'}."
+            if judge.name == best and (leads := _over_judges(rated, best, level)):
+                yield f"{best}: {_leads_text(leads)}."
 
 
 def _too_few_systems(rated: Rated, level: Level) -> str:
@@ -436,77 +375,40 @@ def _too_few_systems(rated: Rated, level: Level) -> str:
     return f"{plural(n, 'system')} are too few to compare correlations of means; {CONCLUSIVE} are needed"
 
 
-@dataclass(frozen=True, slots=True)
-class _AgainstBaselines:
-    """A judge's Spearman less that of each baseline that has enough values, and a sentence about them."""
-
-    criterion: str
-    beats_all: bool
-    sentence: str
-    loses: bool
+# Leads: a judge's Spearman less that of a baseline or of another judge, by the name of that
 
 
-def _against_baselines(rated: Rated, judge: str, level: Level) -> _AgainstBaselines | None:
-    """Compare a judge with the baselines; None if there are no differences."""
-    if _too_few_systems(rated, level):
-        return None
-    differences = {row.name: e for row in rated.baselines if (e := rated.differences.get((judge, row.name, level)))}
-    if not differences:
-        return None
-    # Compare the ends as they are shown: +0.072 [0.000, 0.147] is not significant.
-    better = {name: e for name, e in differences.items() if _above_zero(e)}
-    if len(better) == len(differences):
-        name, nearest = min(differences.items(), key=lambda pair: pair[1].value)
-        every = "every baseline" if len(differences) == len(rated.baselines) else "every baseline that has values"
-        sentence = f"significantly better than {every}; the nearest is {name} ({_size(nearest)} in Spearman)."
-        return _AgainstBaselines(rated.criterion, True, sentence, loses=False)
-    worse = {name: e for name, e in differences.items() if e.high is not None and round(e.high, _PLACES) < 0}
-    equal = {name: e for name, e in differences.items() if name not in better and name not in worse}
-    parts = [f"significantly worse than {_sizes(worse)}"] if worse else []
-    parts += [f"no significant difference from {_sizes(equal)}"] if equal else []
-    parts += [f"significantly better than {', '.join(better)}"] if better else []
-    return _AgainstBaselines(rated.criterion, False, f"{'; '.join(parts)}.", loses=bool(worse))
+def _over_baselines(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
+    leads = {row.name: rated.differences.get((judge, row.name, level)) for row in rated.baselines}
+    return {} if _too_few_systems(rated, level) else {name: e for name, e in leads.items() if e}
 
 
-def _above_zero(estimate: Estimate) -> bool:
-    return estimate.low is not None and round(estimate.low, _PLACES) > 0
+def _over_judges(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
+    pairs = [pair for pair in rated.versus if pair.level == level and judge in (pair.judge, pair.other)]
+    return dict((p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1)) for p in pairs)
 
 
-def _sizes(differences: Mapping[str, Estimate]) -> str:
-    return ", ".join(f"{name} ({_size(estimate)})" for name, estimate in differences.items())
+def _sign(e: Estimate) -> int:
+    """Return 1 or -1 if a difference is significant, by the ends as they are shown: [0.000, 0.147] is not."""
+    low, high = (0.0 if end is None else round(end, _PLACES) for end in (e.low, e.high))
+    return (low > 0) - (high < 0)
 
 
-def _size(estimate: Estimate) -> str:
-    interval = format_interval(estimate.low, estimate.high, _PLACES)
-    return f"{signed(estimate.value, _PLACES)} {interval or '(no interval)'}"
+def _beats_all(leads: Mapping[str, Estimate]) -> bool:
+    return bool(leads) and all(_sign(e) > 0 for e in leads.values())
 
 
-def _lead(versus: Versus, judge: str) -> Estimate:
-    """Return the Spearman of `judge` less that of the other judge."""
-    e = versus.spearman
-    if versus.judge == judge:
-        return e
-    low, high = (None if end is None else -end for end in (e.high, e.low))
-    return Estimate(e.name, -e.value, low, high, e.n, e.method)
-
-
-def _versus_sentence(rated: Rated, versus: Versus, best: str) -> str:
-    rival, lead = _rival(versus, best), _lead(versus, best)
-    # There is no Williams' test at level document: quote the one over all texts.
-    level = "item" if versus.level == "document" else versus.level
-    tested = ""
-    for other in rated.versus:
-        same_pair = (other.judge, other.other, other.level) == (versus.judge, versus.other, level)
-        if same_pair and other.pearson is not None and other.pearson.p is not None:
-            tested = f"; Williams' test of Pearson {OVER[level]}: {format_p(other.pearson.p)}"
-    if _above_zero(lead):
-        return f"{one_line(best)} agrees with people better than {one_line(rival)}: {_size(lead)} in Spearman{tested}."
-    return f"No significant difference between {one_line(best)} and {one_line(rival)}: {_size(lead)}{tested}."
+def _leads_text(leads: Mapping[str, Estimate]) -> str:
+    parts: dict[int, list[str]] = {}
+    for name, e in leads.items():
+        interval = format_interval(e.low, e.high, _PLACES) or "(no interval)"
+        parts.setdefault(_sign(e), []).append(f"{name} ({signed(e.value, _PLACES)} {interval})")
+    return "; ".join(f"{_VERDICTS[sign]} {', '.join(parts[sign])}" for sign in sorted(parts))
 
 
 def _agreement_table(rated: Rated) -> Table | None:
     """Tabulate the agreement of the judges with people's mean, and of the raters with one another."""
-    rows = [(one_line(row.name), row.agreement) for row in rated.judges]
+    rows = [(row.name, row.agreement) for row in rated.judges]
     rows += [(rated.rater.signature, rated.rater.agreement)] if rated.rater else []
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
     measures = [measure for measure in MEASURES if any(measure in agreement.estimates for _, agreement in rows)]
@@ -515,14 +417,16 @@ def _agreement_table(rated: Rated) -> Table | None:
     return table(
         ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
         [(name, *(estimate_cell(agreement.estimates.get(m), _PLACES) for m in measures)) for name, agreement in rows],
-        caption=f"{one_line(rated.criterion)}: agreement with people's mean, and of the raters with one another.",
-        name=f"raters-{one_line(rated.criterion)}",
+        caption=f"{rated.criterion}: agreement with people's mean, and of the raters with one another.",
+        name=f"raters-{rated.criterion}",
     )
 
 
 _HELP = (
-    "Baselines need no judge. A judge that does not beat them adds nothing.",
-    "One rater: each rater is compared with the mean of the others; the value is the mean over the raters.",
+    "Baselines need no judge. A judge that does not beat them adds nothing. A negative baseline counts with its sign: "
+    "reversed, it may be a good one.",
+    "One rater: each rater is compared with the mean of the others; the value is the mean over the raters. The mean of "
+    "all raters has less noise than one, so a judge can beat one rater without being better than people.",
     "Within items, only those whose values and ratings both differ between texts are counted.",
     "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the judge's score and "
     "people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
@@ -532,62 +436,39 @@ _HELP = (
 )
 
 
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(map(one_line, names))
-
-
 # Numbers for the page of a run
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementFact:
-    """Spearman's correlation with people of a judge, one human rater or a baseline on a criterion."""
-
-    criterion: str
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    kind: Literal["judge", "rater", "baseline"]
-    n: int
+def main_agreement(result: Result) -> Rated | None:
+    """Return the first criterion that people rated and a judge scored, with values for the chart, or None."""
+    return next((rated for rated in result.rated if rated.judges and _charted(rated, _usable(rated, "document"))), None)
 
 
-def agreement_facts(result: Result) -> tuple[AgreementFact, ...]:
-    """Return the correlations for the chart "Judge against people": judges first, then one rater, then baselines.
-
-    They are means over items of the correlation between the systems of an item, or over all texts if an item has too
-    few systems. A criterion that no judge scored has none.
-    """
-    judged = [rated for rated in result.rated if rated.judges]
-    return tuple(fact for rated in judged for fact in _facts(rated, _usable(rated, "document")))
+def _charted(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
+    rows = (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines)
+    return [(row, e) for row in rows if level not in row.few and (e := _spearman(row, level))]
 
 
-def _facts(rated: Rated, level: Level) -> Iterator[AgreementFact]:
-    for row in (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines):
-        if (e := _spearman(row, level)) and level not in row.few:
-            name = "one rater" if row.kind == "rater" else one_line(row.name)
-            yield AgreementFact(one_line(rated.criterion), name, e.value, e.low, e.high, row.kind, e.n)
-
-
-def agreement_chart(facts: Sequence[AgreementFact]) -> Chart:
-    """Draw the correlations on one criterion: the judges, one rater and the baselines."""
-    criterion = facts[0].criterion
-    bars = [
-        charts.Bar(
-            fact.value, fact.low, fact.high, number(fact.value, _SHORT), tone="best" if fact.kind == "judge" else ""
+def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
+    """Draw Spearman's correlation with people on a criterion: the judges, one rater and the baselines."""
+    drawn = {
+        "one rater" if row.kind == "rater" else row.name: charts.Bar(
+            e.value, e.low, e.high, number(e.value, _SHORT), tone="best" if row.kind == "judge" else ""
         )
-        for fact in facts
-    ]
-    name, title = f"people-{criterion}", f"Judge against people: {criterion}"
+        for row, e in _charted(rated, _usable(rated, level))
+    }
+    name, title = f"people-{rated.criterion}", f"Judge against people: {rated.criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
-    return replace(charts.bars(name, title, [fact.name for fact in facts], bars, caption=caption), tabled=True)
+    return replace(charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True)
 
 
-def agreement_tile(result: Result) -> Tile | None:
-    """Return the tile for the first criterion that people rated and a judge scored, or None."""
-    fact = next((fact for fact in agreement_facts(result) if fact.kind == "judge"), None)
-    if fact is None:
-        return None
-    rater = next(rated.rater for rated in result.rated if one_line(rated.criterion) == fact.criterion)
-    raters = f"your {rater.signature.partition(' ')[0]} raters" if rater else "people"
-    return Tile(f"ρ {number(fact.value, 2)}", f"agreement of the judge with {raters} ({fact.criterion})", link="people")
+def agreement_tiles(result: Result) -> Iterator[Tile]:
+    """Yield the agreement of the judge and of a reference metric with people, on the main criterion."""
+    if rated := main_agreement(result):
+        raters = f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
+        charted = _charted(rated, _usable(rated, "document"))
+        for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
+            label = f"agreement of the judge with {raters} ({rated.criterion})"
+            yield Tile(f"ρ {number(e.value, 2)}", label, link="people")
+        for row, e in [pair for pair in charted if pair[0].name in _REFERENCES][:1]:
+            yield Tile(f"ρ {number(e.value, 2)}", f"agreement of {row.name} with people", "muted", "people")
