@@ -340,7 +340,7 @@ def test_a_disagreement_opens_its_item_among_those_in_the_order_of_the_gaps(run:
     rated = analyzed(samples, run.table.columns, [*run.table.rows()], {"status": "complete"})
     page = opened(written(rated), viewport={"width": 390, "height": 800})
     for side, item, chip in (("higher", "north", "2"), ("lower", "east", "−2")):
-        page.locator(f"h4:has-text('Judge {side} than people') + div .who a").first.click()
+        page.locator(f"h3:has-text('Judge {side} than people') + div .who a").first.click()
         page.locator(".item[open]").wait_for()
         assert shown(page)[0] == item
         assert page.locator(".item[open] .name").inner_text() == item
