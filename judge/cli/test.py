@@ -91,8 +91,9 @@ def suites_command(
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
+    from judge.commands.cost_estimate import cost_summary
     from judge.commands.generate import Outputs
-    from judge.commands.test import cost_summary, prepare_suites, run_suites
+    from judge.commands.test import prepare_suites, run_suites
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
 

@@ -13,7 +13,7 @@ from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models, judge_run, prompt_language
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
+from judge.commands.cost_estimate import cost_summary
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
@@ -23,9 +23,9 @@ from judge.commands.public import blocking, public_api
 from judge.config import RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
-from judge.core.format import dollars, duration, plural
+from judge.core.format import plural
 from judge.core.plugins import require_known
-from judge.core.records import Criterion, Sample, Usage
+from judge.core.records import Criterion, Sample
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution.progress import Progress
@@ -234,27 +234,12 @@ def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
-    """Return one line to print before an audit: its size, and about its requests, tokens, price and time."""
+    """Return one line to print before an audit: its size, and about its requests and price."""
     line = f"an audit of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
-    if not audit_plan.judgments:
-        return f"{line}: {plural(len(audit_plan.texts.changed), 'text')}; no model is called"
-    line += f": {plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
-    estimates = [estimate_cost(run, SAMPLED_JUDGMENTS) for run in audit_plan.runs.values()]
-    requests = sum(estimate.requests for estimate in estimates)
-    if not requests:
-        return f"{line}, about all of them answered from the cache"
-    if all(judge.notice for run in audit_plan.runs.values() for judge in run.judges.values()):
-        return f"{line}; no model is called"
-    usage = sum((judge.usage for estimate in estimates for judge in estimate.judges), Usage())
-    prices = [estimate.price for estimate in estimates]
-    price = "price unknown" if None in prices else dollars(sum(price or 0.0 for price in prices))
-    seconds = sum(estimate.seconds or 0.0 for estimate in estimates)
-    tokens = f"{_three_digits(usage.prompt_tokens)} tokens to read, {_three_digits(usage.completion_tokens)} to write"
-    return f"{line}: about {_three_digits(requests)} requests, {tokens}, {price}, about {duration(seconds)}"
-
-
-def _three_digits(number: int) -> str:
-    return f"{float(f'{number:.3g}'):,.0f}"
+    size = plural(len(audit_plan.texts.changed), "text")
+    if audit_plan.judgments:
+        size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
+    return f"{line}: {size}, {cost_summary(audit_plan.runs.values()) or 'no model is called'}"
 
 
 async def run_audit(

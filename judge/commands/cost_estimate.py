@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -30,6 +30,7 @@ from judge.results.planning import (
     JudgeForecast,
     Price,
     SingleReplyPrice,
+    price_text,
     sum_prices,
 )
 from judge.scoring import checklist, strategies
@@ -91,6 +92,18 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
         deadline=config.deadline,
         in_time=sum(in_time) if config.deadline and len(in_time) == len(judges) else None,
     )
+
+
+def cost_summary(runs: Iterable[PreparedRun]) -> str:
+    """Return about how many requests the runs take and their price, from a sample; "" if no model is called."""
+    forecasts = [
+        estimate_cost(prepared, SAMPLED_JUDGMENTS)
+        for prepared in runs
+        if not all(judge.notice for judge in prepared.judges.values())
+    ]
+    if not (requests := sum(forecast.requests for forecast in forecasts)):
+        return "answered from the cache" if forecasts else ""
+    return f"about {requests:,} requests, {price_text(sum_prices(forecast.price for forecast in forecasts))}"
 
 
 def _longest(judges: Sequence[JudgeForecast]) -> float | None:

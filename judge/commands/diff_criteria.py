@@ -15,7 +15,7 @@ import numpy as np
 
 from judge import criteria, text
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, count_requests
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
@@ -37,13 +37,13 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Request, Sample, Usage
+from judge.core.records import Criterion, Request, Sample
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
-from judge.providers import Provider, pricing
+from judge.providers import Provider
 from judge.results.comparison import (
     Agreement,
     Change,
@@ -297,22 +297,17 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] 
 
     None if a price is unknown, with the reason instead.
     """
-    prices, source = [], ""
+    prices, why = [], ""
     for run in runs:
-        uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
         total = 0.0
-        for estimate in count_requests(uncached, SAMPLED_JUDGMENTS):
-            judge, requests = run.judges[estimate.judge], estimate.total
-            factor = 1000 / max(1, requests.requests)
-            usage = Usage(round(requests.read * factor), round(requests.written * factor))
-            price = pricing.cost_usd(judge.model, judge.endpoint, usage, decides=judge.decides)
-            if judge.notice:
-                return None, ""
-            if price is None:
-                return None, pricing.why_unknown(judge.model, judge.endpoint, decides=judge.decides)
-            total, source = total + price, pricing.price_source(decides=judge.decides)
+        uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
+        for judge in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
+            why = judge.money.why
+            if judge.money.price is None or run.judges[judge.estimate.judge].notice:
+                return None, "" if run.judges[judge.estimate.judge].notice else why
+            total += 1000 * judge.money.price / max(1, judge.estimate.total.requests)
         prices.append(total)
-    return (prices[0], prices[1]), source
+    return (prices[0], prices[1]), why
 
 
 async def run_diff(

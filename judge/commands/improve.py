@@ -21,7 +21,7 @@ import numpy as np
 
 from judge import text
 from judge.commands import human_ratings
-from judge.commands.cost_estimate import count_requests
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
@@ -32,17 +32,18 @@ from judge.commands.revisions import Case, Revision, Wording, read_revision, rea
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
 from judge.core.files import store
-from judge.core.format import dollars, plural
+from judge.core.format import plural
 from judge.core.messages import option
-from judge.core.records import Criterion, Sample, Usage, seen_digest
+from judge.core.records import Criterion, Sample, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.data.ratings import base_name
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.metrics.common import ModelQuestion
-from judge.providers import Provider, pricing
+from judge.providers import Provider
 from judge.results.improvement import Improvement, Part, Trial, choose_wording, measure_gain
+from judge.results.planning import price_text
 from judge.results.result import Result
 from judge.stats.calibration import MIN_RATED_ITEMS
 from judge.stats.coefficients import Level
@@ -57,7 +58,6 @@ _EXAMPLES = 4
 _EVERY = 4  # of so many revisions, one shows examples
 _MOST_COMMENTS, _LONGEST_COMMENT = 3, 500
 _TOKEN_LIMIT = 4_096
-_SAMPLED_JUDGMENTS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,19 +206,11 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     if all(judge.notice for judge in plan.first.judges.values()):
         return f"{line}; no model is called"
     uncached = replace(plan.first, config=plan.first.config.model_copy(update={"cache": False}))
+    forecast = estimate_cost(uncached, SAMPLED_JUDGMENTS)
     factor = (training * (1 + plan.revisions) + 2 * testing) / training
-    requests, price = 0.0, 0.0
-    known = True
-    for estimate in count_requests(uncached, _SAMPLED_JUDGMENTS):
-        judge, total = plan.first.judges[estimate.judge], estimate.total
-        requests += factor * total.requests
-        usage = Usage(round(total.read * factor), round(total.written * factor))
-        cost = pricing.cost_usd(judge.model, judge.endpoint, usage, decides=judge.decides)
-        known, price = known and cost is not None, price + (cost or 0.0)
-    cost_text = dollars(price) if known else "price unknown"
-    return (
-        f"{line}: at most about {requests:,.0f} requests to the judge ({cost_text}) and {plan.revisions} to the writer"
-    )
+    price = price_text(None if forecast.price is None else factor * forecast.price)
+    requests = f"at most about {factor * forecast.requests:,.0f} requests to the judge ({price})"
+    return f"{line}: {requests} and {plan.revisions} to the writer"
 
 
 class _Steps:

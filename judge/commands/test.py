@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
+from judge.commands.cost_estimate import estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.generate import Outputs, generate, hand_over, plan_outputs
 from judge.commands.judge_models import open_judge
@@ -35,7 +35,6 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers.recording import RecordingFile, ReplayProvider
 from judge.results.comparison import RunComparison
-from judge.results.planning import price_text, sum_prices
 from judge.results.result import Result
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers
@@ -510,15 +509,3 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
             return None, next(judge.money.why for judge in forecast.judges if judge.money.price is None)
         total += forecast.price
     return total, ""
-
-
-def cost_summary(runs: Iterable[PreparedRun]) -> str:
-    """Return about how many requests the runs take and their price, from a sample; "" if no model is called."""
-    forecasts = [
-        estimate_cost(prepared, SAMPLED_JUDGMENTS)
-        for prepared in runs
-        if not all(judge.notice for judge in prepared.judges.values())
-    ]
-    if not (requests := sum(forecast.requests for forecast in forecasts)):
-        return "answered from the cache" if forecasts else ""
-    return f"about {requests:,} requests, {price_text(sum_prices(forecast.price for forecast in forecasts))}"

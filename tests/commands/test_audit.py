@@ -435,7 +435,7 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
     assert line.startswith(f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs")
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
     alone = plan_audit(load_config(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
-    assert audit_estimate(alone).endswith("texts; no model is called")
+    assert audit_estimate(alone).endswith("texts, no model is called")
 
 
 # ------------------------------------------------------------------------------------------------------- what is wrong

@@ -207,7 +207,8 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     prompts = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
     assert prompts.cost is not None
     for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
-        assert cost == pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
+        usd = pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
+        assert cost == pytest.approx(usd)
     report = diff(old, new, ROWS, model=model, cache=False).report()
     assert "cost of 1,000 judgments $" in " ".join(report.split())
 
