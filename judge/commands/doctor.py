@@ -24,7 +24,7 @@ from judge.commands.preparation import criterion_for
 from judge.config import RunConfig
 from judge.core import huggingface
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
-from judge.core.format import dollars
+from judge.core.format import dollars, plural
 from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import RedisUrl
 from judge.core.request_options import Judge
@@ -33,7 +33,7 @@ from judge.criteria.render import Renderer
 from judge.metrics.bertscore.models import DEFAULT, default_folder
 from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
-from judge.results.planning import Finding, State
+from judge.results.planning import Finding
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
@@ -66,6 +66,11 @@ _STRATEGIES: Mapping[Strategy, str] = {
 }
 
 
+def _check(part: str, name: str, found: bool | str, yes: str, no: str, *, fix: str = "") -> Finding:
+    """Return an `ok` if something is there, else a `missing` with its fix."""
+    return Finding(part, name, "ok", yes) if found else Finding(part, name, "missing", no, fix)
+
+
 def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing, and connects only to a shared cache, if a model is named."""
     findings = [
@@ -77,44 +82,40 @@ def check_environment(config: RunConfig) -> list[Finding]:
     keys = {"openai": ("OPENAI_API_KEY", False)}
     keys |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
     for name, (variable, local) in keys.items():  # the report never shows a key
-        if os.environ.get(variable, "").strip():
-            findings.append(Finding("keys", name, "ok", f"${variable} is set"))
-        else:
-            optional = "; a server of your own may need none" if local else ""
-            findings.append(Finding("keys", name, "missing", f"${variable} is not set{optional}"))
+        optional = "; a server of your own may need none" if local else ""
+        known = os.environ.get(variable, "").strip()
+        findings.append(_check("keys", name, known, f"${variable} is set", f"${variable} is not set{optional}"))
     findings += _check_cache(config)
     effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name use this server instead of OpenAI"}
-    for name in _VARIABLES:  # names only: a value may be a secret
-        if os.environ.get(name) or os.environ.get(name.lower()):
-            findings.append(Finding("variables", f"${name}", "ok", effects.get(name, "is set")))
+    findings += [
+        Finding("variables", f"${name}", "ok", effects.get(name, "is set"))  # names only: a value may be a secret
+        for name in _VARIABLES
+        if os.environ.get(name) or os.environ.get(name.lower())
+    ]
     for name in (name for row in text.LANGUAGES.values() if row.letters for name in row.tokenizers):
-        if text.installed(name):
-            findings.append(Finding("tokenizers", name, "ok", text.signature(name)))
-        else:
-            fix = _pip(f"{_DISTRIBUTION}[cjk]")
-            findings.append(Finding("tokenizers", name, "missing", "not installed: metrics count characters", fix))
+        found = text.installed(name)
+        signature, fix = text.signature(name) if found else "", _pip(f"{_DISTRIBUTION}[cjk]")
+        findings.append(
+            _check("tokenizers", name, found, signature, "not installed: metrics count characters", fix=fix)
+        )
     return [*findings, *_find_local_models()]
 
 
 def _find_local_models() -> Iterator[Finding]:
     """List the models of transformers on this machine: the one of a package, and those in the hub's cache."""
-    if default_folder():
-        yield Finding("local models", DEFAULT, "ok", "embeddings of English: the default of bertscore")
-    else:
-        fix = _pip(f"{_DISTRIBUTION}[bertscore]")
-        yield Finding("local models", DEFAULT, "missing", "the default of bertscore is not installed", fix)
+    part, fix = "local models", _pip(f"{_DISTRIBUTION}[bertscore]")
+    usual, lacking = "embeddings of English: the default of bertscore", "the default of bertscore is not installed"
+    yield _check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix)
     for name, folder in huggingface.cached_models().items():
-        if lacking := huggingface.missing_files(folder):
-            yield Finding(
-                "local models", name, "missing", f"the hub's cache lacks {lacking[0]}", "its next use downloads it"
-            )
+        if absent := huggingface.missing_files(folder):
+            yield Finding(part, name, "missing", f"the hub's cache lacks {absent[0]}", "its next use downloads it")
             continue
         try:
             kind = str((json.loads((folder / "config.json").read_text("utf-8")).get("architectures") or ["unknown"])[0])
         except (OSError, ValueError, AttributeError, TypeError):
             kind = "unknown"
         use = next((use for end, use in _USES.items() if kind.endswith(end)), "bertscore.model")
-        yield Finding("local models", name, "ok", f"{kind}, for {use}")
+        yield Finding(part, name, "ok", f"{kind}, for {use}")
 
 
 def _check_packages() -> Iterator[Finding]:
@@ -135,10 +136,10 @@ def _check_packages() -> Iterator[Finding]:
         if extra in _BUNDLES:
             continue
         versions = {name: _version(name) for name in names}
-        if lacks := [name for name, has in versions.items() if not has]:
-            yield Finding("extras", extra, "missing", f"lacks {', '.join(lacks)}", _pip(f"{_DISTRIBUTION}[{extra}]"))
-        else:
-            yield Finding("extras", extra, "ok", ", ".join(f"{name} {has}" for name, has in versions.items()))
+        lacks = [name for name, has in versions.items() if not has]
+        listed = ", ".join(f"{name} {has}" for name, has in versions.items())
+        fix = _pip(f"{_DISTRIBUTION}[{extra}]")
+        yield _check("extras", extra, not lacks, listed, f"lacks {', '.join(lacks)}", fix=fix)
 
 
 def _version(package: str) -> str:
@@ -161,12 +162,8 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
         yield Finding("cache", "address", "error", str(error), "set it again, or name another with --cache")
         return
     if isinstance(place, RedisUrl):
-        if config.model:
-            yield _stored_replies("address", place)
-        else:
-            yield Finding(
-                "cache", "address", "ok", f"{place}: not checked without --model; see judge doctor cache stats"
-            )
+        unasked = f"{place}: not checked without --model; see judge doctor cache stats"
+        yield _stored_replies("address", place) if config.model else Finding("cache", "address", "ok", unasked)
     folder = local_dir(place)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
@@ -177,8 +174,7 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
         yield _stored_replies("folder", folder)
     else:
         yield Finding("cache", "folder", "ok", f"{folder}: empty and writable")
-    free = shutil.disk_usage(existing).free
-    yield Finding("cache", "disk", "ok", f"{free / 1e9:,.1f} GB free")
+    yield Finding("cache", "disk", "ok", f"{shutil.disk_usage(existing).free / 1e9:,.1f} GB free")
 
 
 def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
@@ -187,9 +183,8 @@ def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
             stats = store.stats()
     except JudgeError as error:
         return Finding("cache", name, "error", str(error), "name another with --cache, or use --no-cache")
-    return Finding(
-        "cache", name, "ok", f"{place}: replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
-    )
+    kept = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
+    return Finding("cache", name, "ok", f"{place}: {kept}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +215,9 @@ def open_checks(config: RunConfig) -> list[ModelCheck]:
 
 def announce(checks: Sequence[ModelCheck]) -> str:
     """Say which requests the checks will send; "" if none."""
-    requests = [
-        f"{check.asks} small request{'s' * (check.asks > 1)} to {check.judge.name}" for check in checks if check.asks
-    ]
-    if not requests:
-        return ""
-    return (
-        f"{' and '.join(requests)}, with replies of at most {_MAX_TOKENS} tokens, which are not cached (a "
-        "refused parameter costs one more request; reasoning models may write more)"
-    )
+    requests = [f"{plural(check.asks, 'small request')} to {check.judge.name}" for check in checks if check.asks]
+    about = f"with replies of at most {_MAX_TOKENS} tokens, which are not cached (reasoning models may write more)"
+    return f"{' and '.join(requests)}, {about}" if requests else ""
 
 
 async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[Finding]:
@@ -287,10 +276,9 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         except JudgeError as error:
             findings.append(Finding(part, "draws", "missing", f"could not be tested: {error}"))
         else:
-            count = len(drawn.choices)
-            state: State = "missing" if count < _DRAWS else "ok"
-            consequence = f": {settings.draws} draws are as many requests" if state == "missing" else ""
-            findings.append(Finding(part, "draws", state, f"{count} in one request{consequence}"))
+            count = f"{len(drawn.choices)} in one request"
+            separate = f"{count}: {settings.draws} draws are as many requests"
+            findings.append(_check(part, "draws", len(drawn.choices) >= _DRAWS, count, separate))
         findings.append(await _test_json_schema(part, provider, criterion, settings))
     strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
     findings.append(finding)
@@ -314,18 +302,15 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
     unmet, reasoning = first.unmet, first.usage.reasoning_tokens
     has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
-    state: State = "ok" if has_probabilities else "missing"
-    yield Finding(part, "token probabilities", state, "given" if has_probabilities else "not given")
+    yield _check(part, "token probabilities", has_probabilities, "given", "not given")
     if "reasoning" in unmet:
         yield Finding(part, "thinking", "ok", "reasoning is off, because token probabilities need that")
     elif reasoning:
         yield Finding(part, "thinking", "ok", f"{reasoning:,} paid reasoning tokens for this reply")
+    own = "refused: the model uses its own temperature"
+    yield _check(part, "temperature", "temperature" not in unmet, "taken", own)
     unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
-    for key, name, taken, refused in (
-        ("temperature", "temperature", "taken", "refused: the model uses its own temperature"),
-        ("max_tokens", "length", "a length limit is accepted", unlimited),
-    ):
-        yield Finding(part, name, "missing", refused) if key in unmet else Finding(part, name, "ok", taken)
+    yield _check(part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited)
 
 
 async def _test_json_schema(part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions) -> Finding:
@@ -337,10 +322,10 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion,
         return Finding(part, name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
         return Finding(part, name, "missing", "refused: --structured only asks in the prompt")
+    followed = False
     with suppress(ValueError, LookupError):
-        if isinstance(json.loads(reply.choices[0].text), dict):
-            return Finding(part, name, "ok", "accepted and followed")
-    return Finding(part, name, "missing", "accepted, but not followed")
+        followed = isinstance(json.loads(reply.choices[0].text), dict)
+    return _check(part, name, followed, "accepted and followed", "accepted, but not followed")
 
 
 def _auto_weighting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -49,14 +49,12 @@ class Outputs:
     """What the systems wrote: a sample per text, and a failure (without a column) per text that could not be written.
 
     `info` describes each system for run.json: prompt, model, settings, and the requests and tokens that were used.
-    `recorded` are the fingerprints of the recorded calls.
     """
 
     samples: tuple[Sample, ...]
     failures: tuple[Failure, ...] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    recorded: Collection[int] = ()
 
     def lines(self) -> str:
         """Return the outputs as JSON lines that `judge run` reads."""
@@ -123,7 +121,6 @@ async def generate(
         tuple(row for row in written if isinstance(row, Failure)),
         {name: info[name] for name in config.systems},
         tuple(notes),
-        recording.taken if recording else (),
     )
 
 

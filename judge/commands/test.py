@@ -33,7 +33,7 @@ from judge.data import ledger
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
-from judge.providers.recording import RecordingFile, ReplayProvider
+from judge.providers.recording import ReplayProvider
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.scoring import strategies
@@ -146,8 +146,7 @@ class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
     `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger` pays for both, and
-    also for other suites if they share a budget. `recorded` are fingerprints of the calls that wrote the outputs.
-    `together` is true if they share the deadline.
+    also for other suites if they share a budget. `together` is true if they share the deadline.
     """
 
     suite: Suite
@@ -155,7 +154,6 @@ class PreparedSuite:
     runs: Mapping[bool, PreparedRun]
     baseline: Baseline
     ledger: BudgetLedger
-    recorded: Collection[int]
     together: bool
 
     @property
@@ -346,7 +344,6 @@ def _prepare_suite(
         runs,
         baseline=baselines.locate(suite, single, folder=baseline_folder, update=update, known=known),
         ledger=ledger or BudgetLedger(next(iter(runs.values())).config.budget),
-        recorded=outputs.recorded if outputs else (),
         together="deadline" in overrides.options,
     )
 
@@ -358,21 +355,6 @@ async def run_suites(
     progress = progress if progress is not None else Progress()
     start = time.monotonic()
     outcomes = [await _run_suite(suite, progress, display, start) for suite in suites]
-    if outcomes and not any(outcome.trouble for outcome in outcomes):
-        # Unused prompts in the recordings are, for example, from before a change.
-        taken: dict[Path, set[int]] = {}
-        for recorded, run in ((suite.recorded, run) for suite in suites for run in suite.runs.values()):
-            if run.config.record is not None and run.recording is not None:
-                taken.setdefault(run.config.record, set()).update(run.recording.taken, recorded)
-        notes = list(outcomes[-1].notes)
-        for path, calls in taken.items():
-            with RecordingFile(path) as recording:
-                if unused := recording.unused_count(calls):
-                    notes.append(
-                        f"{path}: {unused:,} of {plural(len(recording), 'prompt')} unused in this run and kept; "
-                        "record into a new file to drop them."
-                    )
-        outcomes[-1] = replace(outcomes[-1], notes=tuple(notes))
     return Outcomes(outcomes)
 
 

@@ -56,11 +56,6 @@ def digest(call: Call) -> str:
     return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def fingerprint(call: Call) -> int:
-    """What tells a call from others, in few bytes."""
-    return hash((call.model, digest(call), call.params))
-
-
 def write(line: RecordedCall) -> bytes:
     """The line with its end."""
     call, endpoint, responses = line

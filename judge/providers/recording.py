@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -158,10 +158,6 @@ class RecordingFile:
             if len(having) > 1:
                 return tuple(having)
         return ()
-
-    def unused_count(self, taken: Collection[int]) -> int:
-        """How many calls have replies and are not among those that a recorder has taken down."""
-        return sum(hash((key.model, key.prompt, key.params)) not in taken for key in self._places)
 
     def decides(self, model: str) -> bool:
         """Whether all that a model was asked were typed questions."""
@@ -311,15 +307,14 @@ class Recorder:
     """Adds replies to a recording, in the place of others to the same call.
 
     Each reply is in the file before `add` returns, so that a run that is killed loses none; `close` sorts it. Several
-    may record into one file at once. `note` is what every report of these replies must say. `taken` are the marks of
-    the calls that were taken down.
+    may record into one file at once. `note` is what every report of these replies must say.
 
     Raises DataError for a file that is no recording, and StorageError for one that cannot be written.
     """
 
     def __init__(self, path: Path, note: str = "") -> None:
         self._path = path
-        self.taken: set[int] = set()
+        self._has_calls = False
         self._pending: list[bytes] = [encoded({"note": note})] if note else []
         if path.exists() and not path.is_file():
             raise DataError(f"recording {path}: not a file")
@@ -335,7 +330,7 @@ class Recorder:
         """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
         if response.choices:
             line = recorded_call.line_of(request, response)
-            self.taken.add(recorded_call.fingerprint(line.call))
+            self._has_calls = True
             self._pending.append(recorded_call.write(line))
             with suppress(OSError):
                 self._write()
@@ -343,7 +338,7 @@ class Recorder:
     def flush(self) -> None:
         """Raises StorageError where replies are not in the file yet; they are kept for the next try."""
         try:
-            if self.taken:
+            if self._has_calls:
                 self._write()
         except OSError as error:
             raise StorageError(
@@ -355,7 +350,7 @@ class Recorder:
         """Sort the recording. Raises StorageError and DataError; it then holds what was taken down, as it came."""
         self.flush()
         try:
-            if self.taken:
+            if self._has_calls:
                 with locked(self._path), RecordingFile(self._path) as whole:
                     whole.write(self._path)
         except OSError as error:

@@ -627,16 +627,6 @@ def test_a_recording_made_from_the_cache_says_so(folder: Path) -> None:
     assert one(path, server, **{**options, "cache": False}).warnings == ()
 
 
-def test_what_a_recording_holds_besides_is_said(folder: Path) -> None:
-    path = suite(BANDS)
-    one(path, record="calls.jsonl")
-    assert not [note for note in one(path, record="calls.jsonl").notes if "calls.jsonl" in note]
-    Path(path).write_text(BANDS.replace("item: bridge, system: x", "item: mill, system: x"), encoding="utf-8")
-    assert one(path, record="calls.jsonl").notes[-1] == (
-        "calls.jsonl: 1 of 5 prompts unused in this run and kept; record into a new file to drop them."
-    )
-
-
 def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
