@@ -11,7 +11,7 @@ import asyncio
 import os
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -25,7 +25,7 @@ from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
-from judge.commands.pick_examples import choose_examples, rated_texts
+from judge.commands.pick_examples import rated_texts
 from judge.commands.pipeline import Display, ask_model, run_pipeline
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
@@ -54,8 +54,6 @@ MOST_REVISIONS = 12
 _SHARE, _MOST_TRAINING = 3, 50
 """The training part is a third of the items, at most 50: more would choose little better and test worse."""
 _CASES = 6  # too high, and as many too low
-_EXAMPLES = 4
-_EVERY = 4  # of so many revisions, one shows examples
 _MOST_COMMENTS, _LONGEST_COMMENT = 3, 500
 _TOKEN_LIMIT = 4_096
 
@@ -249,13 +247,12 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A revision that can be tried: its trial, criterion and file, and the items of its examples."""
+    """A revision that can be tried: its trial, criterion and file."""
 
     trial: Trial
     revision: Revision
     criterion: Criterion
     text: str
-    items: frozenset[str] = frozenset()
 
 
 async def run_improvement(
@@ -293,36 +290,23 @@ def _size(rows: Sequence[Sample]) -> Part:
 async def _revise(plan: ImprovementPlan, steps: _Steps, present: Result) -> tuple[list[_Candidate], tuple[Trial, ...]]:
     """Have the writer revise the wording; return what can be tried, and a trial for each revision."""
     wording, criterion = plan.wording, plan.wording.criterion
-    cases = _largest_disagreements(plan, present)
-    numbers = range(1, plan.revisions + 1)
-    prompts = writing_prompts(wording, cases, plan.revisions)
+    prompts = writing_prompts(wording, _largest_disagreements(plan, present), plan.revisions)
     writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
     replies = await steps.write(writing, prompts)
-    examples: list[tuple[Sample, dict[str, Any]]] = []
-    if not criterion.examples:
-        unchanged = Revision(criterion.question or criterion.title)
-        with suppress(DataError, CriterionError):  # no rating is a level of the scale, or the prompt shows no examples
-            chosen = choose_examples(plan.training, plan.rating, criterion, _EXAMPLES, plan.config.seed)
-            revised(wording, unchanged, [entry for _, entry in chosen], plan.seen)
-            examples = chosen
     shown = [part for sample in plan.training for part in (sample.output, sample.source or "")]
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
-    for number, reply in zip(numbers, replies, strict=True):
+    for number, reply in enumerate(replies, 1):
         trial = Trial(number)
         try:
             if not isinstance(reply, str):
                 raise ParseError(f"no reply: {reply.message}")
             revision = read_revision(reply, wording, shown)
-            if any(
-                (revision.question, revision.levels) == (c.revision.question, c.revision.levels) for c in candidates
-            ):
+            trial = replace(trial, reason=revision.reason)
+            if any(replace(revision, reason="") == replace(c.revision, reason="") for c in candidates):
                 raise ParseError("repeats another revision")
-            picked = examples if number % _EVERY == 0 else []
-            trial = replace(trial, reason=revision.reason, examples=len(picked))
-            file, made = revised(wording, revision, [entry for _, entry in picked], plan.seen)
-            items = frozenset(sample.item for sample, _ in picked)
-            candidates.append(_Candidate(trial, revision, made, file, items))
+            file, made = revised(wording, revision, plan.seen)
+            candidates.append(_Candidate(trial, revision, made, file))
         except (ParseError, CriterionError) as error:
             trial = replace(trial, skipped=str(error))
         trials.append(trial)
@@ -366,55 +350,41 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
 async def _choose_and_test(
     plan: ImprovementPlan, steps: _Steps, candidates: Sequence[_Candidate], improvement: Improvement, present: Result
 ) -> Improvement:
-    """Try the revisions on the training part; test the best one, if it is not the present wording, and write it.
-
-    The choice leaves out the items of which a prompt shows a text.
-    """
-    name, training = plan.wording.criterion.name, plan.training
+    """Try the revisions on the training part; test the best one, if it is not the present wording, and write it."""
+    wording, training = plan.wording, plan.training
+    name = wording.criterion.name
     column = next(column for column in present.table.columns if column.name == name)
     columns = [column_from_table(column, present.table, name)]
     by_name = {f"revision-{c.trial.number}": c.criterion for c in candidates}
     columns += (await steps.judge("revisions", _prepare(plan.config, training, by_name, plan.judges))).values()
-    shown = frozenset[str]().union(*(candidate.items for candidate in candidates))
-    unshown = [sample for sample in training if sample.item not in shown]
-    selection = choose_wording(unshown, plan.rating, columns, plan.level, plan.config.seed)
+    selection = choose_wording(training, plan.rating, columns, plan.level, plan.config.seed)
     tried = {
         c.trial.number: replace(c.trial, agreement=value, failed=len(tried_column.failed))
         for c, value, tried_column in zip(candidates, selection.values[1:], columns[1:], strict=True)
     }
     trials = tuple(tried.get(trial.number, trial) for trial in improvement.trials)
-    failed = len(columns[0].failed) + sum(trial.failed for trial in tried.values())
-    judged = len(training) * len(columns)
+    failed, judged = sum(len(column.failed) for column in columns), len(training) * len(columns)
     improvement = replace(improvement, trials=trials, selection=selection, judgments=(failed, judged))
     if not selection.chosen:
         return improvement
     best = candidates[selection.chosen - 1]
-    both = {"present": plan.wording.criterion, "revised": best.criterion}
+    both = {"present": wording.criterion, "revised": best.criterion}
     old, new = (await steps.judge("test", _prepare(plan.config, plan.testing, both, plan.judges))).values()
-    wording = plan.wording
-    after, _ = revised(wording, best.revision, (), ())
+    before, after = wording.text.splitlines(), revised(wording, best.revision, ())[0].splitlines()
+    title = f"revision {best.trial.number}"
     improvement = replace(
         improvement,
         chosen=best.trial.number,
         agreement=measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed),
         failed=(len(old.failed), len(new.failed)),
         judgments=(failed + len(old.failed) + len(new.failed), judged + 2 * len(plan.testing)),
-        diff=tuple(
-            unified_diff(
-                wording.text.splitlines(),
-                after.splitlines(),
-                wording.criterion.path,
-                f"revision {best.trial.number}",
-                lineterm="",
-                n=1,
-            )
-        ),
+        diff=tuple(unified_diff(before, after, wording.criterion.path, title, lineterm="", n=1)),
     )
     if improvement.improved:
-        improvement = replace(improvement, written=str(plan.wording.path))
+        improvement = replace(improvement, written=str(wording.path))
         try:
-            with plan.wording.path.open("x", encoding="utf-8") as file:
+            with wording.path.open("x", encoding="utf-8") as file:
                 file.write(best.text)
         except OSError as error:
-            raise StorageError(f"{plan.wording.path}: {error.strerror}") from error
+            raise StorageError(f"{wording.path}: {error.strerror}") from error
     return improvement

@@ -23,7 +23,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample, Scale, seen_digest, whole
+from judge.core.records import Sample, Scale, seen_digest, whole
 from judge.data import samples
 from judge.metrics.text_features import ngrams
 from judge.stats.calibration import MIN_RATED_ITEMS
@@ -96,16 +96,6 @@ def pick_examples(
     if items < MIN_RATED_ITEMS:
         notes.append(f"Too few: validation and calibration need ratings on at least {MIN_RATED_ITEMS} items.")
     return PickedExamples(tuple((c.sample, c.label) for c in picked), tuple(notes))
-
-
-def choose_examples(
-    rated: Sequence[Sample], rating: str, criterion: Criterion, count: int, seed: int
-) -> list[tuple[Sample, dict[str, Any]]]:
-    """Return texts to show as examples, each with its entry in a header. Raises DataError if no rating is a level."""
-    shown = criteria.reads(criterion, "source")
-    candidates, _ = _candidates(rated, rating, criterion.scale.asked, shown=shown)
-    picked, _ = _choose(candidates, criterion.scale.asked, count, seed)
-    return [(candidate.sample, _entry(candidate, shown=shown)) for candidate in picked]
 
 
 def _choose(

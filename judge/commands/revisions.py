@@ -102,7 +102,7 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
             f"{own}: judge cannot replace its wording: it needs one block `criterion` of plain text, without {{{{ and "
             "{% in it (blocks of plain text inside are fine). Or write the question as a YAML file"
         )
-    revised(wording, Revision(criterion.question or criterion.title), (), ())  # raises if the header cannot be changed
+    revised(wording, Revision(criterion.question or criterion.title), ())  # raises if the header cannot be changed
     return wording
 
 
@@ -187,19 +187,16 @@ def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:
     return {gram for part in parts for gram in ngrams([token.casefold() for token in text.tokens(part)], _COPIED)}
 
 
-def revised(
-    wording: Wording, revision: Revision, examples: Sequence[Mapping[str, Any]], seen: Collection[str]
-) -> tuple[str, Criterion]:
+def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tuple[str, Criterion]:
     """Return the text of a revision's file, and the criterion that it is.
 
-    `examples` are added if there are any, `seen` joins the digests in the header, and the version rises. Raises
-    CriterionError if the file would not be a criterion, or one with another scale.
+    `seen` joins the digests in the header, and the version rises. Raises CriterionError if the file would not be a
+    criterion, or one with another scale.
     """
     before = wording.criterion
     values: dict[str, Any] = {} if wording.in_block else {"question": revision.question}
     values |= {"levels": dict(revision.levels)} if revision.levels else {}
     values["version"] = before.version + 1
-    values |= {"examples": list(examples)} if examples else {}
     values |= {"seen": sorted(before.seen.union(seen))} if seen else {}
     changed = wording.text
     if wording.in_block:

@@ -32,14 +32,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One revision: why the writer made it, its number of examples, and its value on the training part.
+    """One revision: why the writer made it, and its value on the training part.
 
     `skipped` says why it was not tried; `failed` counts failed judgments.
     """
 
     number: int
     reason: str = ""
-    examples: int = 0
     agreement: float | None = None
     failed: int = 0
     skipped: str = ""

@@ -36,7 +36,7 @@ def view(improvement: Improvement) -> Document:
     records = [
         {
             "revision": trial.number, "training": trial.agreement, "chosen": trial.number == improvement.chosen,
-            "examples": trial.examples, "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
+            "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
         }
         for trial in _trials(improvement)
     ]  # fmt: skip
@@ -89,10 +89,9 @@ def _table(improvement: Improvement) -> Table:
     for trial in (trial for trial in _trials(improvement) if not trial.skipped):
         sides = {0: agreement and agreement.before, improvement.chosen: agreement and agreement.after}
         test = sides.get(trial.number)
-        examples = f" (and {trial.examples} examples)" if trial.examples else ""
         name, better = f"revision {trial.number}" if trial.number else "present wording", improvement.improved
         tested = _value(test.value if test else None, "*" * (better and trial.number > 0))
-        rows.append((name, _value(trial.agreement), tested, f"{one_line(trial.reason, 36)}{examples}"))
+        rows.append((name, _value(trial.agreement), tested, one_line(trial.reason, 36)))
     caption = f"Spearman's correlation with people, {OVER[improvement.level]}."
     heads = ("", "training", "test", Column("what it changes", numeric=False))
     key = "* significant" * improvement.improved
