@@ -7,11 +7,12 @@ from dataclasses import fields
 from functools import partial
 
 from judge.core.format import format_interval, number, one_line, percent, plural
-from judge.core.records import IDENTICAL, Estimate
+from judge.core.records import IDENTICAL
 from judge.report.document import (
     Bar,
     Block,
     Cell,
+    Content,
     Details,
     Document,
     Notice,
@@ -26,7 +27,7 @@ from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.report.views import panel, preferences
 from judge.report.views.charts import matrix_chart, ranking_charts
-from judge.report.views.columns import groups, p_cell, test_name
+from judge.report.views.columns import groups, p_cell, share_cell, test_name
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
@@ -93,18 +94,17 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
     elif rankings:  # systems by criteria, ordered by the first criterion
-        order = list(enumerate(rankings))
         standings = {(s.column, s.system): s for r in rankings for s in r.standings}
         rows = [
             (
-                Cell(one_line(name, _MAX_NAME)),
-                *(_win_rate(standings.get((r.column, name)), bar=not k) for k, r in order),
+                one_line(name, _MAX_NAME),
+                *(_win_rate(standings.get((r.column, name)), bar=not place) for place, r in enumerate(rankings)),
             )
             for name in dict.fromkeys(system for _, system in standings)
         ]
-        heads = (Head(""), *(Head(column_title(ranking.column), better="higher") for ranking in rankings))
+        heads = [Head(""), *(Head(column_title(ranking.column), better="higher") for ranking in rankings)]
         key = "win rate: share of comparisons won, ties count half" + "; ordered by strength" * rankings[0].by_strength
-        yield table(heads, rows, key=key, name="standings", sorts=True, short=True)
+        yield table(heads, rows, key, name="standings", sorts=True, short=True)
 
 
 def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator[Section]:
@@ -113,7 +113,7 @@ def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator
         for column in group.columns:
             if column.name in rankings:
                 judge = group.parts[column.name]
-                title = f"{column_title(group.name)}, {one_line(judge)}" if judge else column_title(group.name)
+                title = f"{column_title(group.name)}, {judge}" if judge else column_title(group.name)
                 make = partial(_ranking_blocks, result, rankings[column.name])
                 yield Section(f"ranking-{column.name}", title, make)
     if people:
@@ -130,12 +130,12 @@ def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator
     yield Section("method", "Method", lambda: (*method, *method_blocks(result)), folded=True)
 
 
-def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
+def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
     if standing is None:
-        return Cell("–", tone="muted")
+        return None
     return Cell(
         f"{100 * standing.win_rate:.0f}%",
-        format_interval(standing.low, standing.high, 1, 100),
+        format_interval(standing.low, standing.high, 0, 100),
         shade=None if bar else 2 * standing.win_rate - 1,
         bar=Bar(standing.win_rate, standing.low, standing.high) if bar else None,
         value=standing.win_rate,
@@ -145,63 +145,64 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
     )
 
 
-def _share(e: Estimate | None, mark: str = "") -> Cell:
-    if e is None:
-        return Cell("–", tone="muted")
-    return Cell(f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 1, 100), value=e.value, mark=mark)
-
-
 def _standings(ranking: Ranking, *, short: bool) -> Table:
-    """The table of one ranking: win rates, strengths, records and flips."""
-    rows: list[tuple[Cell, ...]] = []
-    controlled = any(s.equal_length for s in ranking.standings)
+    """Tabulate one ranking: win rates, strengths, records and flips."""
+    rows: list[tuple[Content, ...]] = []
     for s in ranking.standings:
         undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
+        strength = format_interval(s.strength_low, s.strength_high, 2)
         rows.append(
             (
-                Cell(one_line(s.system, _MAX_NAME)),
+                one_line(s.system, _MAX_NAME),
                 _win_rate(s, bar=True),
-                *([_share(s.equal_length)] if controlled else []),
-                Cell(
-                    "–" if s.strength is None else number(s.strength, 2),
-                    format_interval(s.strength_low, s.strength_high, 2),
-                    value=s.strength,
-                ),
+                share_cell(s.equal_length),
+                None if s.strength is None else Cell(number(s.strength, 2), strength, value=s.strength),
                 Cell(f"{s.wins:,}-{s.losses:,}-{s.ties:,}", undecided, value=s.wins),
-                Cell(f"{s.n:,}", value=s.n),
-                Cell(f"{s.items:,}" if s.items else "–", value=s.items),
-                Cell(percent(s.flip_rate), value=s.flip_rate),
+                s.n,
+                s.items or None,
+                None if s.flip_rate is None else Cell(percent(s.flip_rate), value=s.flip_rate),
             )
         )
-    never_met = [system for system in ranking.systems if system not in {s.system for s in ranking.standings}]
-    rows += [(Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * (6 + controlled)) for system in never_met]
-    key = "flips: share of pairs whose verdict changed with the order"
-    if any(s.apart for s in ranking.standings):
-        key = f"* significantly different from {one_line(ranking.against, 30)} · {key}"
-    if controlled:
-        key = f"{key} · equal length: estimated win rate if both texts were equally long"
-    heads = ("win rate", *["equal length"] * controlled, "strength", "won-lost-tied", "pairs", "items", "flips")
-    name = f"ranking-{ranking.column}"
-    return table(("system", *heads), rows, name=name, sorts=True, key=key if short else "", short=short)
+    met = {s.system for s in ranking.standings}
+    rows += [(one_line(system, _MAX_NAME), *[None] * 7) for system in ranking.systems if system not in met]
+    apart = f"* significantly different from {one_line(ranking.against, 30)}." if ranking.against else ""
+    equal_length = "Equal length: estimated win rate if both texts were equally long."
+    return table(
+        (
+            "system",
+            "win rate",
+            Head("equal length", optional=True, about=equal_length),
+            "strength",
+            "won-lost-tied",
+            "pairs",
+            "items",
+            Head("flips", about="Flips: share of pairs whose verdict changed with the order."),
+        ),
+        rows,
+        apart,
+        name=f"ranking-{ranking.column}",
+        sorts=True,
+        short=short,
+    )
 
 
 def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield _standings(ranking, short=False)
     yield Paragraph(" ".join(_sentences(result, ranking)))
     if ranking.note:
-        yield Notice(one_line(ranking.note))
+        yield Notice(ranking.note)
     if ranking.tests:
         rows = [
             (
                 f"{one_line(test.system, _MAX_NAME)} against {one_line(test.other, _MAX_NAME)}",
-                _share(test.estimate, "*" * test.apart),
+                share_cell(test.estimate, mark="*" * test.apart),
                 Cell(p_cell(test.adjusted), value=test.adjusted),
-                Cell(f"{test.estimate.n:,}", value=test.estimate.n),
+                test.estimate.n,
             )
             for test in ranking.tests
         ]
-        key = f"* p < {ALPHA:g} (anytime-valid test, Holm-corrected over all pairs and criteria)"
-        yield table(("systems", "preferred", "p", "items"), rows, key=key, name=f"tests-{ranking.column}")
+        key = f"* significant: p < {ALPHA:g} ({test_name(result)}, Holm-corrected over all pairs and criteria)."
+        yield table(("systems", "preferred", "p", "items"), rows, key, name=f"tests-{ranking.column}")
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
         matrix = win_rate_matrix(ranking)
@@ -231,28 +232,21 @@ def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
     """Say how many pairs were compared, what failed, and what the order did to the verdicts."""
     # Both orders of a pair have a score: they count once.
     same = (s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL)
-    identical = len({(score.item, frozenset((score.system, score.rival))) for score in same})
-    yield f"{plural(ranking.pairs, 'pair')} of texts compared."
+    counts = {
+        "identical texts, ties without a judge": len({(s.item, frozenset((s.system, s.rival))) for s in same}),
+        "left out, because an answer is missing": ranking.incomplete,
+        "failed judgments": ranking.failed,
+    }
+    found = [f"{plural(ranking.pairs, 'pair')} compared", *(f"{what}: {n:,}" for what, n in counts.items() if n)]
+    yield f"{'; '.join(found)}."
     if ranking.against:
-        yield f"Every system met {one_line(ranking.against)} only."
-        yield f"* p < {ALPHA:g} ({test_name(result)}, Holm-corrected)."
+        yield f"Every system met {ranking.against} only. * p < {ALPHA:g} ({test_name(result)}, Holm-corrected)."
     elif ranking.by_strength:
         yield _BY_STRENGTH
-    if identical:
-        yield f"{identical:,} of them are identical texts: they count as ties, and no judge was asked."
-    if ranking.incomplete:
-        yield f"{plural(ranking.incomplete, 'pair')} left out because an answer is missing."
-    if ranking.failed:
-        yield f"{plural(ranking.failed, 'judgment')} failed."
-    if identical and identical == ranking.pairs and ranking.failed:
-        yield "These numbers contain no answer of a judge: they come from identical texts alone."
     if ranking.flip_rate is not None:
-        judged = plural(ranking.pairs - identical, "pair")
-        yield f"The verdict changed with the order in {percent(ranking.flip_rate)} of {judged} (flip rate)."
+        yield f"The verdict changed with the order in {percent(ranking.flip_rate)} of the judged pairs (flip rate)."
     if ranking.position_bias is not None:
-        yield (
-            f"The text shown first got {percent(0.5 + ranking.position_bias)} of the preference; without position bias "
-            "it gets 50%."
-        )
-    elif ranking.pairs > identical:
-        yield "Each pair was shown in one order only, so the effect of the order is unknown."
+        preference = percent(0.5 + ranking.position_bias)
+        yield f"The text shown first got {preference} of the preference; without position bias it gets 50%."
+    else:
+        yield "No pair was judged in both orders, so the effect of the order is unknown."
