@@ -73,7 +73,7 @@ def test_a_failed_judgment_is_no_pass(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 1")
     done = run("s.judge.yaml", "--full")
     assert done.code == 1
-    assert "1 of 2 cases fail (error)" in done.out
+    assert "1 of 2 cases fail: 1 error" in done.out
     assert "lovely" in done.out
 
 

@@ -89,7 +89,7 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
         ([PASSED, PASSED], "All 2 cases pass"),
         ([PASSED, replace(PASSED, kind="drift", status="undecided")], "All 2 cases pass, 1 of them undecided"),
         ([PASSED, replace(PASSED, status="failed", met=False)], "1 of 2 cases fail"),
-        ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail (error)"),
+        ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail: 1 error"),
         ([PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)], "Limit not met: cost"),
         ([replace(PASSED, kind="baseline", status="error", met=False)], "Not comparable with the baseline: c"),
     ],

@@ -166,7 +166,7 @@ def _(block: blocks.Paragraph, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Notice, screen: _Screen) -> None:
-    screen.console.print(_text(one_line(f"! {block.text}"), "yellow"))
+    screen.console.print(_text(f"! {block.text}", "yellow"))
 
 
 @_print.register

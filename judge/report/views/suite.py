@@ -55,12 +55,6 @@ def view(outcomes: Outcomes) -> Document:
     names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
     several = len(outcomes) > 1
     headline, *others = summarize(outcomes)
-    sections = (
-        Section(f"suite-{name}", name if several else "Cases", partial(_blocks, outcome, several))
-        for outcome in outcomes
-        if outcome.verdicts
-        for name in [one_line(outcome.suite.name, _NAME)]
-    )
     return Document(
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
         finding=(headline, *(f"{sentence}." for sentence in others)),
@@ -69,7 +63,15 @@ def view(outcomes: Outcomes) -> Document:
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
         summary=tuple(_summary(outcomes, named)),
-        sections=tuple(sections),
+        sections=tuple(
+            Section(
+                f"suite-{outcome.suite.name}",
+                one_line(outcome.suite.name, _NAME) if several else "Cases",
+                partial(_blocks, outcome, several),
+            )
+            for outcome in outcomes
+            if outcome.verdicts
+        ),
         footer=tuple(_footer(outcomes, named)),
         next=tuple(_next(outcomes, failing)),
         data={
@@ -83,7 +85,7 @@ def view(outcomes: Outcomes) -> Document:
                     "passed": outcome.passed,
                     "summary": ". ".join(summarize([outcome])),
                     "trouble": outcome.trouble,
-                    "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+                    "verdicts": outcome.verdicts,
                     "warnings": outcome.warnings,
                     "notes": outcome.notes,
                     "model": result and result.info.get("model"),
@@ -109,32 +111,31 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
     failing = Counter(verdict.status for verdict in cases if not verdict.met)
-    good, bad = [], []
+    count = plural(len(cases), "case")
+    sentences = []
     if stuck := sum(bool(outcome.trouble) for outcome in outcomes):
-        bad.append("The suite could not run" if len(outcomes) == 1 else f"{plural(stuck, 'suite')} could not run")
+        sentences.append(f"{plural(stuck, 'suite')} could not run")
     if failing:
-        kinds = [f"{failing[status]:,} {status}" for status in _MARKS if failing[status]]
-        only = "" if failing["failed"] else f" ({next(iter(failing))})"
-        reasons = f": {', '.join(kinds)}" if len(failing) > 1 else only
+        kinds = ", ".join(f"{failing[status]:,} {status}" for status in _MARKS if failing[status])
         verb = "fails" if len(cases) == 1 else "fail"
-        bad.append(f"{failing.total():,} of {plural(len(cases), 'case')} {verb}{reasons}")
-    elif cases:
+        reasons = f": {kinds}" if failing.keys() != {"failed"} else ""
+        sentences.append(f"{failing.total():,} of {count} {verb}{reasons}")
+    missed = [verdict for verdict in verdicts if not verdict.met]
+    compared = [verdict for verdict in missed if verdict.subject == "baseline"]
+    named = {
+        "Limit not met": [verdict.name for verdict in missed if verdict.subject == "limit"],
+        "Worse than the baseline": [verdict.criterion for verdict in compared if verdict.status == "failed"],
+        "Not comparable with the baseline": [verdict.criterion for verdict in compared if verdict.status != "failed"],
+    }
+    for text, names in named.items():
+        if names:
+            shown = first_names(dict.fromkeys(one_line(name, _NAME) for name in names), _MAX_NAMED)
+            sentences.append(f"{text}: {shown}")
+    if cases and not failing:
         undecided = sum(verdict.status == "undecided" for verdict in cases)
-        verb = "passes" if len(cases) == 1 else "pass"
-        all_cases = f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} {verb}"
-        good.append(all_cases + (f", {undecided:,} of them undecided" if undecided else ""))
-    limits = [verdict.name for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
-    bad += [f"{'Limit' if len(limits) == 1 else 'Limits'} not met: {_names(limits)}"] if limits else []
-    against = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
-    if worse := [verdict.criterion for verdict in against if verdict.status == "failed"]:
-        bad.append(f"Worse than the baseline: {_names(worse)}")
-    if unknown := [verdict.criterion for verdict in against if verdict.status != "failed"]:
-        bad.append(f"Not comparable with the baseline: {_names(unknown)}")
-    return bad + good or ["No case was run"]
-
-
-def _names(names: Sequence[str]) -> str:
-    return first_names(dict.fromkeys(one_line(name, _NAME) for name in names), _MAX_NAMED)
+        all_cases = f"{count} passes" if len(cases) == 1 else f"All {count} pass"
+        sentences.append(all_cases + (f", {undecided:,} of them undecided" if undecided else ""))
+    return sentences or ["No case was run"]
 
 
 def _path(outcome: Outcome) -> str:
@@ -148,10 +149,7 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
         suite = f"{one_line(outcome.suite.name, _NAME)}: " if len(outcomes) > 1 else ""
         if outcome.trouble:
             yield outcome.trouble if str(outcome.suite.path) in outcome.trouble else f"{suite}{outcome.trouble}"
-        yield from (f"{suite}{one_line(text, _SENTENCE)}" for text in (*outcome.warnings, *outcome.notes))
-
-
-# The summary
+        yield from (f"{suite}{text}" for text in (*outcome.warnings, *outcome.notes))
 
 
 def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
@@ -162,22 +160,23 @@ def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict
                 for outcome, v in named[:_TOP]
             )
         )
-    flaky = sorted(
-        ((verdict.flaky, verdict.name) for outcome in outcomes for verdict in outcome.verdicts if verdict.flaky),
-        key=lambda case: -case[0],
-    )
+    flaky = [(v.flaky, v.name) for outcome in outcomes for v in outcome.verdicts if v.flaky]
     if flaky:
+        flaky.sort(key=lambda case: -case[0])
         excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
         yield Excerpts("Flaky", tuple(excerpts))
 
 
 def _message(verdict: Verdict) -> str:
-    reason = one_line(verdict.reason, _SENTENCE)
-    counts = " (counts as passed)" if verdict.met and verdict.status == "undecided" else ""
-    if verdict.status == "error" and verdict.detail.startswith(verdict.reason):  # an error, then its message
-        reason = one_line(verdict.detail.partition("\n")[0], _SENTENCE)
-    measured = ": ".join(filter(None, [one_line(verdict.found, _SENTENCE), reason]))
-    return f"expected {one_line(verdict.expected, _SENTENCE)}, found {measured}{counts}"
+    reason = verdict.reason
+    if verdict.status == "error" and verdict.detail.startswith(reason):  # an error, then its message
+        reason = verdict.detail.partition("\n")[0]
+    measured = ": ".join(filter(None, [verdict.found, reason])) + _counts(verdict)
+    return one_line(f"expected {verdict.expected}, found {measured}", _SENTENCE)
+
+
+def _counts(verdict: Verdict) -> str:
+    return " (counts as passed)" if verdict.met and verdict.status == "undecided" else ""
 
 
 def _footer(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
@@ -223,22 +222,18 @@ def _table(outcome: Outcome) -> Table:
     rows = []
     for verdict in outcome.verdicts:
         mark, tone = _MARKS[verdict.status]
-        reason = one_line(verdict.reason, _SENTENCE)
-        if verdict.met and verdict.status == "undecided":
-            reason = f"{reason} (counts as passed)".lstrip()
-        before = f"baseline {one_line(verdict.before, _SENTENCE)}" if verdict.before else ""
         name = f"{mark} {one_line(verdict.name, _NAME)}"
         rows.append(
             (
                 Cell(name, tone="" if verdict.met else tone, title=f"{_path(outcome)}:{verdict.line}"),
-                Cell(one_line(verdict.expected, _SENTENCE)),
-                Cell(one_line(verdict.found, _SENTENCE), note=before),
-                Cell(reason),
+                Cell(verdict.expected),
+                Cell(verdict.found, note=f"baseline {verdict.before}" if verdict.before else ""),
+                Cell(f"{verdict.reason}{_counts(verdict)}".lstrip()),
             )
         )
     key = "✓ passed · ✗ failed · ? undecided · ! error"
-    heads = tuple(document.Column(head, numeric=False) for head in ("case", "expected", "found", "reason"))
-    return Table(heads, tuple(rows), "Verdicts.", key, "cases")
+    heads = (document.Column(head, numeric=False) for head in ("case", "expected", "found", "reason"))
+    return document.table(heads, rows, key, caption="Verdicts.", name="cases")
 
 
 # Programs
