@@ -5,10 +5,10 @@ Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack
 
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
@@ -28,41 +28,25 @@ class _Question:
     labels: tuple[str, ...]
 
 
-class _Form(Protocol):
-    """One of the two forms. `types` are its words for the types of question, `truth` is a predicate's probability."""
+class _OpenAI:
+    """The form of `/decisions`. `predicate` is its word for that type of question, `truth` for the answer's share."""
 
-    path: str
-    types: Mapping[Question, str]
-    truth: str
+    path, predicate, truth = "/decisions", "predicate", "probability"
+
+    def kind(self, question: _Question) -> str:
+        return self.predicate if question.type == "predicate" else question.type
 
     def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
         """The questions as they are sent."""
-        ...
+        bodies = []
+        for q in questions:
+            labels = {"score": ("levels", "label"), "choice": ("choices", "value")}.get(q.type)
+            listed = {labels[0]: [{labels[1]: label} for label in q.labels]} if labels else {}
+            bodies.append({"name": q.name, "type": q.type, "instructions": q.instructions, **listed})
+        return {"input": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         """The answers in the order of the questions. Raises ValueError."""
-        ...
-
-    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
-        """The probabilities of an answer by label. Raises what a look into another shape raises."""
-        ...
-
-
-class _OpenAI:
-    path = "/decisions"
-    types: Mapping[Question, str] = {"score": "score", "choice": "choice", "predicate": "predicate"}
-    truth = "probability"
-
-    def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
-        return {"input": text, "questions": [self._question(q) for q in questions]}
-
-    def _question(self, question: _Question) -> dict[str, Any]:
-        body = {"name": question.name, "type": question.type, "instructions": question.instructions}
-        if question.type == "score":
-            return body | {"levels": [{"label": label} for label in question.labels]}
-        return body | ({"choices": [{"value": x} for x in question.labels]} if question.type == "choice" else {})
-
-    def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         if not isinstance(data, list) or len(data) != len(questions):
             raise ValueError(f"do not come to {len(questions)}, one for each question")
         names = [answer.get("name") if isinstance(answer, dict) else None for answer in data]
@@ -71,23 +55,23 @@ class _OpenAI:
         return data
 
     def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
+        """The probabilities of an answer by label. Raises what a look into another shape raises."""
         label = "label" if question.type == "score" else "value"
         return [(entry[label], entry["probability"]) for entry in answer]
 
 
-class _SystemOne:
-    path = "/systemone"
-    types: Mapping[Question, str] = {"score": "score", "choice": "choice", "predicate": "noul"}
-    truth = "noul"
+class _SystemOne(_OpenAI):
+    """The form of `/systemone`."""
+
+    path, predicate, truth = "/systemone", "noul", "noul"
 
     def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
-        return {"state": text, "questions": {q.name: self._question(q) for q in questions}}
-
-    def _question(self, question: _Question) -> dict[str, Any]:
-        body: dict[str, Any] = {"type": self.types[question.type], "instructions": question.instructions}
-        if question.type == "score":
-            return body | {"criteria": list(question.labels)}
-        return body | ({"criteria": dict.fromkeys(question.labels)} if question.type == "choice" else {})
+        bodies: dict[str, dict[str, Any]] = {}
+        for q in questions:
+            bodies[q.name] = {"type": self.kind(q), "instructions": q.instructions}
+            if q.type != "predicate":
+                bodies[q.name]["criteria"] = list(q.labels) if q.type == "score" else dict.fromkeys(q.labels)
+        return {"state": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         if not isinstance(data, dict):
@@ -106,7 +90,7 @@ class _SystemOne:
         return [(names[place], p) for place, p in answer.items()]
 
 
-_FORMS: tuple[_Form, ...] = (_OpenAI(), _SystemOne())
+_FORMS = (_OpenAI(), _SystemOne())
 
 
 class DecisionsProvider:
@@ -145,7 +129,7 @@ class DecisionsProvider:
 
     @shared_state.setter
     def shared_state(self, path: str) -> None:
-        self._form: _Form | None = next((form for form in _FORMS if form.path == path), None)
+        self._form: _OpenAI | None = next((form for form in _FORMS if form.path == path), None)
 
     async def complete(self, request: Request) -> Response:
         """One choice for each of the `questions`, in their order. Raises Transient or Refused.
@@ -188,7 +172,7 @@ def _questions(request: Request) -> list[_Question]:
     return questions
 
 
-def _response(data: Any, form: _Form, questions: Sequence[_Question], url: str) -> Response:
+def _response(data: Any, form: _OpenAI, questions: Sequence[_Question], url: str) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
         raise body_error(data, url, "answer to typed questions")
     try:
@@ -200,14 +184,14 @@ def _response(data: Any, form: _Form, questions: Sequence[_Question], url: str) 
     return Response(choices, used, model if isinstance(model, str) else "")
 
 
-def _choice(form: _Form, question: _Question, answer: Any, url: str) -> Choice:
+def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
     where = f"{url}{form.path}: the answer to {question.name!r}"
     try:
         kind = answer["type"]
         if kind == "refusal":
             return Choice("", "refusal")
-        if kind != form.types[question.type]:
-            raise ValueError(f"is a {kind}, not a {form.types[question.type]}")
+        if kind != form.kind(question):
+            raise ValueError(f"is a {kind}, not a {form.kind(question)}")
         shares = _shares(form, question, answer)
     except ValueError as error:
         raise Refused(f"{where} {error}") from error
@@ -219,15 +203,15 @@ def _choice(form: _Form, question: _Question, answer: Any, url: str) -> Choice:
     return Choice(likeliest, shares=shares)
 
 
-def _shares(form: _Form, question: _Question, answer: Any) -> tuple[tuple[str, float], ...]:
+def _shares(form: _OpenAI, question: _Question, answer: Any) -> tuple[tuple[str, float], ...]:
     """The probability of each label. Raises ValueError where one is missing, is too many, or is no probability."""
     if question.type == "predicate":
         true = _probability(answer[form.truth])
         return tuple(zip(question.labels, (1 - true, true), strict=True))
     listed = form.shares(question, answer["probabilities"])
     shares = {label: _probability(p) for label, p in listed}
-    if strange := [label for label in shares if label not in question.labels]:
-        raise ValueError(f"has a label that was not offered: {strange[0]!r}")
+    if strange := shares.keys() - set(question.labels):
+        raise ValueError(f"has a label that was not offered: {min(strange)!r}")
     if missing := [label for label in question.labels if label not in shares]:
         raise ValueError(f"has no probability for {missing[0]!r}")
     if len(listed) > len(shares):

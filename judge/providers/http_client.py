@@ -19,8 +19,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
-from typing import IO, Any, NamedTuple, TypedDict
+from typing import IO, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from judge.config import RunConfig
@@ -223,6 +222,12 @@ class Options(TypedDict, total=False):
     key_header: str
 
 
+_DEFAULTS: Options = {
+    "base_url": None, "key_env": "OPENAI_API_KEY", "key_command": None, "headers": {}, "timeout": 120.0,
+    "connections": 64, "key_header": "",
+}  # fmt: skip
+
+
 def options(config: RunConfig) -> Options:
     """The part of a plan that says how to reach its endpoint."""
     return {
@@ -239,21 +244,11 @@ class HttpClient:
     server answers 401 or 403. Only the default address insists on a key: servers of one's own often want none.
     """
 
-    def __init__(
-        self,
-        *,
-        base_url: str | None = None,
-        key_env: str = "OPENAI_API_KEY",
-        key_command: str | None = None,
-        headers: Mapping[str, str] = MappingProxyType({}),
-        timeout: float = 120.0,
-        connections: int = 64,
-        caching: Caching | None = None,
-        needs_key: bool | None = None,
-        key_header: str = "",
-    ) -> None:
+    def __init__(self, **given: Unpack[Options]) -> None:
+        self._options: Options = {**_DEFAULTS, **given}
+        key_env, key_command = self._options["key_env"], self._options["key_command"]
         # Messages repeat nothing that may be a secret.
-        url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        url = self._options["base_url"] or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -267,22 +262,20 @@ class HttpClient:
             quoted = "" if "@" in url or "?" in url else f" {url!r}"
             raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
         self.url = url.rstrip("/")
+        headers = self._options["headers"]
         self._secret_headers = {name: value for name, value in headers.items() if hidden(name, value)}
         if key_command is None and (why := wrong_server_reason(key_env, self.url)):
             raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
-        self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""
-        needed = openai_itself or key_env != "OPENAI_API_KEY" if needs_key is None else needs_key
+        self.caching: Caching = given.get("caching", "explicit" if openai_itself else "")
+        needed = given.get("needs_key", openai_itself or key_env != "OPENAI_API_KEY")
         if needed and not (key_command or self._secret_headers or _key(key_env)):
             raise ConfigError(
                 f"no key: ${key_env} is not set. Set it, or name a server of your own with {option('base_url')}; "
                 f"{'a function of yours can be the model' if in_python() else '`make demo` shows a run'} without either"
             )
-        self._key_env, self._headers = key_env, dict(headers)
+        self._key_env = key_env
         self._keys = CommandKey(key_command)
-        self._key_header = key_header
-        self._timeout = timeout
-        self._connections = connections
         self._needs_key = needed
         self._transport: Any = None
         self._addresses: dict[str, Any] = {}
@@ -299,16 +292,8 @@ class HttpClient:
                 f"header {name}: a secret is not sent to other processes; use {option('key_env')} or "
                 f"{option('key_command')}, or leave out {option('engine')}"
             )
-        return {
-            "base_url": self.url,
-            "key_env": self._key_env,
-            "key_command": self._keys.command,
-            "headers": self._headers,
-            "timeout": self._timeout,
-            "connections": self._connections,
-            "caching": self.caching,
-            "needs_key": self._needs_key or bool(not self._keys.command and _key(self._key_env)),
-        }
+        needs_key = self._needs_key or bool(not self._keys.command and _key(self._key_env))
+        return {**self._options, "base_url": self.url, "caching": self.caching, "needs_key": needs_key}
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
@@ -375,7 +360,7 @@ class HttpClient:
         sdk = _sdk()
         if path not in self._addresses:
             self._addresses[path] = sdk.http.URL(f"{self.url}{path}")
-        longest = self._timeout if seconds is None else seconds
+        longest = self._options["timeout"] if seconds is None else seconds
         if seconds is not None:
             content["timeout"] = seconds
         received, number = 0, await self._keys.number()
@@ -410,7 +395,8 @@ class HttpClient:
         return await self._transport.send(request, stream=True)
 
     def _authorization(self, key: str) -> dict[str, str]:
-        return {self._key_header: key} if self._key_header else {"authorization": f"Bearer {key}"}
+        header = self._options["key_header"]
+        return {header: key} if header else {"authorization": f"Bearer {key}"}
 
     async def _newer_key(self, number: int, status: int, limit: asyncio.Timeout) -> int:
         """Return the number of the key with which to repeat a request, 0 if it is not to be repeated."""
@@ -445,10 +431,9 @@ class HttpClient:
     def _connect(self) -> None:
         openai = _sdk().openai
         self._keys.connect()
-        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
-            max_connections=self._connections, max_keepalive_connections=self._connections
-        )
-        timeout = openai.Timeout(self._timeout, connect=10.0)
+        most = self._options["connections"]
+        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=most, max_keepalive_connections=most)
+        timeout = openai.Timeout(self._options["timeout"], connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
         key = (not self._keys.command and _key(self._key_env)) or "no-key"
         client = openai.AsyncOpenAI(
@@ -465,7 +450,7 @@ class HttpClient:
                 if not name.startswith("OpenAI-") or is_openai(self.url)
             }
         )
-        self._transport.headers.update(self._authorization(key) | self._headers)
+        self._transport.headers.update({**self._authorization(key), **self._options["headers"]})
 
 
 async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:

@@ -630,7 +630,6 @@ def test_it_is_made_again_elsewhere_without_its_key(
     assert again._http.options == provider._http.options
     assert again.learned == provider.learned == {"n": 1}
     assert again.shared_state == provider.shared_state
-    assert (again._http._timeout, again._http._connections) == (7.0, 3)
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         pickle.loads(sent)
