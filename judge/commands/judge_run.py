@@ -475,7 +475,7 @@ def _run(
         concurrency=prepared.config.max_concurrency,
         suffix=column_suffix(prepared, judge), recording=prepared.recording,
         engine=engine, criteria=_criteria_of_judge(prepared, judge), retry_failed=prepared.config.retry_failed,
-        model_traits=traits,
+        model_traits=traits or ModelTraits(),
     )  # fmt: skip
 
 

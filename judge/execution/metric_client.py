@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, wait
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from judge.cache import Cache, NoCache
 from judge.core import plugins
@@ -56,6 +56,7 @@ def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
         return ModelError(type(error).__name__, str(error), failed=True, raw=error.raw)
 
 
+@dataclass(eq=False)
 class MetricClient:
     """Asks one judge model, at temperature 0, whatever metrics want to know.
 
@@ -66,33 +67,28 @@ class MetricClient:
     Raises ConfigError for a decision endpoint.
     """
 
-    def __init__(
-        self,
-        provider: Provider,
-        *,
-        cache: Cache,
-        retrier: Retrier,
-        counts: JudgeProgress | None = None,
-        concurrency: int = 64,
-        settings: SamplingOptions = _DEFAULTS,
-        recording: Recorder | None = None,
-        retry_failed: bool = False,
-        engine: Engine | None = None,
-    ) -> None:
-        if provider.decides:
-            raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
-        self.counts = counts if counts is not None else JudgeProgress()
-        self.provider, self.cache, self.retrier = provider, cache, retrier
-        self._concurrency, self.settings, self.recording = concurrency, settings, recording
-        self.retry_failed, self.fresh = retry_failed, set[str]()
+    provider: Provider
+    _: KW_ONLY
+    cache: Cache
+    retrier: Retrier
+    counts: JudgeProgress = field(default_factory=JudgeProgress)
+    concurrency: int = 64
+    settings: SamplingOptions = _DEFAULTS
+    recording: Recorder | None = None
+    retry_failed: bool = False
+    engine: Engine | None = None
+
+    def __post_init__(self) -> None:
+        if self.provider.decides:
+            raise ConfigError(f"--model {self.provider.model}: a decision endpoint writes no text; name a chat model")
+        self.fresh, self.claimed = set[str](), set[str]()
         self._asking: dict[asyncio.Task[object], _Call] = {}
-        self.claimed: set[str] = set()
         self._closed = False
         local: Engine = plugins.load("engines", "local")
-        self._engine = engine or local
+        self._engine = self.engine or local
         self._turn = nullcontext() if self._engine is local else asyncio.Lock()
-        self._complete: engines.Ask = getattr(engine, "complete", provider.complete)
-        self.gathers = bool(getattr(engine, "gathers", False))
+        self._complete: engines.Ask = getattr(self.engine, "complete", self.provider.complete)
+        self.gathers = bool(getattr(self.engine, "gathers", False))
         self.server_decides = False
         self._commit = GroupCommit(self._write)
 
@@ -146,7 +142,7 @@ class MetricClient:
         self._asking[task] = call
         try:
             async with self._turn:
-                await self._engine(call.requests(), send, done, concurrency=self._concurrency)
+                await self._engine(call.requests(), send, done, concurrency=self.concurrency)
         finally:
             try:
                 self._commit.flush()
@@ -282,14 +278,6 @@ class ThreadClient:
                 asking.close()
 
 
-@runtime_checkable
-class _Signed(Protocol):
-    """An `Ask` that says which model answers it and how."""
-
-    @property
-    def signature(self) -> str: ...
-
-
 class DeferredClient:
     """An `Ask` for metrics that are made before there is a loop; `to` is set to the real one before they run."""
 
@@ -298,7 +286,7 @@ class DeferredClient:
 
     @property
     def signature(self) -> str:
-        return self.to.signature if isinstance(self.to, _Signed) else ""
+        return str(getattr(self.to, "signature", ""))
 
     def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         if self.to is None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from judge.cache import Cache
 from judge.core import plugins
@@ -42,6 +42,7 @@ _LOOK_AHEAD = 4
 _TEMPERATURE = "temperature"
 
 
+@dataclass(eq=False)
 class JudgeRun:
     """One pass of a judge over judgments.
 
@@ -59,46 +60,38 @@ class JudgeRun:
     Every row emitted until then stands, and every reply that was paid for is in the cache.
     """
 
-    def __init__(
-        self,
-        judgments: Sequence[Judgment],
-        provider: Provider,
-        settings: SamplingOptions,
-        *,
-        cache: Cache,
-        retrier: Retrier,
-        emit: Callable[[Row], None],
-        flush: Callable[[], None] = lambda: None,
-        counts: JudgeProgress | None = None,
-        concurrency: int = 64,
-        suffix: str = "",
-        recording: Recorder | None = None,
-        engine: Engine | None = None,
-        criteria: Sequence[Criterion] = (),
-        retry_failed: bool = False,
-        model_traits: ModelTraits | None = None,
-    ) -> None:
-        self.counts = counts if counts is not None else JudgeProgress()
-        self.counts.total += len(judgments)
-        if any(judgment.criterion.part for judgment in judgments):
+    judgments: Sequence[Judgment]
+    provider: Provider
+    settings: SamplingOptions
+    _: KW_ONLY
+    cache: Cache
+    retrier: Retrier
+    emit: Callable[[Row], None]
+    flush: Callable[[], None] = lambda: None
+    counts: JudgeProgress = field(default_factory=JudgeProgress)
+    concurrency: int = 64
+    suffix: str = ""
+    recording: Recorder | None = None
+    engine: Engine | None = None
+    criteria: Sequence[Criterion] = ()
+    retry_failed: bool = False
+    model_traits: ModelTraits = field(default_factory=ModelTraits)
+
+    def __post_init__(self) -> None:
+        self.counts.total += len(self.judgments)
+        if any(judgment.criterion.part for judgment in self.judgments):
             self.counts.unit = "question"
-        self._judgments = judgments
-        self._provider, self._settings = provider, settings
-        self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
-        self._concurrency, self._suffix = concurrency, suffix
-        self._record: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
-        self._engine: Engine = engine or plugins.load("engines", "local")
-        self._complete: Ask = getattr(engine, "complete", provider.complete)
-        traits = Capabilities.of(provider)
-        gathers = bool(getattr(engine, "gathers", False))
-        self._grouped, self._gathers = not provider.decides and not gathers, gathers
-        self._replayed = isinstance(provider, ReplayProvider)
+        provider, settings, traits = self.provider, self.settings, Capabilities.of(self.provider)
+        self._complete: Ask = getattr(self.engine, "complete", provider.complete)
+        self._gathers = bool(getattr(self.engine, "gathers", False))
+        self._grouped = not provider.decides and not self._gathers
         self._strategies = strategies.strategies_for(settings, provider.decides)
         self._first_judgments: dict[str, Judgment] = {}
-        for judgment in judgments:
+        for judgment in self.judgments:
             self._first_judgments.setdefault(judgment.criterion.name, judgment)
-        self._renderers = make_renderers(criteria or [first.criterion for first in self._first_judgments.values()])
-        asks = [first.criterion for first in self._first_judgments.values() if settings.repair and not provider.decides]
+        criteria = [first.criterion for first in self._first_judgments.values()]
+        self._renderers = make_renderers(self.criteria or criteria)
+        asks = criteria if settings.repair and not provider.decides else []
         self._questions = {criterion.name: render_repair_question(criterion) for criterion in asks}
         self._groups = by_prompt(self._cases())
         self._all_taken = False
@@ -109,25 +102,24 @@ class JudgeRun:
         self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria)
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
         self._exact = traits.full_distribution
-        self._traits = model_traits if model_traits is not None else ModelTraits()
-        self._retry_failed = retry_failed
         self._outdated: dict[str, Answer | None] = {}
         """Stored replies that are asked for again, by key; None once there is a new one."""
         self._repairs: dict[PendingJudgment, Repair] = {}
         self._rows: deque[Row] = deque()
         self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
-        on = bool(provider.endpoint) and not gathers
-        self._leases = RequestLeases(cache, self._take_cached, self.counts, deadline=retrier.deadline, on=on)
+        on = bool(provider.endpoint) and not self._gathers
+        self._leases = RequestLeases(self.cache, self._take_cached, self.counts, deadline=self.retrier.deadline, on=on)
 
     async def __call__(self) -> None:
+        engine: Engine = self.engine or plugins.load("engines", "local")
         for name, first in self._first_judgments.items():  # a template that cannot be rendered stops the run unpaid
             self._renderers[name].render(first.sample, first.rival)
         try:
             while not self.counts.stopping and (
                 self._pending or self._retried or self._next_round or not self._all_taken
             ):
-                await self._engine(self._round(), self._ask, self._answered, concurrency=self._concurrency)
+                await engine(self._round(), self._ask, self._answered, concurrency=self.concurrency)
         finally:
             for case, repair in self._repairs.items():  # the run ended before the answer
                 with suppress(StorageError):  # of an earlier write; the flush tries again
@@ -136,25 +128,25 @@ class JudgeRun:
                 self._commit.flush()
             finally:
                 self._leases.close()
-                await self._provider.aclose()
+                await self.provider.aclose()
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
         try:
-            self._cache.flush()
+            self.cache.flush()
             self._leases.release()
         finally:
             while self._rows:
                 row = self._rows.popleft()
                 self.counts.done += 1
                 self.counts.failed += isinstance(row, Failure)
-                self._emit(row)
-            self._flush()
+                self.emit(row)
+            self.flush()
 
     # From judgments to requests.
 
     def _cases(self) -> Iterator[PendingJudgment]:
-        for judgment in by_document(self._judgments) if self._grouped else self._judgments:
+        for judgment in by_document(self.judgments) if self._grouped else self.judgments:
             try:
                 prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
             except CriterionError as error:
@@ -177,11 +169,12 @@ class JudgeRun:
         self._enqueue([pending for pending in self._pending.values() if pending.state is State.LEASED])
         self._retried.extendleft(reversed(list(by_prompt(self._next_round))))
         self._next_round, self._next_round_bytes = [], 0
-        known_lacking = len(self._traits.lacking)
-        size = len(self._first_judgments) if self._provider.decides else 1
-        while len(self._traits.lacking) == known_lacking and not self.counts.stopping and self._next_round_bytes < ROOM:
+        lacking = self.model_traits.lacking
+        known = len(lacking)
+        size = len(self._first_judgments) if self.provider.decides else 1
+        while len(lacking) == known and not self.counts.stopping and self._next_round_bytes < ROOM:
             room = not queue.full and self._may_start()
-            look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
+            look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self.concurrency
             if self._leases.should_poll():
                 self._enqueue(self._pending[key] for key, _ in self._leases.poll())
             elif not look_ahead and (request := queue.take(now(), last=not room)) is not None:
@@ -226,23 +219,23 @@ class JudgeRun:
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
         strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
-        new, provider = list[Part](), self._provider
+        new, provider = list[Part](), self.provider
         while cases:
             if any(case.strategies[0] == "samples" for case in cases):
                 if not self.counts.draws:  # settled for all judgments, by what the first replies showed
-                    fewer = self._settings.draws_if_reasoning if self.counts.reasons else None
-                    self.counts.draws = fewer or self._settings.draws
-                self._settings = replace(self._settings, draws=self.counts.draws)
+                    fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
+                    self.counts.draws = fewer or self.settings.draws
+                self.settings = replace(self.settings, draws=self.counts.draws)
             for case in cases:
                 wanted = strategies.requests(
                     case.prompt, case.judgment.criterion, case.strategies[0],
-                    case.repair.settings if case.repair else self._settings,
+                    case.repair.settings if case.repair else self.settings,
                     exact=self._exact and not case.repair, model=provider.model, endpoint=provider.endpoint,
                     prefix=case.prefix,
                 )  # fmt: skip
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}
             keys = {key for case in cases for key in case.requests} - self._pending.keys()
-            stored = self._cache.get_many(list(keys)) if self._provider.endpoint else {}
+            stored = self.cache.get_many(list(keys)) if self.provider.endpoint else {}
             without_strategy: list[PendingJudgment] = []
             for case in cases:
                 for key, request in case.requests.items():
@@ -258,11 +251,14 @@ class JudgeRun:
                     self._score(case)
                 elif case.repair:
                     new += self._subscribe(case)
-                elif (why := self._traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
+                elif (why := self.model_traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
                     case.notes.append(why)
                     case.strategies.pop(0)
                     without_strategy.append(case)
-                elif why or (not self._replayed and all(self.counts.trials[name].stopped for name in case.criteria)):
+                elif why or (
+                    not isinstance(self.provider, ReplayProvider)
+                    and all(self.counts.trials[name].stopped for name in case.criteria)
+                ):
                     why = f"not asked: {why}; {option('weighting', 'auto')} does without" if why else trial.stopped
                     trial.unasked = True
                     trial.started.discard(case)
@@ -287,7 +283,7 @@ class JudgeRun:
         ready = []
         for pending in requests:
             pending.state = State.LEASED
-            if all(not case.repair and case.strategies[0] in self._traits.lacking for case in pending.subscribers):
+            if all(not case.repair and case.strategies[0] in self.model_traits.lacking for case in pending.subscribers):
                 del self._pending[pending.key]
                 self._leases.abandon([pending.key])
                 for case in pending.subscribers:
@@ -310,7 +306,7 @@ class JudgeRun:
             return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
         with InFlight(self.counts, describe) as flight:
-            return await self._retrier(send, request)
+            return await self.retrier(send, request)
 
     def _answered(self, bundle: Request, answer: Answer) -> Awaitable[None]:
         """Take an answer; what is returned is done once it is on disk, and its rows are out."""
@@ -325,12 +321,12 @@ class JudgeRun:
                     pending.state = State.LEASED
                     continue
                 self._record(pending.request, part)
-                if self._provider.endpoint:
-                    self._cache.put(pending.key, part, pending.request)
+                if self.provider.endpoint:
+                    self.cache.put(pending.key, part, pending.request)
                 parts.append((pending, part))
             self._leases.complete(pending.key for pending, _ in parts)
             self._settle(parts)
-        elif self._provider.decides and len(members) > 1:  # one question may be what all were refused for
+        elif self.provider.decides and len(members) > 1:  # one question may be what all were refused for
             for pending in members:
                 pending.state, pending.alone = State.LEASED, True
         else:
@@ -359,7 +355,7 @@ class JudgeRun:
         cases: dict[PendingJudgment, None] = {}
         for pending, answer in answers:
             pending.answer, pending.state = answer, State.ANSWERED
-            if self._retry_failed:
+            if self.retry_failed:
                 self._outdated[pending.key] = None
             for place, case in enumerate(pending.subscribers):
                 case.answers[pending.key] = answer
@@ -379,9 +375,9 @@ class JudgeRun:
         if not answers and case.fallback is not None:
             answers = [case.fallback]
         try:
-            judged = judgment.judged(self._settings)
+            judged = judgment.judged(self.settings)
             value, provenance = strategies.score_reply(
-                case.strategies[0], answers, judgment.criterion, self._settings, case.notes, judged=judged
+                case.strategies[0], answers, judgment.criterion, self.settings, case.notes, judged=judged
             )
         except ParseError as error:
             last = not isinstance(error, UnusableReply) or len(case.strategies) == 1
@@ -390,7 +386,7 @@ class JudgeRun:
             trouble = ParseError(str(error), error.raw)
             if unread and self._repair(case, answers, trouble):
                 return
-            if last and self._retry_failed and not case.waited and not case.asked_again:
+            if last and self.retry_failed and not case.waited and not case.asked_again:
                 for key, answer in case.answers.items():
                     self._outdated.setdefault(key, answer)
                 self._leave(case)
@@ -401,7 +397,7 @@ class JudgeRun:
                 self._retried.append([case])
                 return
             if isinstance(error, UnusableReply):
-                self._traits.learn(case.strategies[0], error)
+                self.model_traits.learn(case.strategies[0], error)
             if not last:
                 self._fall_back(case, error, answers)
                 return
@@ -418,11 +414,11 @@ class JudgeRun:
                 self.counts.failed_cached += not case.waited
         else:
             self._note_outcome(case, None)
-            self._traits.proven.add(case.strategies[0])
+            self.model_traits.proven.add(case.strategies[0])
             if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
                 self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
-            column = judgment.criterion.name + self._suffix
+            column = judgment.criterion.name + self.suffix
             if provenance.quote:
                 provenance = replace(provenance, quote=quotes.find_quote(provenance.quote, sample.texts))
             if case.repair:
@@ -439,7 +435,7 @@ class JudgeRun:
         if question and not case.repair and not self.counts.trials[judgment.criterion.name].stopped:
             repair = strategies.repair(
                 answers, case.prompt, judgment.criterion, case.strategies[0],
-                settings=self._settings, trouble=trouble, question=question,
+                settings=self.settings, trouble=trouble, question=question,
             )  # fmt: skip
         if repair is None:
             return False
@@ -522,6 +518,10 @@ class JudgeRun:
                     del self._pending[key]
         case.requests, case.answers = {}, {}
 
+    def _record(self, request: Request, response: Response) -> None:
+        if self.recording:
+            self.recording.add(request, response)
+
     def _note_server(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""
         if response.unmet:
@@ -535,7 +535,7 @@ class JudgeRun:
         stage = "parse" if method else "render" if isinstance(error, CriterionError) else "request"
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
-        column, kind = judgment.criterion.name + self._suffix, type(error).__name__
+        column, kind = judgment.criterion.name + self.suffix, type(error).__name__
         self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method, reading))
 
     def _finish(self, row: Row) -> None:

@@ -283,7 +283,7 @@ def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
             raise StorageError("the journal's disk is full")
         emitted.append(row)
 
-    judged.run._emit = emit
+    judged.run.emit = emit
     with pytest.raises(StorageError):
         judged()
     assert DiskCache(tmp_path).stats()["responses"] == len(judged.provider.seen) == 6
