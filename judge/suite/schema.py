@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from reprlib import repr as short_repr
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
@@ -25,8 +25,7 @@ from judge.core import yaml_lines
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
-from judge.core.plugins import unknown_name_message
-from judge.suite.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
+from judge.suite.case import MISTAKE, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 
 Loc = tuple[int | str, ...]
@@ -79,21 +78,6 @@ class Limits(Keys):
         return f"≤ {percentage(limit) if is_share else short(limit)}"
 
 
-def _drop_empty_keys(keys: Any, *loc: str) -> Any:
-    """Remove known keys without a value from cases and their expectations; unknown ones stay and become mistakes.
-
-    Deeper levels stay: anchors can make them large.
-    """
-    if not loc and isinstance(keys, list):
-        return [_drop_empty_keys(case, "cases") for case in keys]
-    known = keys_at(Spec, loc) if isinstance(keys, dict) else []
-    if not known:
-        return keys
-    kept = {key: value for key, value in keys.items() if value is not None or key not in known}
-    deeper = len(loc) == 1
-    return {key: _drop_empty_keys(value, *loc, key) if deeper else value for key, value in kept.items()}
-
-
 def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
     if not cases:
         raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
@@ -106,8 +90,8 @@ class Spec(Keys):
     baseline: Name | None = Field(default=None, description="The folder of the run to compare with.")
     undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
     limits: Limits = Field(default_factory=lambda: Limits(), description="Limits of the whole suite.")
-    cases: Annotated[tuple[Expectation, ...], BeforeValidator(_drop_empty_keys), AfterValidator(_check_not_empty)] = (
-        Field(description="The expectations.", json_schema_extra={"minItems": 1})
+    cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
+        description="The expectations.", json_schema_extra={"minItems": 1}
     )
 
 
@@ -127,33 +111,6 @@ class Suite:
     baseline: Path | None = None
     undecided: Policy | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
-
-
-@lru_cache(maxsize=256)
-def keys_at(root: type[BaseModel], loc: Loc) -> list[str]:
-    """Return the keys allowed at a ValidationError's `loc`, sorted; empty if it leads to no model."""
-    return sorted({key for model in _models_at(root, loc) for key in model.model_fields})
-
-
-def _models_at(root: type[BaseModel], loc: Loc) -> list[type[BaseModel]]:
-    """Return the models at `loc`: of a union, the one named next, or all."""
-    models = [root]
-    for part in loc:
-        if isinstance(part, str):
-            models = [model for model in models if model.__name__ == part] or [
-                inner
-                for model in models
-                if part in model.model_fields
-                for inner in _models(model.model_fields[part].annotation)
-            ]
-    return models
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models(inner)
 
 
 def schema() -> dict[str, Any]:
@@ -272,50 +229,38 @@ class YamlSource(Mistakes):
             misspelt = {details["loc"][:-1] for details in errors if details["type"] == "extra_forbidden"}
             for details in errors:
                 if details["type"] != "missing" or details["loc"][:-1] not in misspelt:
-                    for message, loc in self._describe_error(model, details):
+                    for message, loc in self._describe_error(details):
                         self.report(message, *loc)
         return model.model_construct()
 
-    def _describe_error(self, model: type[BaseModel], error: Any) -> Iterator[tuple[str, Loc]]:
+    def _describe_error(self, error: Any) -> Iterator[tuple[str, Loc]]:
         """Yield pydantic's error as a plain message, with its place in the file."""
         in_case = error["loc"][:1] == ("cases",)  # the third part then names the expectation and is no key
         loc: Loc = tuple(part for place, part in enumerate(error["loc"]) if not (in_case and place == 2))
         names = [part for part in loc if isinstance(part, str)]
-        key, kind = names[-1] if names else "", error["type"]
+        key, kind, value = names[-1] if names else "", error["type"], error["input"]
         if kind == MISTAKE:
             yield error["ctx"]["message"], (*loc, *error["ctx"]["keys"])
-        elif kind == "union_tag_not_found" and isinstance(error["input"], dict):
-            yield from self._describe_unclear_case(model, error["input"], loc)
+        elif kind == "union_tag_not_found" and isinstance(value, dict):
+            yield from self._describe_unclear_case(value, loc)
         elif kind == "extra_forbidden":
-            yield _describe_extra_key(model, key, loc[:-1], error["loc"][:-1]), loc
+            yield unknown_key(key), loc
         elif kind == "missing":
-            (parent,) = _models_at(model, error["loc"][:-1])
-            required = required_keys(parent) if issubclass(parent, Case) else []
-            present = next((name for name in required if name in error["input"]), "")
-            if present:
-                yield f"{present} is not enough: write {' and '.join(required)}", (*loc[:-1], present)
-            else:
-                yield f"{key} is missing", loc
+            yield f"{key} is missing", loc
         elif kind == "tuple_type":
             yield f"{key}: write a list", loc
         elif kind in ("model_type", "dict_type", "union_tag_not_found"):
-            keys = keys_at(model, loc)
-            yield f"{key}: write keys and values" + (f" ({', '.join(keys)})" if keys else ""), loc
+            yield f"{key}: write keys and values", loc
         elif kind == "value_error":
             yield f"{key}: {error['ctx']['error']}", loc
-        elif key == "limit" and isinstance(error["input"], dict):
-            yield "limit: it is a number of texts; did you mean 'limits'?", loc
         else:
             message = error["msg"].removeprefix("Value error, ")
-            value = one_line(short_repr(error["input"]), _CLIP)
-            yield f"{key}: {message[0].lower()}{message[1:]}, not {value}", loc
+            yield f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short_repr(value), _CLIP)}", loc
 
-    def _describe_unclear_case(
-        self, model: type[BaseModel], keys: Mapping[str, Any], loc: Loc
-    ) -> Iterator[tuple[str, Loc]]:
+    def _describe_unclear_case(self, keys: Mapping[str, Any], loc: Loc) -> Iterator[tuple[str, Loc]]:
         """Describe a case without an expectation, or with several."""
-        if unknown := [key for key in keys if key not in keys_at(model, loc)]:
-            yield from ((_describe_extra_key(model, key, loc, loc), (*loc, key)) for key in unknown)
+        if unknown := [key for key in keys if key not in known_keys()]:
+            yield from ((unknown_key(key), (*loc, key)) for key in unknown)
         elif matching := matching_classes(keys):
             names = [name for each in matching for name in required_keys(each) if keys.get(name) is not None]
             lines = " and ".join(f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names))
@@ -325,19 +270,21 @@ class YamlSource(Mistakes):
             yield f"no expectation: write {', '.join(others)}, or {last}", loc
 
 
-def _describe_extra_key(model: type[BaseModel], key: str, loc: Loc, class_loc: Loc) -> str:
-    """Return the message about a key that is not allowed at `loc`; `class_loc` names the expectation there."""
-    keys = keys_at(model, loc)
-    if within := [name for name in keys if key in keys_at(model, (*loc, name))]:
-        return f"{key} belongs into {' or '.join(within)}: write {within[0]}: {{{key}: ...}}"
-    prefix = f"{loc[-1]}: " if len(loc) > len(("cases", 0)) else ""
-    for elsewhere in _models_at(model, loc):
-        if key in elsewhere.model_fields and (required := required_keys(elsewhere)):
-            return f"{prefix}{key} belongs to {' and '.join(required)}"
-    if key in keys:
-        (here,) = _models_at(model, class_loc)
-        return f"{prefix}{key} and {required_keys(here)[0]} are two expectations; write two cases"
-    return unknown_name_message("key", key, keys)
+@cache
+def known_keys() -> frozenset[str]:
+    """Return every key that a suite may have somewhere."""
+    models = schema()
+    return frozenset(key for model in (models, *models["$defs"].values()) for key in model.get("properties", ()))
+
+
+def unknown_key(key: str) -> str:
+    """Return the message about a key that is not allowed where it stands."""
+    if key in known_keys():
+        return f"{key} does not belong here"
+    if key in RunConfig.model_fields:
+        return f"{key} is for judge run and not for a suite; leave it out"
+    near = get_close_matches(key, known_keys(), n=1)
+    return f"unknown key {key!r}{f'; did you mean {near[0]!r}?' if near else ''}"
 
 
 def nearby(path: Path) -> str:
@@ -345,10 +292,3 @@ def nearby(path: Path) -> str:
     names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def unknown_key(key: str) -> str:
-    """Return the message about an unknown key at the top of the file."""
-    if key in RunConfig.model_fields:
-        return f"{key} is for judge run and not for a suite; leave it out"
-    return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))

@@ -192,12 +192,6 @@ def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
     assert "data" not in made.options
 
 
-def test_a_key_without_a_value_is_no_key(write: Write) -> None:
-    keys = "criterion: relevance, margin: , human: , item: , expect: {min: 3, label: }"
-    (case,) = load(write(f"data: data.jsonl\ncases: [{{{keys}}}]\n")).cases
-    assert (case.kind, expected(case)) == ("score_range", {"expect": {"min": 3}})
-
-
 HEAD = "data: data.jsonl\ncriteria: [relevance, fluency]\ncases:\n  - {criterion: fluency, expect: {min: 1}}\n"
 ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
 
@@ -208,14 +202,14 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: {min: 4}\n    better: a\n    worse: b", "has expect (line 6) and better (line 7) and worse (line 8)"),
         ("expect: {min: 4}\n    human: {kendall: {min: 0}}", "expect (line 6) and human (line 7); write 2 cases"),
         ("item: x", "no expectation: write expect, pass_rate, better and worse, human, or drift"),
-        ("better: a", "better is not enough: write better and worse"),
+        ("better: a", "worse is missing"),
         ("better: a\n    worse: a", "better and worse are both a"),
         ("better: a\n    worse: {output: b}", "better and worse are two systems of the data, or two texts"),
         ("better: a\n    worse: b\n    system: c", "better and worse name the systems; leave system out"),
         ("better: a\n    worse: b\n    text: {output: o}", "better names a system of the data; beside text, write"),
         ("better: {output: a}\n    worse: {output: b}\n    text: {output: o}", "output is in better and worse"),
         ("better: {output: a}\n    worse: {source: b}", "worse: write output:, the text to judge"),
-        ("expect: {min: 4}\n    margin: 1", "margin belongs to better and worse"),
+        ("expect: {min: 4}\n    margin: 1", "margin does not belong here"),
         ("text: {output: o}\n    item: x\n    expect: {min: 3}", "item chooses texts of the data, but text is in"),
         ("text: {output: o}\n    human: {pearson: {min: 0}}", "human ratings are in the data; leave text out"),
         ("text: {source: o}\n    expect: {min: 3}", "text: write output:, the text to judge"),
@@ -226,24 +220,16 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("text: o\n    expect: {min: 3}", "text: write the columns of a text, such as {source: ..., output: ...}"),
         ("expect: {label: no}", "label: YAML reads it as false, a truth value; put it in quotes"),
         ("expect: {label: 1.0}", "label: YAML reads it as a float; put it in quotes"),
-        ("expect: {label: 1, min: 2}", "expect: min and label are two expectations; write two cases"),
-        ("expect: {min: 3, share: 0.5}", "expect: share belongs to label"),
         ("expect: {min: 4, max: 3}", "expect: min 4 is above max 3"),
         ("expect: {min: .inf}", "min: input should be a finite number, not inf"),
-        ("expect: {min: true}", "min: input should be a valid number, not True"),
-        ("expect: 4", "expect: write keys and values (label, max, min, share)"),
+        ("expect: 4", "expect: write keys and values"),
         ("pass_rate: {min: 1}", "min: write a share between 0 and 1, such as 0.8; expect: pass is for every text"),
-        ("pass_rate: {max: 0.8}", "unknown key 'max' (known: min)"),
-        ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'? (known: label, max, min, share)"),
-        ("Label: x\n    expect: {min: 4}", "unknown key 'Label' (known: better, criterion, drift, expect"),
-        ("lable:\n    expect: {min: 4}", "unknown key 'lable'"),
+        ("pass_rate: {max: 0.8}", "max does not belong here"),
+        ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'?"),
         ("exspect: {min: 4}", "unknown key 'exspect'; did you mean 'expect'?"),
-        ("human: {spearmann: {min: 0}}", "unknown key 'spearmann'; did you mean 'spearman'?"),
-        ("human: {spearman: {min: 0, max: 1}}", "unknown key 'max'"),
         ("human: {spearman: {}}", "min is missing"),
         ("human: {spearman: {min: 0}, level: text}", "level: input should be 'document', 'item' or 'system', not"),
         ("human: {level: item}", "human: write spearman, kendall or pearson"),
-        ("level: item", "level belongs into human: write human: {level: ...}"),
         ("drift: {}", "drift: write max_shift, max_drop or max_flips"),
         ("drift: {max_flips: 3}", "max_flips: input should be less than or equal to 1, not 3"),
         ("item: [x, no]\n    expect: {min: 3}", "item: YAML reads it as false, a truth value"),
@@ -252,8 +238,6 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: {min: 3}\n    expect: {min: 4}", "expect stands here for the second time"),
         ("item: 010\n    expect: {min: 3}", "010: YAML reads it as another number; put it in quotes"),
         ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML reads it as another number"),
-        ("system: 12:30\n    expect: {min: 3}", "12:30: YAML reads it as another number"),
-        ("expect: {label: 0x10}", "0x10: YAML reads it as another number"),
         (f"expect: {{min: {'9' * 5000}}}", "YAML reads it as another number"),
     ],
 )  # fmt: skip
@@ -276,8 +260,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("limits: {failures: yes}\n" + HEAD + ONE, "1: failures: write a number of judgments"),
         ("limits: {cost: 5ktokens}\n" + HEAD + ONE, "1: cost: write dollars, such as 0.50usd"),
         ("limits: {tokens: 1.5}\n" + HEAD + ONE, "1: tokens: input should be a valid integer, not 1.5"),
-        ("limit: {failures: 0}\n" + HEAD + ONE, "1: limit: it is a number of texts; did you mean 'limits'?"),
-        ("limits: 0\n" + HEAD + ONE, "1: limits: write keys and values (cost, failures, tokens)"),
+        ("limits: 0\n" + HEAD + ONE, "1: limits: write keys and values"),
         ("undecided: no\n" + HEAD + ONE, "1: undecided: input should be 'pass' or 'fail', not False"),
         ("on: x\n" + HEAD + ONE, "1: the key on: YAML does not read it as text; put it in quotes"),
         (HEAD, "2: criteria: no case is about relevance; write one, or leave it out"),
@@ -299,7 +282,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("data: data.jsonl\ncases: []\n", "2: cases: write at least one, such as - {criterion"),
         ("data: data.jsonl\ncases: {}\n", "2: cases: write a list"),
         ("data: data.jsonl\n", "1: cases is missing"),
-        ("data: data.jsonl\ncases: [3]\n", "2: cases: write keys and values (better, criterion, drift"),
+        ("data: data.jsonl\ncases: [3]\n", "2: cases: write keys and values"),
         ("- data\n", "1: expected keys such as data: and cases:"),
         ("", "1: expected keys such as data: and cases:"),
         ("data: data.jsonl\ncases: [\n", "3: not YAML: "),
