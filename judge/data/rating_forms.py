@@ -91,7 +91,7 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
         usual["criterion"] = known.criteria[0]
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in rows])
     if "item" not in roles or not read:
-        raise DataError(f"{name}: {_problem(roles, numbers, known, systems)} (columns: {', '.join(columns)})")
+        raise DataError(f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})")
     return Sheet(
         "a column per system and rater" if systems
         else "a row per text and rater, a column per criterion" if "rater" in roles
@@ -189,24 +189,13 @@ def _unfolded(cells: Mapping[str, Any], read: Mapping[str, _Column]) -> Iterator
             yield {**about, **own, "criterion": meaning.criterion, "value": cells[column]}
 
 
-def _problem(roles: set[str], numbers: Sequence[str], known: Known, systems: Sequence[str]) -> str:
+def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     """Say why the columns are in none of the forms, and how to rename them."""
     if "item" not in roles:
         return "no column item, which says the text's item"
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))
-    criterion = criteria[0] if criteria else "CRITERION"
+    example = "_".join([*systems[:1], *(criteria or ["CRITERION"])[:1], "anna"])
     names = f"the criteria are {', '.join(criteria[:_SHOWN])}" if criteria else "no criterion is known"
-    if "value" in roles:
-        return f"no column criterion, which says what was rated; {names}"
-    if "rater" in roles:
-        return f"no column is called like a criterion, and none is called value; {names}"
     if systems:
         names += f", the systems {', '.join(systems[:_SHOWN])}"
-        for column in numbers:
-            for rater, system in _without(column, systems):
-                better = "_".join(filter(None, (system, criterion, rater)))
-                return f"column {column!r} may be of any criterion; call it {better!r}; {names}"
-        return f"no column system, and no columns such as '{systems[0]}_{criterion}_anna'; {names}"
-    if numbers:
-        return f"column {numbers[0]!r} may be of any criterion; call it {f'{criterion}_{numbers[0]}'!r}; {names}"
-    return f"no column has ratings; write item, system, rater, criterion and value, or '{criterion}_anna'; {names}"
+    return f"no column has ratings; write item, system, rater, criterion, value, or columns like {example!r}; {names}"

@@ -151,7 +151,7 @@ def join_ratings(
             by_criterion = given.setdefault((rating.item, rating.system), {})
             by_criterion.setdefault(rating.criterion, {})[rating.rater] = _number(rating, values or {})
     names = {criterion: tuple(by_rater) for criterion, by_rater in raters.items()}
-    joined, rated = [], {*given}
+    joined = []
     for sample in samples:
         own = given.pop(sample.key, {})
         votes = {n: tuple(row.get(rater) for rater in names[n]) for n, row in own.items() if names[n] != ("",)}
@@ -161,25 +161,18 @@ def join_ratings(
         joined.append(replace(sample, human=human, ratings=single, raters=raters_of))
     if given:
         first = next(rating for rating in ratings if (rating.item, rating.system) in given)
-        raise DataError(f"{first.where}: {_stray(first, joined, matched=len(given) < len(rated))}")
+        texts = ", ".join(text_name(*sample.key) for sample in joined[:_NAMED])
+        near = difflib.get_close_matches(first.item, {sample.item for sample in joined}, n=1)
+        hint = f"; did you mean item {near[0]!r}?" if near else ""
+        raise DataError(
+            f"{first.where}: no text of item {first.item!r} and system {first.system!r} is in the data (it has "
+            f"{texts}, …){hint}"
+        )
     return joined
 
 
 def _others(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
     return {name: each for name, each in ratings.items() if name not in names}
-
-
-def _stray(rating: Rating, samples: Sequence[Sample], *, matched: bool) -> str:
-    """Say that there is no such text, and which ones there are."""
-    if not matched:
-        texts = ", ".join(text_name(*sample.key) for sample in samples[:_NAMED])
-        first = text_name(rating.item, rating.system)
-        return f"no rating is of a text in the data. The first one is of {first}, and the data have {texts}, …"
-    missing = f"no text of item {rating.item!r} and system {rating.system!r} is in the data"
-    if systems := [sample.system for sample in samples if sample.item == rating.item]:
-        return f"{missing}; the item's systems are {', '.join(systems[:_NAMED])}"
-    near = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
-    return missing + (f"; did you mean item {near[0]!r}?" if near else "")
 
 
 def base_name(criterion: str) -> str:

@@ -10,17 +10,17 @@ import difflib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from os import PathLike
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import DataError
 from judge.core.format import UNNAMED_SYSTEM, text_name
-from judge.core.messages import in_python, option
+from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
@@ -32,71 +32,55 @@ Value = str | int | float | bool
 Values = Mapping[str, Value | Sequence[Value]]
 """For each column the value that a row must have, or the values of which it must have one."""
 
-_SAMPLE_FIELDS = ("item", "system")
+Mapped = Mapping[str, str | Sequence[str]]
+"""The data's column for each of ours; of people's ratings also several, one for each rater."""
 _MOST_NAMED, _MOST_REMEMBERED = 10, 1_000  # values of a column: named, and remembered
 
 
-@dataclass(slots=True)
 class RowFilter:
-    """A filter of samples, which counts the columns and values that it sees.
+    """A filter of samples, which remembers the columns and values that it sees.
 
     The columns of `conditions` have their names in the data or, if `mapping` renames them, ours.
     """
 
-    conditions: Values
-    mapping: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    matched: int = 0
-    seen: int = 0
-    _wanted_values: dict[str, list[str]] = field(default_factory=dict)
-    _field_of_column: dict[str, str] = field(default_factory=dict)
-    _known_columns: dict[str, None] = field(default_factory=dict)
-    _counts: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._wanted_values = _values_by_column(self.conditions)
-        self._field_of_column = {old: new for new, old in self.mapping.items() if isinstance(old, str)}
+    def __init__(self, conditions: Values, mapping: Mapped) -> None:
+        self._conditions, self._wanted = conditions, _values_by_column(conditions)
+        self._renamed = {old: new for new, old in mapping.items() if isinstance(old, str)}
+        self._columns: dict[str, None] = {}
+        self._seen = {name: Counter[str]() for name in self._wanted}
+        self._matched = False
 
     def __call__(self, sample: Sample) -> bool:
         """Return whether the sample meets all conditions."""
-        if not self.conditions:
-            return True
-        self.seen += 1
-        self._known_columns.update(dict.fromkeys((*_SAMPLE_FIELDS, *sample.extra)))
+        own = {"item": sample.source_item, "system": sample.system}
+        self._columns.update(dict.fromkeys((*own, *sample.extra)))
         fits = True
-        for name, values in self._wanted_values.items():
-            field_name = name if name in sample.extra else self._field_of_column.get(name, name)
-            in_extra = field_name not in _SAMPLE_FIELDS
-            own = {"item": sample.source_item, "system": sample.system}
-            value = _text(sample.extra.get(field_name)) if in_extra else own[field_name]
-            if value is not None:
-                known = self._counts.setdefault(name, {})
-                if value in known or len(known) < _MOST_REMEMBERED:
-                    known[value] = known.get(value, 0) + 1
-            fits &= value in values
-        self.matched += fits
+        for name, wanted in self._wanted.items():
+            column = name if name in sample.extra else self._renamed.get(name, name)
+            value, seen = _text(own.get(column, sample.extra.get(column))), self._seen[name]
+            if value is not None and (value in seen or len(seen) < _MOST_REMEMBERED):
+                seen[value] += 1
+            fits &= value in wanted
+        self._matched |= fits
         return fits
 
     def check(self) -> None:
         """Raise DataError for a column or a value that no row had, or if no row met all conditions."""
-        for name, values in self._wanted_values.items() if self.seen else ():
-            if (known := self._counts.get(name)) is None:
-                problem = unknown_name_message("column", name, list(self._known_columns))
-                raise DataError(f"{option('where', {name: values[0]})}: {problem}")
-            for value in values:
-                if value not in known:
-                    most = sorted(known, key=known.__getitem__, reverse=True)[:_MOST_NAMED]
-                    frequent = ", ".join(f"{value!r} ({known[value]:,})" for value in most)
-                    more = f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
-                    raise DataError(f"{option('where', {name: value})}: no row has it; {name} is {frequent}{more}")
-        if self.seen and not self.matched:
+        for name, wanted in self._wanted.items() if self._columns else ():
+            if not (seen := self._seen[name]):
+                problem = unknown_name_message("column", name, list(self._columns))
+                raise DataError(f"{option('where', {name: wanted[0]})}: {problem}")
+            if absent := [value for value in wanted if value not in seen]:
+                there = ", ".join(f"{value!r} ({count:,})" for value, count in seen.most_common(_MOST_NAMED))
+                more = f" and {len(seen) - _MOST_NAMED:,} more" if len(seen) > _MOST_NAMED else ""
+                raise DataError(f"{option('where', {name: absent[0]})}: no row has it; {name} is {there}{more}")
+        if self._columns and not self._matched:
             raise DataError(
-                f"{option('where')} {describe_filter(self.conditions)}: each is there, and no row has all of them"
+                f"{option('where')} {describe_filter(self._conditions)}: each is there, and no row has all of them"
             )
 
 
-def filter_rows(
-    samples: Iterable[Sample], conditions: Values, mapping: Mapping[str, str | Sequence[str]]
-) -> list[Sample]:
+def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) -> list[Sample]:
     """Return the samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
     where = RowFilter(conditions, mapping)
     matching = [sample for sample in samples if where(sample)]
@@ -130,9 +114,6 @@ __all__ = [
     "FIELDS", "Mapped", "Values", "content_hash", "dataset_name", "describe_filter", "files", "filter_rows", "is_data",
     "load", "stream",
 ]  # fmt: skip
-
-Mapped = Mapping[str, str | Sequence[str]]
-"""The data's column for each of ours; of people's ratings also several, one for each rater."""
 
 FIELDS = ("item", "system", "output", "source", "references", "human", "generation")
 SYSTEM = "{system}"
@@ -223,8 +204,7 @@ def stream(
         raise DataError(f"{name}: no rows")
     for old in _mapped_columns(mappings):
         if columns and old not in columns:
-            hint = _several_raters(old, columns, mapping) or unknown_name_message("column", old, list(columns))
-            raise DataError(f"{name}: {hint}")
+            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")
 
 
 # Rows to samples
@@ -314,36 +294,22 @@ def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
 def _check_own(
     row: RawRow, present: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str], scores: Collection[str]
 ) -> None:
-    """Raise DataError for a column of one system, a rating or a score that every system of a wide row would get."""
-    first, *others = mappings
+    """Raise DataError for a rating or a score that every system of a wide row would get."""
     for new in present:
-        old = first.get(new, new)
+        old = mappings[0].get(new, new)
         rated = new == "human" or new.startswith("human.") or new in scores
-        if any(mapping.get(new, new) != old for mapping in others) or not (rated or new in first):
+        if not rated or any(mapping.get(new, new) != old for mapping in mappings[1:]):
             continue
-        for column in (old,) if isinstance(old, str) else old:
-            if (own := _own_columns(column, tuple(systems), tuple(row.cells))) or rated:
-                name = "human.overall" if new == "human" else new
-                pattern = own or f"{SYSTEM}_{name.removeprefix('human.')}"
-                missing = [each for system in systems if (each := pattern.replace(SYSTEM, system)) not in row.cells]
-                lacking = f" (there is no column {missing[0]!r})" if missing else ""
-                sheet = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
-                long_form = "write one row per text, with its item, system and output"
-                raise DataError(
-                    f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its {name}; "
-                    f"name each system's own column, such as {option('map', {name: pattern})}{lacking}, or "
-                    f"{long_form if new in scores else sheet}"
-                )
-
-
-@lru_cache
-def _own_columns(column: str, systems: Sequence[str], columns: Sequence[str]) -> str:
-    """Return `{system}_anna` for `a_anna` if a column `b_anna` of another system exists, else ""."""
-    for system in systems:
-        pattern = re.sub(rf"(?<![^\W_]){re.escape(system)}(?![^\W_])", SYSTEM, column, count=1)
-        if any(pattern.replace(SYSTEM, other) in columns for other in systems if SYSTEM in pattern and other != system):
-            return pattern
-    return ""
+        column = old if isinstance(old, str) else old[0]
+        name = "human.overall" if new == "human" else new
+        example = option("map", {name: f"{SYSTEM}_{name.removeprefix('human.')}"})
+        other = "write one row per text, with its item, system and output"
+        if new not in scores:
+            other = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
+        raise DataError(
+            f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its {name}; name each "
+            f"system's own column, such as {example}, or {other}"
+        )
 
 
 def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
@@ -360,39 +326,22 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Ma
     """
     mapping = mappings[0]
     misspelt = {new: near for new in mapping if (near := _intended_field(new))}
-    mapped_columns = dict.fromkeys(_mapped_columns(mappings))
-    absent = [name for name in {**mapped_columns, **dict.fromkeys(systems)} if name not in row.cells]
-    if absent and not row.flat:
-        required = [mapping.get("item"), mapping.get("system"), mapping.get("output")]
-        absent = [name for name in absent if name in required or name not in mapped_columns]
+    named = _mapped_columns(mappings) if row.flat else map(mapping.get, ("item", "system", "output"))
     lacking = []
-    for name in absent:
-        if hint := _several_raters(name, row.cells, mapping):
-            lacking.append(hint)
-            continue
-        similar = difflib.get_close_matches(name, list(row.cells), n=1)
-        lacking.append(f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else ""))
+    for name in dict.fromkeys((*named, *systems)):
+        if name and name not in row.cells:
+            similar = difflib.get_close_matches(name, list(row.cells), n=1)
+            lacking.append(f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else ""))
     lacking += [f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()]
     fields = () if systems else ("item", "output") if "system" in cells else ("output",)
-    named = {*mapping, *misspelt.values()}
-    missing = [field_name for field_name in fields if field_name not in cells and field_name not in named]
+    missing = [name for name in fields if name not in cells and name not in {*mapping, *misspelt.values()}]
     if missing:
-        guesses = (next((name for name in _GUESSES[field_name] if name in cells), "COLUMN") for field_name in missing)
-        mapped = option("map", dict(zip(missing, guesses, strict=True)))
+        guesses = {name: next((guess for guess in _GUESSES[name] if guess in cells), "COLUMN") for name in missing}
         wide_form = f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
-        lacking.append(f"no column {' and none '.join(missing)}: add {mapped}{'' if 'system' in cells else wide_form}")
+        wide_form = "" if "system" in cells else wide_form
+        lacking.append(f"no column {' and none '.join(missing)}: add {option('map', guesses)}{wide_form}")
     if lacking:
         raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
-
-
-def _several_raters(name: str, columns: Collection[str], mapping: Mapped) -> str:
-    """Return the message for `human.relevance=anna,ben`, which names two columns as one; else the empty string."""
-    raters = [rater.strip() for rater in name.split(",")]
-    rating = next((new for new, old in mapping.items() if old == name and new.startswith("human.")), "")
-    if not rating or len(raters) < 2 or not {*raters} <= {*columns}:
-        return ""
-    each = {rating: raters} if in_python() else ",".join(f"{rating}={rater}" for rater in raters)
-    return f"no column {name!r}; repeat {rating} for each rater: {option('map', each)}"
 
 
 @cache

@@ -135,13 +135,11 @@ def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known
 @pytest.mark.parametrize(
     ("text", "known", "message"),
     [
-        ("item,system,anna\n1,a,4\n", TWO, "column 'anna' may be of any criterion; call it 'relevance_anna'"),
-        ("item,a_anna\n1,4\n", TWO, "column 'a_anna' may be of any criterion; call it 'a_relevance_anna'"),
-        ("item,relevance_anna\n1,4\n", TWO, "no column system, and no columns such as 'a_relevance_anna'"),
-        ("item,system,rater,value\n1,a,anna,4\n", TWO, "no column criterion, which says what was rated"),
-        ("item,system,rater,relevanz\n1,a,anna,4\n", TWO, "no column is called like a criterion, and none is called"),
+        ("item,system,anna\n1,a,4\n", TWO, "no column has ratings; write item, system, rater, criterion and value, or"),
+        ("item,a_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the"),
+        ("item,relevance_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'"),
+        ("item,system,rater,value\n1,a,anna,4\n", TWO, "or columns like 'relevance_anna'"),
         ("system,relevance_anna\na,4\n", TWO, "no column item"),
-        ("item,system,note\n1,a,fine\n", TWO, "no column has ratings; write item, system, rater, criterion and value"),
         (
             "item,a_relevance_b\n1,4\n",
             TWO,
@@ -174,11 +172,11 @@ def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rating", "message"),
     [
+        ("tramm,a,anna,tone,4", "sheet.csv:3: no text of item 'tramm' and system 'a' is in the data (it has item 't"),
         (
-            "tramm,a,anna,tone,4",
-            "sheet.csv:3: no text of item 'tramm' and system 'a' is in the data; did you mean item",
+            "tram,c,anna,tone,4",
+            "no text of item 'tram' and system 'c' is in the data (it has item 'tram' of system 'a'",
         ),
-        ("tram,c,anna,tone,4", "no text of item 'tram' and system 'c' is in the data; the item's systems are a, a_b"),
         ("tram,a,anna,tone,four", "sheet.csv:3: tone is 'four': not a number, and no label of its scale (bad, good)"),
     ],
 )
@@ -187,14 +185,6 @@ def test_a_rating_of_no_text_and_no_label(folder: Path, rating: str, message: st
     with pytest.raises(DataError) as caught:
         join_ratings(TEXTS, ratings.single, {"tone": {"bad": 0.0, "good": 1.0}})
     assert message in str(caught.value)
-
-
-def test_a_sheet_of_other_texts_shows_both_sides(folder: Path) -> None:
-    ratings = read(folder, "item,system,rater,criterion,value\nbus,x,ben,tone,1\n", KNOWN)
-    with pytest.raises(
-        DataError, match=r"no rating is of a text .* item 'bus' of system 'x', and the data have item 't"
-    ):
-        join_ratings(TEXTS, ratings.single)
 
 
 def test_ratings_without_a_rater_have_no_single_votes(folder: Path) -> None:
