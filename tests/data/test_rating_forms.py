@@ -135,7 +135,7 @@ def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known
 @pytest.mark.parametrize(
     ("text", "known", "message"),
     [
-        ("item,system,anna\n1,a,4\n", TWO, "no column has ratings; write item, system, rater, criterion and value, or"),
+        ("item,system,anna\n1,a,4\n", TWO, "no column has ratings; write item, system, rater, criterion, value, or"),
         ("item,a_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the"),
         ("item,relevance_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'"),
         ("item,system,rater,value\n1,a,anna,4\n", TWO, "or columns like 'relevance_anna'"),
