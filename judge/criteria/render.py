@@ -134,12 +134,10 @@ def _render(templates: Templates, variables: Mapping[str, Any]) -> str:
 
 def _view_of(criterion: Criterion) -> CriterionView:
     scale = criterion.scale.asked
+    same = ("title", "description", "steps", "reply", "question", "levels", "examples", "cite")
     return CriterionView(
-        title=criterion.title,
-        description=criterion.description,
+        **{name: getattr(criterion, name) for name in same},
         scale=scale,
-        steps=criterion.steps,
-        reply=criterion.reply,
         lowest=scale.labels[scale.values.index(scale.low)],
         highest=scale.labels[scale.values.index(scale.high)],
         whole=scale.high - scale.low < len(scale.labels)
@@ -147,14 +145,10 @@ def _view_of(criterion: Criterion) -> CriterionView:
         form="merged" if criterion.merged else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
         cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",
-        question=criterion.question,
-        levels=criterion.levels,
-        examples=criterion.examples,
         questions=tuple(
             (json.dumps(part_name(criterion.name, number), ensure_ascii=False), question.text)
             for number, question in enumerate(criterion.questions, 1)
         ),
-        cite=criterion.cite,
     )
 
 

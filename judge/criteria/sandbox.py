@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import re
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jinja2 import (
     BaseLoader,
-    BytecodeCache,
     ChainableUndefined,
     FunctionLoader,
     StrictUndefined,
@@ -34,10 +34,8 @@ from jinja2 import (
     Undefined,
     pass_context,
 )
-from jinja2.bccache import Bucket
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.utils import LRUCache
 
 from judge.core.records import Example, Form, ReplyKind, Scale
 
@@ -129,28 +127,12 @@ class _Placeholder(ChainableUndefined):
         return f"[{self._undefined_name}]"
 
 
-class _CompiledTemplates(BytecodeCache):
-    """Code of templates by their names and texts, in memory alone: criteria share their layouts."""
-
-    def __init__(self) -> None:
-        self._codes = LRUCache(256)
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-_COMPILED = _CompiledTemplates()
-
-
 class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, strict and without chance: equal samples must give equal requests."""
 
     def __init__(self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined) -> None:
         super().__init__(
-            loader=loader, undefined=undefined, finalize=_printed, bytecode_cache=_COMPILED,
+            loader=loader, undefined=undefined, finalize=_printed,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False,
         )  # fmt: skip
         del self.filters["random"], self.globals["lipsum"]
@@ -271,38 +253,24 @@ def render_here(templates: Templates, variables: Mapping[str, Any]) -> str:
     return text
 
 
-# Messages are JSON. Eight bytes with the length stand before each.
+# Eight bytes with the length stand before each message. Requests are pickled, but for the values of the data, which are
+# plain in the child. Replies are JSON, because the child is not trusted.
 
 
 def pack(templates: Templates, variables: Mapping[str, Any]) -> bytes:
     """Encode what the child needs to render a prompt. Raises RenderError for a value that JSON cannot hold."""
-    simple: dict[str, Any] = {}
-    views: dict[str, Any] = {}
-    slots: dict[str, Any] = {}
-    for name, value in variables.items():
-        if isinstance(value, CriterionView):
-            views[name] = asdict(value)
-        else:
-            (slots if isinstance(value, Slot) else simple)[name] = value
+    own = {name: value for name, value in variables.items() if isinstance(value, CriterionView | Slot)}
+    data = {name: value for name, value in variables.items() if name not in own}
     try:
         plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731  (NumPy's, dates)
-        return json.dumps([templates, simple, views, slots], default=plain).encode()
+        return pickle.dumps((templates, own, json.dumps(data, default=plain)))
     except (TypeError, ValueError, RecursionError) as error:
         raise RenderError(f"a value of the data cannot be given to a template: {error}") from error
 
 
-def _unpack(data: bytes) -> tuple[Templates, dict[str, Any]]:
-    (first, texts, *rest), variables, views, slots = json.loads(data)
-    for name, fields in views.items():
-        labels, numbers, _ = fields.pop("scale").values()
-        scale, steps = Scale(tuple(labels), tuple(numbers)), tuple(fields.pop("steps"))
-        levels, questions = (tuple(map(tuple, fields.pop(field))) for field in ("levels", "questions"))
-        examples = tuple(Example(**example) for example in fields.pop("examples"))
-        variables[name] = CriterionView(
-            **fields, scale=scale, steps=steps, levels=levels, questions=questions, examples=examples
-        )
-    variables |= {name: Slot(*slot) for name, slot in slots.items()}
-    return Templates(first, tuple(map(tuple, texts)), *rest), variables
+def _unpack(request: bytes) -> tuple[Templates, dict[str, Any]]:
+    templates, own, data = pickle.loads(request)  # noqa: S301 (from the parent process)
+    return templates, {**json.loads(data), **own}
 
 
 def _end(*_: object) -> None:

@@ -11,16 +11,13 @@ from dataclasses import replace
 from math import fsum
 
 from judge.core.format import plural
-from judge.core.records import ChecklistAnswer, ChecklistQuestion, Criterion, Failure, Prompt, Provenance, Sample, Score
-from judge.criteria import template_bodies
+from judge.core.records import ChecklistAnswer, ChecklistQuestion, Criterion, Failure, Provenance, Sample, Score
 from judge.criteria.checklist import MOST_QUESTIONS, part_name, questions_of
-from judge.criteria.render import Renderer
 
 METHOD = "checklist"
 UNANSWERED = "UnansweredQuestions"
 """The error of a text with questions that have no answer."""
 Row = Score | Failure
-_MAX_RENDERERS = 256
 
 
 def parts(criterion: Criterion) -> list[Criterion]:
@@ -34,37 +31,6 @@ def parts(criterion: Criterion) -> list[Criterion]:
 def whole(part: Criterion) -> Criterion:
     """Return the checklist that a part belongs to; any other criterion as it is."""
     return part if not part.part else replace(part, name=part.name.removesuffix(part_name("", part.part)), part=0)
-
-
-class Questions:
-    """Renders the prompts of a checklist's parts. Caches the last text's prompt, because parts follow each other."""
-
-    def __init__(self, checklist: Criterion) -> None:
-        self.checklist, self._bodies = checklist, template_bodies(checklist)
-        self._renderers: dict[tuple[ChecklistQuestion, ...], Renderer] = {}
-        self._last: tuple[Sample, Prompt] | None = None
-
-    def render(self, sample: Sample, part: int) -> Prompt:
-        """Render the prompt of a part. Raises CriterionError and DataError."""
-        questions = questions_of(self.checklist, sample)
-        name = part_name(self.checklist.name, part)
-        if not self.checklist.merged:
-            return replace(self._renderer(questions[part - 1 : part]).render(sample), criterion=name)
-        if self._last is None or self._last[0] is not sample:
-            prompt = self._renderer(questions).render(sample)
-            text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
-            numbers = range(1, len(questions) + 1)
-            merged = tuple((part_name(self.checklist.name, n), self.checklist.scale) for n in numbers)
-            messages = ({"role": "user", "content": text},)
-            self._last = sample, replace(prompt, messages=messages, question="", merged=merged)
-        return replace(self._last[1], criterion=name)
-
-    def _renderer(self, questions: tuple[ChecklistQuestion, ...]) -> Renderer:
-        if questions not in self._renderers:
-            if len(self._renderers) >= _MAX_RENDERERS:
-                self._renderers.clear()
-            self._renderers[questions] = Renderer(replace(self.checklist, questions=questions), self._bodies)
-        return self._renderers[questions]
 
 
 def collect(

@@ -7,23 +7,51 @@ request, and the reply is one JSON object with a key for each.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from judge.core.errors import CriterionError, ParseError
-from judge.core.records import Choice, Criterion, Prompt, Sample, Token
+from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
 from judge.criteria import template_bodies
+from judge.criteria.checklist import part_name, questions_of
 from judge.criteria.render import Renderer, SharedLayout
 from judge.scoring import checklist, parse
 
+Prompts = Mapping[str, Prompt | CriterionError]
+"""The prompts of several criteria for a sample, or the error of those that cannot be rendered."""
+MakePrompts = Callable[[Sample], Prompts]
 
-class PromptRenderer(Protocol):
-    """Renders the prompts of one criterion."""
+
+@dataclass(frozen=True, slots=True)
+class SharedRenderer:
+    """Renders the prompt of one of several criteria, or parts of a checklist; `prompts` renders all of them."""
+
+    prompts: MakePrompts
+    name: str
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        """Render the prompt for a sample, or for a pair. Raises CriterionError."""
-        ...
+        """Return the criterion's prompt for a sample. Raises CriterionError and DataError."""
+        prompt = self.prompts(sample)[self.name]
+        if isinstance(prompt, CriterionError):
+            raise prompt
+        return prompt
+
+
+PromptRenderer = Renderer | SharedRenderer
+
+
+class _OfLast:
+    """Caches the prompts of the last sample, because its criteria are rendered in a row."""
+
+    def __init__(self, make: MakePrompts) -> None:
+        self._make = make
+        self._last: tuple[Sample, Prompts] | None = None
+
+    def __call__(self, sample: Sample) -> Prompts:
+        if self._last is None or self._last[0] is not sample:
+            self._last = sample, self._make(sample)
+        return self._last[1]
 
 
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
@@ -35,18 +63,21 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     Raises CriterionError if a template does not compile.
     """
     together = [criterion for criterion in criteria if criterion.merged and not criterion.is_checklist]
-    merger = _Merger(together) if together else None
+    merged = _OfLast(_merged_prompts(together)) if together else None
     renderers: dict[str, PromptRenderer] = {}
     for c in criteria:
         if c.is_checklist and c.name not in renderers:
-            questions = checklist.Questions(checklist.whole(c))
-            for part in (replace(questions.checklist, part=1), *checklist.parts(questions.checklist)):
-                renderers[part.name] = _PartRenderer(questions, part.part)
+            whole = checklist.whole(c)
+            parts, prompts = [part.name for part in checklist.parts(whole)], _OfLast(_checklist_prompts(whole))
+            renderers |= {name: SharedRenderer(prompts, name) for name in parts}
+            renderers[whole.name] = renderers[parts[0]]
         elif not c.is_checklist:
-            renderers[c.name] = (
-                _MemberRenderer(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c))
-            )
+            renderers[c.name] = SharedRenderer(merged, c.name) if merged and c.merged else _renderer(c)
     return renderers
+
+
+def _renderer(criterion: Criterion) -> Renderer:
+    return Renderer(criterion, template_bodies(criterion))
 
 
 def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
@@ -59,10 +90,10 @@ def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> 
         extra_fields = frozenset(name for name, value in sample.extra.items() if value is not None)
         return bool(sample.source), bool(sample.references), extra_fields
 
-    merger = _Merger(criteria)
+    prompts = _merged_prompts(criteria)
     groups: list[set[str]] = []
     for sample in {filled_fields(sample): sample for sample in reversed(samples)}.values():
-        for prompt in merger.prompts(sample).values():
+        for prompt in prompts(sample).values():
             if isinstance(prompt, Prompt) and prompt.merged:
                 names = {name for name, _ in prompt.merged}
                 others = [group for group in groups if not group & names]
@@ -70,64 +101,59 @@ def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> 
     return [[criterion for criterion in criteria if criterion.name in group] for group in groups]
 
 
-class _MemberRenderer:
-    """Renders one of the criteria that are rendered together."""
+def _merged_prompts(criteria: Sequence[Criterion]) -> MakePrompts:
+    """Return a function that renders merged criteria; an error does not affect the other criteria."""
+    scales = {c.name: c.scale for c in criteria}
+    each = {c.name: _renderer(c) for c in criteria}
+    alone = {c.name: _renderer(replace(c, merged=False)) for c in criteria}
+    joint = SharedLayout(criteria[0], "merged")
 
-    def __init__(self, merger: _Merger, name: str) -> None:
-        self._merger, self._name = merger, name
+    def prompts(sample: Sample) -> Prompts:
+        made: dict[str, Prompt | CriterionError] = {}
+        by_material: dict[str, list[Prompt]] = {}
+        for name, renderer in each.items():
+            try:
+                prompt = renderer.render(sample)
+                by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
+            except CriterionError as error:
+                made[name] = error
+        for material, group in by_material.items():
+            names = [prompt.criterion for prompt in group]
+            if len(names) == 1:  # alone with its material: asked as if not merged
+                made[names[0]] = alone[names[0]].render(sample)
+                continue
+            questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in group]
+            text = f"{material}\n\n{joint.render(questions=questions)}"
+            made |= _sharing(group[0], text, {name: scales[name] for name in names})
+        return made
 
-    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        prompt = self._merger.prompts(sample)[self._name]
-        if isinstance(prompt, CriterionError):
-            raise prompt
-        return prompt
+    return prompts
 
 
-class _PartRenderer:
-    """Renders a part of a checklist."""
+def _checklist_prompts(criterion: Criterion) -> MakePrompts:
+    """Return a function that renders the parts of a checklist. It raises CriterionError and DataError."""
 
-    def __init__(self, questions: checklist.Questions, part: int) -> None:
-        self._questions, self._part = questions, part
+    @lru_cache(maxsize=256)
+    def renderer(questions: tuple[ChecklistQuestion, ...]) -> Renderer:
+        return _renderer(replace(criterion, questions=questions))
 
-    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        return self._questions.render(sample, self._part)
+    def prompts(sample: Sample) -> Prompts:
+        questions = questions_of(criterion, sample)
+        names = [part_name(criterion.name, number) for number in range(1, len(questions) + 1)]
+        if criterion.merged:
+            prompt = renderer(questions).render(sample)
+            text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
+            return _sharing(prompt, text, dict.fromkeys(names, criterion.scale))
+        each = zip(names, questions, strict=True)
+        return {name: replace(renderer((question,)).render(sample), criterion=name) for name, question in each}
+
+    return prompts
 
 
-class _Merger:
-    """Renders merged criteria. Caches the last sample's prompts, because its criteria are rendered in a row."""
-
-    def __init__(self, criteria: Sequence[Criterion]) -> None:
-        self._scales = {c.name: c.scale for c in criteria}
-        self._each = {c.name: Renderer(c, template_bodies(c)) for c in criteria}
-        self._alone = {c.name: Renderer(replace(c, merged=False), template_bodies(c)) for c in criteria}
-        self._joint = SharedLayout(criteria[0], "merged")
-        self._last: tuple[Sample, Mapping[str, Prompt | CriterionError]] | None = None
-
-    def prompts(self, sample: Sample) -> Mapping[str, Prompt | CriterionError]:
-        """Return the prompt or the error of each criterion; an error does not affect the other criteria."""
-        if self._last is None or self._last[0] is not sample:
-            prompts_by_name: dict[str, Prompt | CriterionError] = {}
-            by_material: dict[str, list[Prompt]] = {}
-            for name, renderer in self._each.items():
-                try:
-                    prompt = renderer.render(sample)
-                except CriterionError as error:
-                    prompts_by_name[name] = error
-                else:
-                    by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
-            for prompts in by_material.values():
-                if len(prompts) == 1:  # alone with its material: asked as if not merged
-                    name = prompts[0].criterion
-                    prompts_by_name[name] = self._alone[name].render(sample)
-                    continue
-                questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
-                text = f"{prompts[0].messages[0]['content']}\n\n{self._joint.render(questions=questions)}"
-                messages = ({"role": "user", "content": text},)
-                merged = tuple((p.criterion, self._scales[p.criterion]) for p in prompts)
-                for p in prompts:
-                    prompts_by_name[p.criterion] = replace(p, messages=messages, question="", merged=merged)
-            self._last = sample, prompts_by_name
-        return self._last[1]
+def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
+    """Return the prompt of each of the criteria that are asked together in a text."""
+    shared = replace(prompt, messages=({"role": "user", "content": text},), question="", merged=tuple(scales.items()))
+    return {name: replace(shared, criterion=name) for name in scales}
 
 
 def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None) -> list[Choice]:
