@@ -377,7 +377,7 @@ def load_finished(folder: Path) -> Result:
         stored = stored_info.parse(path.read_bytes())
         version = stored["info"].get("judge_version", version)
         run = dict(_run_model().model_validate(stored))
-        stored_info.check(run["info"])
+        stored_info.check(run["info"], run["matrices"])
     except ValidationError as error:
         errors = error.errors(include_url=False)
         newer = [e for e in errors if e["type"] in _NEWER]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -78,9 +78,14 @@ def parse(text: bytes) -> Any:
     return json.loads(text, parse_constant=_refuse, parse_int=_integer)
 
 
-def check(info: Mapping[str, Any]) -> None:
-    """Raise ValidationError if a value that reports use has another type."""
+def check(info: Mapping[str, Any], matrices: Iterable[Any] = ()) -> None:
+    """Raise ValidationError for a value of another type than reports use, ValueError for a matrix that is not square."""
     _Info.model_validate(info)
+    for matrix in matrices:
+        size = len(matrix.names)
+        for rows in (matrix.values, matrix.low, matrix.high, matrix.n):
+            if [len(row) for row in rows] != [size] * size:
+                raise ValueError(f"a matrix of {size} columns is not square")
 
 
 def _refuse(constant: str) -> float:

@@ -26,7 +26,7 @@ from judge.scoring import checklist, parse, quotes, strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 _OLD = (
-    "the replies of this run cannot be read again: an older judge stored it, without its scales and settings; "
+    "the replies of this run cannot be read again: an older judge stored it, without whole scales and settings; "
     "run it again (the cache answers what is already paid for)"
 )
 _READ = {
@@ -66,8 +66,9 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
     name = column.criterion or column.name
     stored = (info.get("criteria") or {}).get(name) or {}
     try:
-        labels, values = stored["scale"]["labels"], stored["scale"]["values"]
-        scale = Scale(tuple(labels), tuple(values), stored["scale"].get("halves", False))
+        labels, numbers = stored["scale"]["labels"], stored["scale"]["values"]
+        values = {str(label): float(value) for label, value in zip(labels, numbers, strict=True)}
+        scale = Scale(tuple(values), tuple(values.values()), bool(stored["scale"].get("halves")))
         merged, questions = stored["form"] == "merged", stored.get("questions", ())
         questions_column = questions if isinstance(questions, str) else ""
         asked = () if questions_column else tuple(ChecklistQuestion(**question) for question in questions)
@@ -75,7 +76,7 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
             name, "", scale, stored["reply"], title=stored["title"], merged=merged, questions=asked,
             questions_column=questions_column, cite=stored.get("cite", False),
         )  # fmt: skip
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ConfigError(_OLD) from None
 
 

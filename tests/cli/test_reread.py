@@ -167,10 +167,12 @@ def test_half_points_count_if_they_are_allowed_now(tmp_path: Path, command: Call
 
 
 def test_a_run_of_an_older_judge_cannot_be_read_again(run: Result, command: Callable[..., Any]) -> None:
-    old = {"relevance": {**run.info["criteria"]["relevance"], "scale": ["1", "2", "3", "4", "5"]}}
-    replace(run, info={**run.info, "criteria": old}).save("old")
-    done = command("report", "old", "--reread")
-    assert (done.code, "an older judge stored it" in done.err) == (2, True)
+    labels = ["1", "2", "3", "4", "5"]
+    for folder, scale in (("old", labels), ("words", {"labels": labels, "values": ["low", 2, 3, 4, 5]})):
+        stored = {"relevance": {**run.info["criteria"]["relevance"], "scale": scale}}
+        replace(run, info={**run.info, "criteria": stored}).save(folder)
+        done = command("report", folder, "--reread")
+        assert (done.code, "an older judge stored it" in done.err) == (2, True)
     judge.evaluate(ROWS, criteria=[], metrics=["stats"], out="metrics")
     assert "no judge was asked in this run" in command("report", "metrics", "--reread").err
 

@@ -85,6 +85,27 @@ def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: st
         load(tmp_path)
 
 
+@pytest.mark.parametrize("changed", [{"values": [[1.0]]}, {"n": [[1], [1]]}])
+def test_matrices_that_are_not_square_are_refused(result: Result, tmp_path: Path, changed: dict[str, Any]) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    pair = [[None, None], [None, None]]
+    matrix = {
+        "names": ["a", "b"],
+        "level": "item",
+        "coefficient": "spearman",
+        "values": pair,
+        "low": pair,
+        "high": pair,
+    }
+    square = {**matrix, "n": [[1, 1], [1, 1]]}
+    (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [square]}), "utf-8")
+    assert load(tmp_path).matrices
+    (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [{**square, **changed}]}), "utf-8")
+    with pytest.raises(StorageError, match=r"cannot read .*run\.json: a matrix of 2 columns is not square; run again"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
