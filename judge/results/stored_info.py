@@ -79,7 +79,7 @@ def parse(text: bytes) -> Any:
 
 
 def check(info: Mapping[str, Any], matrices: Iterable[Any] = ()) -> None:
-    """Raise ValidationError for a value of another type than reports use, ValueError for a matrix that is not square."""
+    """Raise ValidationError for a value of a type that no report reads, ValueError for a matrix not square."""
     _Info.model_validate(info)
     for matrix in matrices:
         size = len(matrix.names)

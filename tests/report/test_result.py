@@ -89,16 +89,8 @@ def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: st
 def test_matrices_that_are_not_square_are_refused(result: Result, tmp_path: Path, changed: dict[str, Any]) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
-    pair = [[None, None], [None, None]]
-    matrix = {
-        "names": ["a", "b"],
-        "level": "item",
-        "coefficient": "spearman",
-        "values": pair,
-        "low": pair,
-        "high": pair,
-    }
-    square = {**matrix, "n": [[1, 1], [1, 1]]}
+    cells = dict.fromkeys(("values", "low", "high"), [[None, None], [None, None]])
+    square = {"names": ["a", "b"], "level": "item", "coefficient": "spearman", **cells, "n": [[1, 1], [1, 1]]}
     (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [square]}), "utf-8")
     assert load(tmp_path).matrices
     (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [{**square, **changed}]}), "utf-8")
