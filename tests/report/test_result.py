@@ -89,7 +89,7 @@ def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: st
 def test_matrices_that_are_not_square_are_refused(result: Result, tmp_path: Path, changed: dict[str, Any]) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
-    cells = dict.fromkeys(("values", "low", "high"), [[None, None], [None, None]])
+    cells = {key: [[None, None], [None, None]] for key in ("values", "low", "high")}
     square = {"names": ["a", "b"], "level": "item", "coefficient": "spearman", **cells, "n": [[1, 1], [1, 1]]}
     (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [square]}), "utf-8")
     assert load(tmp_path).matrices
