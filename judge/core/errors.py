@@ -21,6 +21,7 @@ A message says what happened, where (file:line, item, URL) and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 Stops = Literal["never", "if_first", "always"]
@@ -80,7 +81,8 @@ class Transient(ProviderError):
     """A request that may well succeed if asked again, `retry_after` seconds from now where the server said so.
 
     `status` is the HTTP status, or None where no reply came; `unreachable` says that there was nobody to ask;
-    `billed` marks a time-out, after which the provider may have done (and charged for) the work.
+    `billed` marks a time-out, after which the provider may have done (and charged for) the work. `limits` are the
+    reply's `x-ratelimit-*` headers, in lower case.
     """
 
     def __init__(
@@ -92,12 +94,14 @@ class Transient(ProviderError):
         unreachable: bool = False,
         billed: bool = False,
         stops: Stops = "never",
+        limits: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, stops=stops)
         self.status = status
         self.retry_after = retry_after
         self.unreachable = unreachable
         self.billed = billed
+        self.limits: Mapping[str, str] = limits or {}
 
 
 class Refused(ProviderError):

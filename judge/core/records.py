@@ -386,13 +386,15 @@ class Usage:
 class Response:
     """What came back. `unmet` names the wanted parameters that the server refused or silently ignored.
 
-    `reasoning` among them: it was given up for the token probabilities.
+    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's `x-ratelimit-*`
+    headers, in lower case: news of the moment, which is neither stored nor compared.
     """
 
     choices: tuple[Choice, ...]
     usage: Usage = Usage()
     served_by: str = ""
     unmet: tuple[str, ...] = ()
+    limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def reasoned(self) -> bool:

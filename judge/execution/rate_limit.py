@@ -1,24 +1,36 @@
 """Limit the rate of requests: as many at once as the server bears, no more a minute than it or the user allows.
 
-Each judge has one `RateLimiter`. It learns from replies, 429s and time-outs, keeps to `--rpm` and `--tpm`, and holds
-everything while one request has been told to wait.
+Each judge has one `RateLimiter`. It learns from replies, their `x-ratelimit-*` headers, 429s and time-outs,
+keeps to `--rpm` and `--tpm`, and holds everything while one request has been told to wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import statistics
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from judge.core.errors import Transient
 from judge.core.records import Request, Response
 from judge.execution import budget
 
 _MINUTE = 60.0
+_MAX_HEADER_WAIT = 60.0
+"""Seconds that headers alone may hold requests back: then one is sent to see. The server's own 429 says more."""
 _BUSY = (429, 503, 529)
 _REOPENING = 1.0
 _TOLERANCE = 1e-9
+_KINDS: tuple[Literal["requests", "tokens"], ...] = ("requests", "tokens")
+_Limit = tuple[Literal["user", "server"], Literal["requests", "tokens"]]
+"""Who set a limit, and on what."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
+_MAX_NUMBER = 1e12
 
 
 class Bucket:
@@ -36,6 +48,9 @@ class Bucket:
         lack = min(cost, self.burst) - self.level
         return lack / self.rate if lack > _TOLERANCE else 0.0
 
+    def set(self, level: float, rate: float, burst: float, now: float) -> None:
+        self.level, self.rate, self.burst, self._at = min(level, burst), rate, burst, now
+
 
 def per_minute(most: float) -> Bucket:
     """Return a bucket of at most `most` requests in any minute: a second's worth at once, the rest evenly."""
@@ -43,35 +58,119 @@ def per_minute(most: float) -> Bucket:
     return Bucket((most - burst + 1) / _MINUTE, burst)
 
 
+class RateLimitHeaders(NamedTuple):
+    """One limit by a reply's headers: its size, the rest, and the seconds until it is full again."""
+
+    limit: float
+    remaining: float
+    reset: float
+
+
+def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
+    """Return what `x-ratelimit-{limit,remaining,reset}-{kind}` say; None if any is missing or unreadable."""
+    limit, remaining = (_number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining"))
+    reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
+    if not limit or remaining is None or reset is None:
+        return None
+    return RateLimitHeaders(limit, min(remaining, limit), reset)
+
+
+def seconds_until_reset(limits: Mapping[str, str]) -> float:
+    """Return the seconds, at most 60, until the exhausted limits are full again."""
+    headers = [parse_headers(limits, kind) for kind in _KINDS]
+    reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
+    return min(reset, _MAX_HEADER_WAIT)
+
+
+def seconds(text: str | None) -> float | None:
+    """`1s`, `6m0s`, `20ms`, `1h2m3.5s` or bare seconds as seconds; None for anything else."""
+    text = (text or "").strip()
+    if _DURATION.fullmatch(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return _number(text)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number <= _MAX_NUMBER else None
+
+
 class ConcurrencyLimit:
     """The number of requests in flight: slow start, then additive increase; at least 1, at most `most`.
 
-    It is cut once per burst of overload.
+    It is cut once per burst of overload, and if replies take twice as long without coming at a higher rate. A cut of
+    the second kind is undone if the rate drops. A `steady` limit starts at `most`; only overload cuts it.
     """
 
     FIRST, FAST, CUT = 32.0, 2.0, 0.7
+    SLOWER, MORE, KEPT, LEAST = 2.0, 1.1, 0.85, 16
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, steady: bool) -> None:
         self.most = float(most)
-        self.now = min(self.most, self.FIRST)
+        self.now = self.most if steady else min(self.most, self.FIRST)
+        self._steady = steady
         self._slow_start = True
         self._cut_at = float("-inf")
+        self._durations: list[float] = []
+        self._since = float("-inf")
+        self._measured_from: float | None = None
+        self._best: tuple[float, float] | None = None
+        self._before_cut: tuple[float, float] | None = None
 
-    def answered(self) -> None:
-        """Note a reply that came while at least half the limit was in flight."""
-        step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
-        self.now = min(self.most, self.now + step)
+    def answered(self, took: float, now: float, *, used: bool) -> None:
+        """Note a reply that took `took` seconds; `used` is True if at least half the limit was in flight."""
+        if used and self.now < self.most:
+            step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
+            self.now = min(self.most, self.now + step)
+        if self._steady:
+            return
+        if self._best is None:
+            self._best = took, 1 / max(took, 1e-6)
+            self.forget(now)
+        elif self._measured_from is not None:
+            self._durations.append(took)
+            if len(self._durations) >= max(self.LEAST, self.now):
+                self._review(
+                    statistics.median(self._durations), len(self._durations) / max(now - self._measured_from, 1e-6)
+                )
+                self.forget(now)
+        elif now - took >= self._since:
+            self._measured_from = now
 
     def overloaded(self, sent: float, now: float) -> bool:
         """Cut for an overload of a request sent at `sent`; return False if an earlier cut covers it."""
         if sent <= self._cut_at:
             return False
         self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
+        self._before_cut = None
         return True
+
+    def forget(self, now: float) -> None:
+        """Restart the measurement with the first reply to a request sent from now on."""
+        self._durations, self._since, self._measured_from = [], now, None
+
+    def _review(self, took: float, rate: float) -> None:
+        """Adjust the limit to the replies since the last review: median seconds, and replies per second."""
+        best_took, best_rate = self._best or (took, rate)
+        if self._before_cut is not None:
+            (more, limit), self._before_cut = self._before_cut, None
+            if rate < self.KEPT * more:  # the texts are longer or the server is slower: not for our sake
+                self.now, self._best = max(self.now, limit), (took, more)
+                return
+        if rate > self.MORE * best_rate:
+            self._best = took, rate
+        elif took > self.SLOWER * best_took:
+            self._before_cut = rate, self.now
+            self.now, self._slow_start = max(1.0, self.now * self.CUT), False
+        else:
+            self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
 
 
 class SendRate:
-    """The rate for a server that refuses with 429: additive increase, multiplicative decrease.
+    """The rate for a server that refuses with a bare 429: additive increase, multiplicative decrease.
 
     A 429 sets it to `CUT` times the replies per second since the last one, pauses excluded. It then grows by a constant
     amount per second and is back after `SECONDS`. If more than `DROPS` cuts in a row each find a lower rate, the
@@ -115,10 +214,11 @@ class SendRate:
 
 
 class Permit(NamedTuple):
-    """Permission to send one request: its time, and the tokens charged."""
+    """Permission to send one request: its time, the tokens charged, and the requests and tokens sent before."""
 
     at: float
     cost: float
+    before: tuple[float, float]
 
 
 @dataclass(slots=True, eq=False)
@@ -132,23 +232,32 @@ class RateLimiter:
 
     `concurrency` is the maximum in flight, `rpm` and `tpm` the maximum of requests and tokens per minute. Tokens are
     estimated before a request and corrected by its reply. `refusals` counts the bursts of 429s since the last reply.
+    `steady` is for a provider that computes in batches, where the time of a reply says nothing about load.
     """
 
-    def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
-        self.limit = ConcurrencyLimit(concurrency)
+    def __init__(
+        self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
+    ) -> None:
+        self.limit = ConcurrencyLimit(concurrency, steady=steady)
         self.flying = self.refusals = 0
-        self._requests = per_minute(rpm) if rpm is not None else None
-        self._tokens = Bucket(tpm / _MINUTE, tpm / _MINUTE) if tpm is not None else None
+        self._buckets: dict[_Limit, Bucket] = {}
+        if rpm is not None:
+            self._buckets["user", "requests"] = per_minute(rpm)
+        if tpm is not None:
+            self._buckets["user", "tokens"] = Bucket(tpm / _MINUTE, tpm / _MINUTE)
         self._rate = SendRate()
         self._ratio = 0.0
+        self._sent = (0.0, 0.0)
+        self._headers_as_of = [-1.0, -1.0]
         self._queue: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._resume_at = self._last = float("-inf")
 
     async def acquire(self, request: Request) -> Permit:
         """Wait for permission to send. Return every permit with `on_success` or `on_failure`."""
-        now = asyncio.get_running_loop().time()
-        cost = 0.0 if self._tokens is None else budget.estimate_request(request) * (self._ratio or 1.0)
+        cost, now = 0.0, asyncio.get_running_loop().time()
+        if any(kind == "tokens" for _, kind in self._buckets):  # else nobody limits tokens
+            cost = budget.estimate_request(request) * (self._ratio or 1.0)
         if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
         waiter = _Waiter(cost)
@@ -166,24 +275,29 @@ class RateLimiter:
 
     def on_success(self, permit: Permit, request: Request, response: Response) -> None:
         """Take a permit back, and learn from the reply."""
-        if self.flying * 2 >= self.limit.now:
-            self.limit.answered()
+        now = asyncio.get_running_loop().time()
+        self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
         self._rate.answered()
         self.refusals = 0
         used = response.usage.prompt_tokens + response.usage.completion_tokens
-        if self._tokens is not None and used:
+        if permit.cost and used:
             ratio = used / budget.estimate_request(request)
             self._ratio = self._ratio + 0.1 * (ratio - self._ratio) if self._ratio else ratio
-            self._tokens.level += permit.cost - used
+            if (bucket := self._buckets.get(("user", "tokens"))) is not None:
+                bucket.level += permit.cost - used
+        if response.limits:
+            self._update_from_headers(permit, response.limits, now)
         self._release()
 
     def on_failure(self, permit: Permit, error: BaseException) -> None:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
         overload = error if isinstance(error, Transient) and (error.status in _BUSY or error.billed) else None
-        if overload is not None and self.limit.overloaded(permit.at, now) and overload.status == 429:
-            self.refusals += 1
-            self._rate.limited(now)
+        if overload is not None and self.limit.overloaded(permit.at, now):
+            self.limit.forget(max(now, self._resume_at))
+            if overload.status == 429:
+                self.refusals += 1
+                self._rate.limited(now)
         self._release()
 
     def pause_until(self, until: float) -> None:
@@ -191,14 +305,18 @@ class RateLimiter:
         now = asyncio.get_running_loop().time()
         self._rate.paused(max(0.0, until - max(now, self._resume_at)))
         self._resume_at = max(self._resume_at, until)
+        self.limit.forget(until)
 
     def _grant(self, cost: float, now: float) -> Permit:
-        for bucket, charge in ((self._requests, 1.0), (self._tokens, cost), (self._rate.bucket, 1.0)):
-            if bucket is not None:
-                bucket.level -= charge
+        for (_, kind), bucket in self._buckets.items():
+            bucket.level -= cost if kind == "tokens" else 1.0
+        if self._rate.bucket is not None:
+            self._rate.bucket.level -= 1.0
+        permit = Permit(now, cost, self._sent)
+        self._sent = self._sent[0] + 1.0, self._sent[1] + cost
         self.flying += 1
         self._last = now
-        return Permit(now, cost)
+        return permit
 
     def _release(self) -> None:
         self.flying -= 1
@@ -225,7 +343,22 @@ class RateLimiter:
         delay = self._rate.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
             delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
-        for bucket, charge in ((self._requests, 1.0), (self._tokens, cost)):
-            if bucket is not None:
-                delay = max(delay, bucket.wait(charge, now))
+        for (source, kind), bucket in self._buckets.items():
+            wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
+            delay = max(delay, wait if source == "user" else min(wait, self._last + _MAX_HEADER_WAIT - now))
         return delay
+
+    def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
+        """Set the server's buckets by its headers, less what was sent since their request."""
+        for place, kind in enumerate(_KINDS):
+            news = parse_headers(limits, kind)
+            if news is None or permit.before[0] < self._headers_as_of[place]:
+                continue
+            self._headers_as_of[place] = permit.before[0]
+            if news.remaining >= news.limit or not news.reset:
+                continue
+            rate = (news.limit - news.remaining) / news.reset
+            cost = permit.cost if place else 1.0
+            level = news.remaining - (self._sent[place] - permit.before[place] - cost) + rate * (now - permit.at)
+            bucket = self._buckets.setdefault(("server", kind), Bucket(rate, news.limit))
+            bucket.set(level, rate, news.limit, now)

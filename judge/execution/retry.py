@@ -10,14 +10,15 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from itertools import count
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judge.core.errors import DeadlineReached, ProviderError, Transient
 from judge.core.format import duration
 from judge.core.records import Request, Response
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress
-from judge.execution.rate_limit import RateLimiter
+from judge.execution.rate_limit import RateLimiter, seconds_until_reset
 
 _UNLIMITED = 1_000_000
 _YEAR = 31_536_000.0
@@ -91,22 +92,10 @@ class Retrier:
             raise
 
     async def _send(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
-        first_failure: float | None = None
-        for attempt in count(1):
-            try:
-                response = await self._attempt(call, request)
-            except ProviderError as error:
-                now = asyncio.get_running_loop().time()
-                first_failure = now if first_failure is None else first_failure
-                if not isinstance(error, Transient) or self._gives_up(error, attempt, now - first_failure):
-                    if error.stops == "if_first":
-                        error.stops = "never" if self.proven else "always"
-                    raise
-                self.counts.retried += 1
-                self.counts.timeouts += error.billed
-                await self._sleep(self._wait(error, attempt))
-            else:
-                break
+        try:
+            response = await self._attempt(call, request)
+        except ProviderError as error:
+            response = await self._retry(call, request, error)
         self.proven = True
         self._last_success = asyncio.get_running_loop().time()
         return response
@@ -124,8 +113,10 @@ class Retrier:
         try:
             response = await call()
         except BaseException as error:
-            if isinstance(error, Transient) and error.retry_after:
-                self._pause(error.retry_after)
+            if isinstance(error, Transient):  # Retry-After or, in a 429 without it, the limits' reset
+                reset = seconds_until_reset(error.limits) if error.status == 429 else 0.0
+                if wait := reset if error.retry_after is None else error.retry_after:
+                    self._pause(wait)
             rate_limiter.on_failure(permit, error)
             if ledger:
                 ledger.commit_unknown(reserved, error)
@@ -135,15 +126,39 @@ class Retrier:
             ledger.commit(reserved, request, response.usage)
         return response
 
-    def _gives_up(self, error: Transient, attempt: int, failing: float) -> bool:
-        """Whether a request is not tried again, which has been failing for so many seconds."""
+    async def _retry(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
+        """All that follows a first error. Apart, because tenacity takes time even where nothing fails."""
+        failed, started = [first], asyncio.get_running_loop().time()
+
+        async def attempt() -> Response:
+            if failed:
+                raise failed.pop()
+            return await self._attempt(call, request)
+
+        def count(state: RetryCallState) -> None:
+            self.counts.retried += 1
+            self.counts.timeouts += _error(state).billed
+
+        retrying = AsyncRetrying(
+            sleep=self._sleep, stop=lambda state: self._stop(state, started), wait=self._wait,
+            retry=retry_if_exception_type(Transient), before_sleep=count, reraise=True,
+        )  # fmt: skip
+        try:
+            return await retrying(attempt)
+        except ProviderError as error:
+            if error.stops == "if_first":
+                error.stops = "never" if self.proven else "always"
+            raise
+
+    def _stop(self, state: RetryCallState, started: float) -> bool:
+        error = _error(state)
         if error.retry_after is not None and error.retry_after > self.policy.patience:
             error.stops = "always"
             length = "more than a year" if error.retry_after > _YEAR else duration(error.retry_after)
             error.args = (f"{error}; the server asks to wait {length}: start the same command again then",)
             return True
         if error.status == 429:
-            waited = min(failing, asyncio.get_running_loop().time() - self._last_success)
+            waited = asyncio.get_running_loop().time() - max(started, self._last_success)
             if waited <= (self.policy.patience if self.proven else self.policy.first_patience):
                 return False
             error.stops = "always"
@@ -151,10 +166,13 @@ class Retrier:
             return True
         hopeless = error.unreachable and not self.proven
         attempts = self.policy.attempts
-        return attempt >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
+        return state.attempt_number >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
 
-    def _wait(self, error: Transient, attempt: int) -> float:
-        failures = min(attempt, self.rate_limiter.refusals) if error.status == 429 else attempt
+    def _wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        failures = state.attempt_number
+        if error.status == 429:
+            failures = min(failures, self.rate_limiter.refusals)
         spread = min(self.policy.cap, self.policy.base * 2 ** min(max(failures, 1) - 1, 16))
         wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
         if error.status == 429 and error.retry_after is None:
@@ -165,3 +183,10 @@ class Retrier:
         """Send nothing for this many seconds, and tell the display."""
         self.rate_limiter.pause_until(asyncio.get_running_loop().time() + seconds)
         self.counts.paused_until = max(self.counts.paused_until, time.monotonic() + seconds)
+
+
+def _error(state: RetryCallState) -> Transient:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, Transient):
+        raise TypeError(f"asked about {error!r}, which is not retried")
+    return error

@@ -107,7 +107,7 @@ class BatchApi:
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         """Start a batch of an uploaded file, or `inline` of the requests in `content`."""
         request = {"input_file_id": file, "endpoint": _CHAT, "completion_window": "24h", "metadata": {_NAME: name}}
-        return self._batch(await self._http.post(self._path, request))
+        return self._batch((await self._http.post(self._path, request)).data)
 
     async def get(self, id: str) -> Batch:
         return self._batch(await self._http.get(f"{self._path}/{quote(id, safe='')}"))

@@ -6,7 +6,7 @@ Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that ru
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -140,7 +140,7 @@ class DecisionsProvider:
         known = self._form
         for form in (known,) if known else _FORMS:
             try:
-                data = await self._http.post(form.path, {"model": request.model, **form.body(text, questions)})
+                data, limits = await self._http.post(form.path, {"model": request.model, **form.body(text, questions)})
             except ProviderError as error:
                 no_such_path = isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
                 about_model = isinstance(error, Refused) and error.param == "model"
@@ -149,7 +149,7 @@ class DecisionsProvider:
                 raise
             response = _response(data, form, questions, self.endpoint)
             self._form = form
-            return response
+            return replace(response, limits=limits)
         raise Refused(
             f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; check --base-url, "
             "or ask a model there that writes, without decisions/ before its name",

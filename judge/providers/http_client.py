@@ -71,7 +71,7 @@ def status_error(
     if (status in _RETRIED_STATUSES or status >= 500) and headers.get("x-should-retry") != "false":
         again: Stops = "if_first" if status >= 500 else "never"
         wait = _retry_after(headers)
-        return Transient(message, status=status, retry_after=wait, stops=again)
+        return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
     if status == 401:
         message = f"{message.rstrip('.')}; check {key}"
     elif status == 404:
@@ -171,6 +171,15 @@ def _parse_date(date: str | None) -> float | None:
         return None
 
 
+def limits(headers: Any) -> dict[str, str]:
+    """The `x-ratelimit-*` headers, by their names in lower case; empty where the server, or a proxy, sends none."""
+    return {
+        name.decode("ascii", "replace").lower(): value.decode("latin-1")
+        for name, value in headers.raw
+        if name[:12].lower() == b"x-ratelimit-"
+    }
+
+
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _JSON = {"content-type": "application/json"}
 _MIN_KEY_LENGTH = 12
@@ -182,6 +191,13 @@ MAX_TEXT = 1_000_000
 _MAX_TEXT_BYTES = 2 * MAX_TEXT
 """Bytes of each text of a reply without probabilities: JSON may write a character of three bytes in six."""
 _URL_HINT = "is --base-url right?"
+
+
+class Reply(NamedTuple):
+    """The JSON of a reply, and its `x-ratelimit-*` headers."""
+
+    data: Any
+    limits: dict[str, str]
 
 
 class _Sdk(NamedTuple):
@@ -295,22 +311,22 @@ class HttpClient:
         needs_key = self._needs_key or bool(not self._keys.command and _key(self._key_env))
         return {**self._options, "base_url": self.url, "caching": self.caching, "needs_key": needs_key}
 
-    async def post(self, path: str, body: dict[str, Any]) -> Any:
+    async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         most = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
         return await self._reply("POST", path, most=most, content=_encode(body).encode(), headers=_JSON)
 
     async def send(self, path: str, content: bytes, seconds: float) -> Any:
         """The JSON that a 200 to a `POST` of this JSON holds. Raises Transient or Refused."""
-        return await self._reply("POST", path, seconds, content=content, headers=_JSON)
+        return (await self._reply("POST", path, seconds, content=content, headers=_JSON)).data
 
     async def get(self, path: str, most: int = MAX_REPLY_BYTES) -> Any:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
-        return await self._reply("GET", path, most=most)
+        return (await self._reply("GET", path, most=most)).data
 
     async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
-        return await self._reply("POST", path, seconds, data=fields, files={"file": file})
+        return (await self._reply("POST", path, seconds, data=fields, files={"file": file})).data
 
     async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
         """Write what a 200 to `GET {url}{path}` holds, of `most` bytes. Raises Transient, Refused, StorageError."""
@@ -328,7 +344,7 @@ class HttpClient:
 
     async def _reply(
         self, method: str, path: str, seconds: float | None = None, most: int = MAX_REPLY_BYTES, **content: Any
-    ) -> Any:
+    ) -> Reply:
         """The JSON of a 2xx reply of at most `most` bytes. Raises Transient or Refused."""
         async with self._open(method, path, seconds, **content) as reply:
             parts: list[bytes] = []
@@ -350,7 +366,7 @@ class HttpClient:
         if status := _error_status(data):
             raise status_error(reply, whole, self.url, secrets, status)
         # In the text of JSON a secret may be written with escapes.
-        return data if b"\\" not in whole else _redacted(data, secrets)
+        return Reply(data if b"\\" not in whole else _redacted(data, secrets), limits(reply.headers))
 
     @asynccontextmanager
     async def _open(self, method: str, path: str, seconds: float | None = None, **content: Any) -> AsyncIterator[Any]:

@@ -53,7 +53,7 @@ class OpenAIProvider:
         self.batches = batches(
             batches.client(http, http_options),
             lambda request: self._adapter.body(request),
-            lambda request, body, data: _response(data, body, self._adapter.unmet(request, body), http.url),
+            lambda request, body, data: _response(data, body, self._adapter.unmet(request, body), http.url, {}),
         )
 
     @classmethod
@@ -103,8 +103,8 @@ class OpenAIProvider:
         while True:
             body = dialect.body(request)
             try:
-                data = await self._http.post("/chat/completions", body)
-                response = _response(data, body, dialect.unmet(request, body), self.endpoint)
+                data, limits = await self._http.post("/chat/completions", body)
+                response = _response(data, body, dialect.unmet(request, body), self.endpoint, limits)
             except Refused as refused:
                 tried, dialect = dialect, dialect.after_refusal(refused, body) or dialect
                 if dialect == tried:
@@ -120,7 +120,7 @@ class OpenAIProvider:
         await self.batches.aclose()
 
 
-def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str) -> Response:
+def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion")
     choices = tuple(_choice(choice, url) for choice in data["choices"])
@@ -135,7 +135,7 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str)
     if body.get("logprobs") and any(c.tokens is None for c in choices):
         unmet = (*unmet, "logprobs")
     served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
-    return Response(choices, used, served_by, unmet)
+    return Response(choices, used, served_by, unmet, limits)
 
 
 def _choice(data: Any, url: str) -> Choice:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import pytest
 
 from judge.core.errors import Refused, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.rate_limit import RateLimiter
+from judge.execution.rate_limit import RateLimiter, parse_headers, seconds
 from judge.execution.retry import Policy, Retrier
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
@@ -30,7 +30,7 @@ class Server:
         self,
         latency: float = 0.2,
         slots: int = 1000,
-        limit: Callable[[Server], object] = lambda _: None,
+        limit: Callable[[Server], Mapping[str, str]] = lambda _: {},
         used: int = 0,
     ) -> None:
         self.latency, self.limit, self.usage = latency, limit, Usage(used)
@@ -44,7 +44,7 @@ class Server:
         self.most = max(self.most, self.flying)
         try:
             try:
-                self.limit(self)
+                limits = self.limit(self)
             except Transient:
                 self.refused += 1
                 await asyncio.sleep(0.01)
@@ -53,7 +53,7 @@ class Server:
                 await asyncio.sleep(self.latency)
         finally:
             self.flying -= 1
-        return Response((), self.usage)
+        return Response((), self.usage, limits=limits)
 
 
 async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: int = 64) -> float:
@@ -105,18 +105,43 @@ def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time
 
 
 class Rated:
-    """A server's limit on requests, as a token bucket."""
+    """A server's limit, as a token bucket; with `headers` its replies tell how it stands, in OpenAI's words.
 
-    def __init__(self, per_minute: int, burst: int) -> None:
-        self.rate, self.burst = per_minute / 60, float(burst)
-        self.level, self.at = self.burst, 0.0
+    Each request takes `cost` of the limit's `kind`.
+    """
 
-    def __call__(self, _: Server) -> None:
+    def __init__(
+        self, per_minute: int, *, headers: bool, burst: int | None = None, kind: str = "requests", cost: int = 1
+    ) -> None:
+        self.rate, self.burst, self.headers = per_minute / 60, float(burst or per_minute), headers
+        self.level, self.at, self.kind, self.cost = self.burst, 0.0, kind, cost
+
+    def __call__(self, _: Server) -> dict[str, str]:
         self.level = min(self.burst, self.level + (now() - self.at) * self.rate)
         self.at = now()
-        if self.level < 1:
+        if self.level < self.cost:
             raise Transient("busy", status=429, retry_after=1.0)
-        self.level -= 1
+        self.level -= self.cost
+        if not self.headers:
+            return {}
+        left, reset = int(self.level), (self.burst - self.level) / self.rate
+        return {
+            f"x-ratelimit-limit-{self.kind}": f"{self.burst:g}",
+            f"x-ratelimit-remaining-{self.kind}": f"{left}",
+            f"x-ratelimit-reset-{self.kind}": f"{int(reset // 60)}m{reset % 60:.3f}s",
+        }
+
+
+@pytest.mark.parametrize(("kind", "cost"), [("requests", 1), ("tokens", 500)])
+@pytest.mark.parametrize("latency", [0.1, 1.0, 5.0])
+def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, kind: str, cost: int, in_time: Run) -> None:
+    async def run() -> tuple[Server, float]:
+        server = Server(latency, limit=Rated(300 * cost, headers=True, kind=kind, cost=cost), used=500)
+        return server, await drive(server, RateLimiter(64), 1500)
+
+    server, took = in_time(run())
+    assert server.refused <= 5
+    assert took <= (1500 - 300) / 5 * 1.1 + 10 * latency
 
 
 @pytest.mark.parametrize(("per_minute", "burst", "latency"), [(600, 10, 0.2), (600, 600, 0.2), (600, 10, 2.0)])
@@ -124,7 +149,7 @@ def test_the_rate_of_a_server_that_only_says_429_is_found(
     per_minute: int, burst: int, latency: float, in_time: Run
 ) -> None:
     async def run() -> tuple[Server, float]:
-        server = Server(latency, limit=Rated(per_minute, burst))
+        server = Server(latency, limit=Rated(per_minute, headers=False, burst=burst))
         return server, await drive(server, RateLimiter(64), 3000)
 
     server, took = in_time(run())
@@ -170,6 +195,110 @@ def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Ru
     assert took <= (6400 / 256 + 1) * 0.2 * 1.1
 
 
+def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) -> None:
+    async def run() -> tuple[Server, float, float]:
+        server, rate_limiter = Server(1.0, slots=1), RateLimiter(64)
+        took = await drive(server, rate_limiter, 600)
+        return server, took, rate_limiter.limit.now
+
+    _, took, limit = in_time(run())
+    assert limit <= 12
+    assert took == pytest.approx(601.0)
+
+
+def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_too_much(in_time: Run) -> None:
+    async def run(server: Server) -> tuple[Server, float]:
+        rate_limiter = RateLimiter(64, steady=True)
+        await drive(server, rate_limiter, 600)
+        return server, rate_limiter.limit.now
+
+    server, limit = in_time(run(Server(1.0, slots=1)))  # as slow as the one above
+    assert server.most == limit == 64
+
+    def busy(server: Server) -> dict[str, str]:
+        if len(server.came) == 100:
+            raise Transient("busy", status=503)
+        return {}
+
+    _, limit = in_time(run(Server(1.0, limit=busy)))
+    assert 64 * 0.7 <= limit < 64
+
+
+def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
+    async def run() -> float:
+        server, rate_limiter = Server(1.0), RateLimiter(64)
+
+        def batching(server: Server) -> dict[str, str]:
+            server.latency = 1.0 + 3.0 * server.flying / 64  # slower each, faster together
+            return {}
+
+        server.limit = batching
+        await drive(server, rate_limiter, 2000)
+        return rate_limiter.limit.now
+
+    assert in_time(run()) == 64.0
+
+
+def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
+    async def run() -> list[float]:
+        server, rate_limiter = Server(1.0), RateLimiter(32)
+        await drive(server, rate_limiter, 320, workers=32)
+        server.latency = 4.0  # the texts are longer now
+        before = rate_limiter.limit.now
+        await drive(server, rate_limiter, 320, workers=32)
+        return [before, rate_limiter.limit.now]
+
+    assert in_time(run()) == [32.0, 32.0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "remaining", "reset"),
+    [
+        ("10000", "0", "8h0m0s"),
+        ("10", "0", "1000000000"),
+        ("-1", "-1", "-1"),
+        ("many", "few", "soon"),
+        ("nan", "inf", "1e400"),
+        ("0", "0", "0"),
+        ("5", "0", ""),
+        ("5", "0", "0s"),
+        ("5", "5", "10s"),
+    ],
+)
+def test_no_header_makes_a_run_hang(limit: str, remaining: str, reset: str, in_time: Run) -> None:
+    headers = {
+        f"x-ratelimit-{name}-{kind}": value
+        for kind in ("requests", "tokens")
+        for name, value in (("limit", limit), ("remaining", remaining), ("reset", reset))
+    }
+
+    async def run() -> float:
+        return await drive(Server(limit=lambda _: headers), RateLimiter(64), 5)
+
+    assert in_time(run()) <= 5 * 61
+
+
+def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "100",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "20s",
+    }
+
+    async def run() -> list[float]:
+        def once(server: Server) -> dict[str, str]:
+            if len(server.came) == 1:
+                raise Transient("busy", status=429, limits=headers)
+            return {}
+
+        server = Server(limit=once)
+        await drive(server, RateLimiter(64), 1)
+        return server.came
+
+    first, second, *_ = in_time(run())
+    assert second - first >= 20.0
+
+
 def test_a_request_that_no_longer_waits_holds_nobody_up(in_time: Run) -> None:
     large = Request("m", ({"role": "user", "content": "How good is it? " * 10_000},))
 
@@ -202,3 +331,30 @@ def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
         assert rate_limiter.flying == 0
 
     in_time(run())
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1s", 1.0),
+        ("6m0s", 360.0),
+        ("20ms", 0.02),
+        ("1h2m3.5s", 3723.5),
+        ("1d", 86_400.0),
+        ("7", 7.0),
+        ("0.5", 0.5),
+        *[(odd, None) for odd in (None, "", "soon", "-1s", "-1", "1s later", "5 minutes", "nan", "inf", "1e300")],
+    ],
+)
+def test_times_in_headers(text: str | None, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("missing", ["limit", "remaining", "reset"])
+def test_headers_that_lack_a_part_say_nothing(missing: str) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "12", "x-ratelimit-reset-requests": "30s",
+    }  # fmt: skip
+    assert parse_headers(headers, "requests") == (60.0, 12.0, 30.0)
+    headers.pop(f"x-ratelimit-{missing}-requests")
+    assert parse_headers(headers, "requests") is None

@@ -225,6 +225,21 @@ def test_a_clock_that_is_wrong_does_no_harm_to_a_date() -> None:
     assert transient.retry_after == 7.0
 
 
+def test_what_a_server_says_of_its_limits_comes_along(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    headers = {"X-RateLimit-Remaining-Requests": "7", "x-ratelimit-reset-tokens": "6m0s", "x-request-id": "1"}
+    limits = {"x-ratelimit-remaining-requests": "7", "x-ratelimit-reset-tokens": "6m0s"}
+    transient = failure(chat_server, 429, error(), headers)
+    assert isinstance(transient, Transient)
+    assert transient.limits == limits
+    chat_server.answer = lambda _: (200, headers, make_completion())
+    (response,) = ask(chat_server)
+    assert response.limits == limits
+    assert Response.from_json(response.to_json()) == response
+    assert "ratelimit" not in response.to_json() + repr(response)
+    chat_server.answer = lambda _: (200, {}, make_completion())
+    assert ask(chat_server)[0].limits == {}
+
+
 def test_an_empty_account_stops_the_run(chat_server: Any) -> None:
     refused = failure(chat_server, 429, error("You exceeded your quota", code="insufficient_quota"))
     assert isinstance(refused, Refused)
@@ -478,7 +493,7 @@ def test_a_body_of_any_shape_is_a_response_or_a_provider_error(logprobs: Any, us
     choice = {"message": message, "logprobs": logprobs, "finish_reason": usage}
     for data in (message, {"choices": message}, {"choices": [choice], "usage": usage}, {"error": usage}):
         try:
-            response = _response(data, {"logprobs": True}, (), "url")
+            response = _response(data, {"logprobs": True}, (), "url", {})
         except ProviderError:
             continue
         assert Response.from_json(response.to_json()).usage == response.usage

@@ -203,7 +203,7 @@ def test_where_workers_go(
 
 
 ERRORS: list[JudgeError] = [
-    Transient("m", status=503, retry_after=1.5, unreachable=True, billed=True, stops="if_first"),
+    Transient("m", status=503, retry_after=1.5, unreachable=True, billed=True, stops="if_first", limits={"a": "b"}),
     Refused("m", status=400, param="n", billed=True, stops="always"),
     ParseError("m", "raw"),
     ConfigError("m"),
@@ -415,8 +415,8 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
     async def answer(one: Request) -> Response:
         import threading
 
-        odd: Any = threading.Lock() if one.messages[0]["content"] == "text 7" else "m"
-        return Response((Choice("4"),), served_by=odd)
+        odd: Any = {"x": threading.Lock()} if one.messages[0]["content"] == "text 7" else {}
+        return Response((Choice("4"),), limits=odd)
 
     session = Session(answering(answer), workers=2)
     session.run(named(20))
