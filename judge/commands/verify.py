@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,9 +20,12 @@ from judge.commands.validate import check_run
 from judge.config import load_config
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import to_json
-from judge.core.records import IDENTICAL, Scale, Score, is_unwritten
+from judge.core.records import IDENTICAL, Provenance, Sample, Scale, Score, is_unwritten
 from judge.core.version import __version__
 from judge.metrics import Metric, asks_judge, claims, is_rowwise, parallel
+from judge.metrics.chrf import Chrf
+from judge.metrics.common import references
+from judge.metrics.rouge import PACKAGE, Rouge
 from judge.results.result import Result, analyzed, check_same_run, file_digests, load_finished, run_content, run_digest
 from judge.scoring import checklist, expectation
 from judge.scoring.reread import criterion_of, of_judge, reread, scale_of_column, settings_of
@@ -29,6 +33,7 @@ from judge.scoring.strategies import Strategy
 from judge.stats.analyze import judged_columns, panel_column
 from judge.table import RUN, SCORES, Row, Table
 
+_MOST_ROWS = 200
 _MOST_LINES = 5
 _OPTIONS = {"criteria", "language", "metrics", "model", "score_columns", "seed", "set"}
 """Options of a run that metrics depend on."""
@@ -153,12 +158,12 @@ class _Checks:
             yield from (Difference(SCORES, _ABSENT, "a row", *key[:3]) for key in missing)
 
     def metrics(self) -> Iterator[Difference]:
-        """Compute the metrics again."""
+        """Compute the metrics again, and those of some texts with the reference packages."""
         stored: dict[str, list[Row]] = {name: [] for name in self._columns if name not in self._judged}
         for row in self._table.rows():
             stored.get(row.column, []).append(row)
         problems: list[str] = []
-        checked: dict[str, tuple[list[str], int]] = {}  # columns and rows by how they were computed
+        methods: dict[str, list[str]] = {}
         for name, metric in self._metrics():
             if not isinstance(metric, str) and "where" in self._info and not is_rowwise(metric):
                 metric = "needs the texts that were filtered out"
@@ -169,16 +174,22 @@ class _Checks:
             names = [column.name for column in measured.columns if self._whole or column.name in stored]
             if not names:  # the run was stopped before
                 continue
-            rows = [metric_setup.reject_non_finite(row) for row in measured.rows if row.column in names]
-            yield from _row_differences((row for each in names for row in stored.pop(each, ())), rows)
+            rows = {_key(row): metric_setup.reject_non_finite(row) for row in measured.rows if row.column in names}
+            yield from _row_differences((row for each in names for row in stored.pop(each, ())), rows.values())
             versions = self._info["judge_version"], self._info["versions"]["sacrebleu"]
             if self._whole and versions == (__version__, version("sacrebleu")):
                 self._columns.update({column.name: column for column in measured.columns})
-            how = "judge with sacrebleu" if "sacrebleu" in measured.columns[0].signature else "judge"
-            how = "from the stored claims" if isinstance(metric, claims.StoredClaims) else how
-            before, count = checked.get(how, ([], 0))
-            checked[how] = [*before, *names], count + len(rows)
-        self.checked |= {f"{', '.join(names)}: {how}": count for how, (names, count) in checked.items()}
+            texts = [sample for sample in self._table.samples if references(sample)]
+            rng = random.Random(self._plan["seed"])  # noqa: S311  (a sample; no secret)
+            package, scores = _by_package(metric, rng.sample(texts, min(_MOST_ROWS, len(texts))))
+            yield from _row_differences((rows[_key(score)] for score in scores), scores)
+            signed = "judge with sacrebleu" if "sacrebleu" in measured.columns[0].signature else "judge"
+            signed = "from the stored claims" if isinstance(metric, claims.StoredClaims) else signed
+            how = f"judge, and {package} for {len(scores):,}" if scores else signed
+            methods.setdefault(how, []).extend(names)
+            self.checked[how] = self.checked.get(how, 0) + len(rows)
+        for how, names in methods.items():
+            self.checked[f"{', '.join(names)}: {how}"] = self.checked.pop(how)
         if stored:
             reason = "; ".join(problems) or "no metric of the run has these columns"
             self.unchecked.append(f"{', '.join(stored)}: {reason}")
@@ -286,6 +297,27 @@ def _bounded(row: Row, scale: Scale) -> Row:
     low = min(max(row.provenance.low or 0.0, w.low), w.value + rounding)
     high = max(min(row.provenance.high or 0.0, w.high), w.value - rounding)
     return replace(row, provenance=replace(row.provenance, low=low, high=high))
+
+
+def _by_package(metric: Metric, samples: list[Sample]) -> tuple[str, list[Score]]:
+    """Return a metric's reference package and its scores of these texts; none if the package lacks an option.
+
+    BLEU and TER need no second look: sacrebleu computes them in judge, too.
+    """
+    if isinstance(metric, Rouge):
+        english = [sample for sample in samples if metric.tokenizer_for([sample.output, *references(sample)]) == "en"]
+        types = [kind.name for kind in metric.kinds if kind.family in ("n", "l", "lsum")]
+        with suppress(ConfigError):
+            rows = replace(metric, types=types, implementation=PACKAGE).score(english).rows
+            return PACKAGE, [row for row in rows if isinstance(row, Score)]
+    if isinstance(metric, Chrf):
+        from sacrebleu.metrics.chrf import CHRF
+
+        chrf = CHRF(metric.char_order, metric.word_order, metric.beta, metric.lowercase)  # type: ignore[arg-type]
+        values = [chrf.sentence_score(sample.output, references(sample)).score for sample in samples]
+        pairs, provenance = zip(samples, values, strict=True), Provenance("metric")
+        return "sacrebleu", [Score(s.item, s.system, metric.name, value, provenance) for s, value in pairs]
+    return "", []
 
 
 def _key(row: Row) -> tuple[str, str, str, str]:

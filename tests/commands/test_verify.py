@@ -148,9 +148,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     root = tmp_path_factory.mktemp("runs")
 
     def make(name: str) -> Path:
-        for needed in ("panel", name) if name == "filtered" else (name,):
-            if not (root / needed).exists():
-                MAKERS[needed](root / needed)
+        if not (root / name).exists():
+            MAKERS[name](root / name)
         return root / "audit" / "changed" if name == "audited" else root / name
 
     return make
@@ -433,7 +432,7 @@ def test_a_metric_that_asks_a_judge_or_a_model_is_named_as_not_checked(tmp_path:
         set={"qags": {"backend": "llm"}})  # fmt: skip
     verification = judge.verify(tmp_path)
     assert verification.unchecked == ("qags_f1: qags needs a judge or a model",)
-    assert "chrf: judge with sacrebleu" in verification.checked
+    assert "chrf: judge, and sacrebleu for 4" in verification.checked
 
 
 def test_what_is_no_finished_run_is_refused(tmp_path: Path, stored: Callable[[str], Path]) -> None:
@@ -461,7 +460,7 @@ def test_the_command_says_in_ten_lines_that_a_run_agrees(stored: Callable[[str],
     assert printed.exit_code == 0
     assert len(lines) <= 10
     assert " values recomputed, 0 differences (" in lines[0]
-    assert ": judge with sacrebleu" in printed.stdout
+    assert "  chrf: judge, and sacrebleu for 32" in printed.stdout
 
 
 def test_the_command_lists_twenty_differences_and_exits_with_1(stored: Callable[[str], Path], tmp_path: Path) -> None:
