@@ -223,32 +223,17 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
 
 
 def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = "") -> Chart:
-    """Draw few thick bars of shares or correlations, each with its value behind it; negative ones go to the left."""
-    pitch, thick, plot = 34, 18, 240
-    margin, lowest = label_width(rows), min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
-    axis = Axis(min(0.0, lowest), 1.0, ())
-    room = CELL * max((cells(bar.text) for bar in values), default=0) + 10
-    parts = []
-    for k, (row, bar) in enumerate(zip(rows, values, strict=True)):
-        middle = pitch * k + pitch / 2
-        end = max(bar.value, bar.high or bar.value, 0.0)
-        parts += [
-            name_text(0, middle + 5, row),
-            _bar(axis, bar, (margin, middle), plot, thick),
-            text(margin + axis.at(end, plot) + 8, middle + 5, bar.text, "value", bold=bar.tone == "best"),
-        ]
-    zero = margin + axis.at(0, plot)
-    parts.append(line("zero", (zero, 0), (zero, pitch * len(rows))))
-    described = [f"{row} {bar.text}" for row, bar in zip(rows, values, strict=True)]
-    return chart(name, title, (margin + plot + room, pitch * len(rows)), parts, values=described, caption=caption)
+    """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
+    negative = any(end < 0 for bar in values for end in (bar.value, bar.low or 0.0))
+    return intervals(name, title, rows, [Panel(even(-negative, 1, 0.5), values)], caption=caption)
 
 
-def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float, thick: float = _THICK) -> str:
+def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float) -> str:
     """Draw a bar from 0, or from the low end of an axis without 0, and its interval."""
     x, middle = at
     start, end = axis.at(max(0.0, axis.low), plot), axis.at(bar.value, plot)
     kind = f"bar {bar.tone}".rstrip()
-    parts = [rect(kind, (x + min(start, end), middle - thick / 2), (abs(end - start), thick))]
+    parts = [rect(kind, (x + min(start, end), middle - _THICK / 2), (abs(end - start), _THICK))]
     if bar.low is not None and bar.high is not None:
         low, high = x + axis.at(bar.low, plot), x + axis.at(bar.high, plot)
         parts += [

@@ -154,6 +154,7 @@ def test_a_bar_starts_at_0_or_at_the_scales_low_end() -> None:
     both = bars("n", "T", ["up", "down"], [Bar(1, text="1"), Bar(-1, text="−1")])
     (up, wide), (down, same) = _numbers(_elements(both, "rect"), "x", "width")
     assert (down + same, wide) == (up, same)
+    assert [e.text for e in _elements(both, "text", "tick")] == ["−1.0", "−0.5", "0.0", "0.5", "1.0"]
 
 
 def test_a_bar_of_length_0_without_an_interval_is_a_dot() -> None:
