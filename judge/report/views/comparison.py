@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import floor, log10
 from shlex import quote
 from typing import Any, Literal
 
@@ -13,8 +12,8 @@ from judge.core.format import escape_controls, first_names, format_p, number, on
 from judge.core.records import Column as Measured
 from judge.core.records import Estimate
 from judge.report import charts
-from judge.report.charts import even
 from judge.report.document import (
+    ARROWS,
     Block,
     Bullets,
     Cell,
@@ -29,6 +28,7 @@ from judge.report.document import (
     Heading,
     Paragraph,
     Section,
+    Table,
     Tone,
     table,
 )
@@ -154,63 +154,54 @@ class _Mean:
     @property
     def importance(self) -> tuple[int, float]:
         """A key that sorts criteria before the overall score, metrics and single judges, and large changes first."""
-        change, low, high = abs(self.row.estimate.value), self.column.low, self.column.high
-        if self.column.kind == "metric" or low is None or high is None or low >= high:
-            return 1 if self.row.column == OVERALL else 2, -change
-        return 3 if self.column.judge else 0, -change / (high - low)
+        low, high = self.column.low or 0.0, self.column.high or 0.0
+        change = -abs(self.row.estimate.value) / (high - low if high > low else 1.0)
+        if self.row.column == OVERALL:
+            return 1, change
+        return 2 if self.column.kind == "metric" else 3 if self.column.judge else 0, change
 
     @property
     def size(self) -> str:
-        """`relevance fell by 0.31 for bart`, or for all systems `relevance fell by 0.31 [0.10, 0.52]`."""
+        """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its interval."""
         e = self.row.estimate
-        share = share_label(self.column)
-        amount = f"{number(100 * abs(e.value), 0)} points" if share else number(abs(e.value), self.places)
+        amount = f"{number(100 * abs(e.value), 0)} points" if share_label(self.column) else self.text(abs(e.value))
         if not self.row.system and e.low is not None and e.high is not None and e.low * e.high > 0:
             low, high = sorted((abs(e.low), abs(e.high)))
             amount += f" {interval_text(self.column, low, high, self.places)}"
-        system = f" for {one_line(self.row.system, 60)}" if self.row.system and self.several else ""
-        return f"{column_title(self.row.column)} {'rose' if e.value > 0 else 'fell'} by {amount}{system}"
-
-    @property
-    def p(self) -> str:
-        return "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+        whose = f" for {one_line(self.row.system, 60)}" if self.row.system else " over all systems"
+        p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+        verb = "rose" if e.value > 0 else "fell"
+        return f"{column_title(self.row.column)} {verb} by {amount}{whose if self.several else ''}{p}"
 
     @property
     def split(self) -> str:
         """`relevance of bart: +0.31, of which the judge +0.27 [0.21, 0.33] and the system +0.04 [−0.03, 0.11]`."""
-        whole, judge, system = self.part(self.row.estimate), self.judge_part, self.system_change
+        whole, judge, system = self.part(self.row.estimate), self.part(self.row.judge), self.system_change
         parts = (f"the {who} {part.text} {part.note}".rstrip() for who, part in (("judge", judge), ("system", system)))
         p = self.row.system_adjusted
         tested = "not tested" if p is None else format_p(p)
         name = f"{column_title(self.row.column)} of {one_line(self.row.system, 60)}"
         return f"{name}: {whole.text}, of which {' and '.join(parts)} ({tested})"
 
-    def part(self, e: Estimate) -> Cell:
+    def part(self, e: Estimate | None, *, significant: bool = False) -> Cell:
         """Return a change, or a part of it, with its interval."""
+        if e is None:
+            return Cell("–")
         text = signed(100 * e.value, 0) if share_label(self.column) else signed(e.value, self.places)
-        return Cell(text, interval_text(self.column, e.low, e.high, self.places), value=e.value)
-
-    def _tested(self, e: Estimate, *, significant: bool) -> Cell:
-        tone = change_tone(e.value, self.column.better)
-        return replace(self.part(e), tone=tone, mark="*") if significant else self.part(e)
+        tone, mark = (change_tone(e.value, self.column.better), "*") if significant else ("", "")
+        return Cell(text, interval_text(self.column, e.low, e.high, self.places), tone, mark, value=e.value)
 
     def text(self, value: float) -> str:
         return mean_text(self.column, value, self.places)
 
     @property
     def change(self) -> Cell:
-        return self._tested(self.row.estimate, significant=self.row.significant)
-
-    @property
-    def judge_part(self) -> Cell:
-        """The part of the change that is the judge's."""
-        return Cell("–") if self.row.judge is None else self.part(self.row.judge)
+        return self.part(self.row.estimate, significant=self.row.significant)
 
     @property
     def system_change(self) -> Cell:
         """The change without the judge's part."""
-        e = self.row.system_change
-        return Cell("–") if e is None else self._tested(e, significant=self.row.system_changed)
+        return self.part(self.row.system_change, significant=self.row.system_changed)
 
 
 def _is_split(row: MeanChange) -> bool:
@@ -227,8 +218,7 @@ def _means(comparison: RunComparison) -> list[_Mean]:
     columns = {name: comparison.columns.get(name) or Measured(name, "metric", "") for name in values}
     places = {name: 3 if name == OVERALL else decimal_places(columns[name], values[name]) for name in values}
     means = [_Mean(row, columns[row.column], places[row.column], several) for row in comparison.runs.means]
-    order = {1: -1, 0: 0, 2: 1, 3: 2}  # of the first parts of `importance`
-    return sorted(means, key=lambda mean: order[mean.importance[0]])
+    return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))
 
 
 # The finding
@@ -242,32 +232,25 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     significant = [mean for mean in changed if mean.row.significant]
     together = [mean for mean in means if not mean.row.system and mean.row.significant]
     together = [mean for mean in together if mean.row.column != OVERALL] or together
-    over_all = " and ".join(mean.size for mean in together[:2])
     n_means = plural(len(single), "mean")
     if not single:
         yield "No column has values in both runs"
     elif not changed:
         yield f"No score changed: all values of {n_means} are equal"
-    elif not significant and together:
-        yield f"{over_all} over all systems{together[0].p}; no system's mean changed significantly"
-        yield from _judge_finding(comparison, means)
-        return
-    elif not significant:
+    elif len(significant) > 2:
+        yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
+    elif shown := significant or together[:2]:
+        yield " and ".join(mean.size for mean in shown)
+    else:
         tested = any(mean.row.adjusted is not None for mean in changed)
         yield f"No significant change in {n_means}" if tested else f"Too few items to test the changes of {n_means}"
         largest = changed[0]
         needed = items_needed(largest.row.estimate)
         detectable = needed is not None and largest.row.estimate.n < needed <= _MAX_NEEDED
         more = f" If it is real, detecting it needs about {needed:,} items." if detectable else ""
-        yield f"The largest change: {largest.size}{largest.p}.{more}"
-    elif len(significant) <= 2:
-        n = len(single) - len(significant)
-        others = f"; the other {f'{n:,} means' if n > 1 else 'mean'} did not change significantly" if n else ""
-        yield f"{' and '.join(f'{mean.size}{mean.p}' for mean in significant)}{others}"
-    else:
-        yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
-    if together:
-        yield f"Over all systems, {over_all}."
+        yield f"The largest change: {largest.size}.{more}"
+    if significant and together:
+        yield f"{' and '.join(mean.size for mean in together[:2])}."
     yield from _judge_finding(comparison, means)
 
 
@@ -297,7 +280,7 @@ def _split_blocks(comparison: RunComparison) -> Iterator[Block]:
                 column_title(mean.row.column),
                 mean.system,
                 mean.part(mean.row.estimate),
-                mean.judge_part,
+                mean.part(mean.row.judge),
                 mean.system_change,
                 Cell(p_cell(mean.row.system_adjusted), value=mean.row.system_adjusted),
             )
@@ -307,14 +290,10 @@ def _split_blocks(comparison: RunComparison) -> Iterator[Block]:
         key="* significant: p < .05 after Holm's correction over these rows",
         name="judge-shift",
     )
-    methods = Counter(mean.row.system_change.method for mean in means if mean.row.system_change)
-    lines = (
-        f"The judge's shift is the change of scores of {plural(comparison.runs.anchors, 'item')} with a text that is "
-        "the same in both runs. It is assumed to be the same for texts that changed.",
-        "It is measured on the system's own texts if five items have one, else on those of other systems.",
-        *(f"{method[0].upper()}{method[1:]}." for method, _ in methods.most_common(2)),
+    yield Paragraph(
+        f"The judge's part is the change of scores of {plural(comparison.runs.anchors, 'item')} with the same text in "
+        "both runs (the system's own if five items have one); it is assumed to be the same for the changed texts."
     )
-    yield Bullets(lines)
 
 
 # Means
@@ -323,87 +302,77 @@ def _split_blocks(comparison: RunComparison) -> Iterator[Block]:
 def _overview(comparison: RunComparison) -> Iterator[Block]:
     """Yield a table of the means after with their changes: a row per system, a column per changed column."""
     means = _means(comparison)
-    changed = list(dict.fromkeys(mean.row.column for mean in means if mean.differs))
+    changed = {mean.row.column: mean.column.better for mean in means if mean.differs}
     if not changed:
         return
-    names = changed[:_MAX_COLUMNS]
-    rows: dict[str, dict[str, _Mean]] = {}
-    for mean in means:
-        if mean.row.column in names:
-            rows.setdefault(mean.system, {})[mean.row.column] = mean
-    # The row of all systems together stays.
-    importance = {
-        system: min((bool(mean.row.system), mean.importance) for mean in cells.values())
-        for system, cells in rows.items()
-    }
-    systems = [system for system in rows if system in sorted(rows, key=lambda s: importance[s])[:_MAX_ROWS]]
-    key = ["mean after, and its change"]
-    if any(mean.row.significant for cells in rows.values() for mean in cells.values()):
-        key.append("* significant")
-    if len(changed) > len(names):
-        key.append(plural(len(changed) - len(names), "more column"))
-    if len(rows) > len(systems):
-        key.append(f"{plural(len(rows) - len(systems), 'system')} with smaller changes")
-    better = {mean.row.column: mean.column.better for mean in means}
+    names = list(changed)[:_MAX_COLUMNS]
     cells = {
         (mean.system, mean.row.column): replace(
             mean.change, text=mean.text(mean.row.after) + f" {mean.change.text}" * mean.differs, note=""
         )
         for mean in means
+        if mean.row.column in names
     }
+    # All systems together come first, then those that changed most.
+    largest = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
+    systems = list(dict.fromkeys(mean.system for mean in largest if mean.row.column in names))
+    more = len(changed) - len(names), len(systems) - _MAX_ROWS
+    key = (
+        "mean after, and its change",
+        "* significant" if any(cell.mark for cell in cells.values()) else "",
+        plural(more[0], "more column") if more[0] > 0 else "",
+        f"{plural(more[1], 'system')} with smaller changes" if more[1] > 0 else "",
+    )
     yield table(
-        ("", *(Column(column_title(name), better=better[name]) for name in names)),
-        [(system, *(cells.get((system, name), "–") for name in names)) for system in systems],
+        ("", *(Column(column_title(name), better=changed[name]) for name in names)),
+        [(system, *(cells.get((system, name), "–") for name in names)) for system in systems[:_MAX_ROWS]],
         caption="Changes of the means.",
-        key=" · ".join(key),
+        key=" · ".join(filter(None, key)),
         name="changes",
         short=True,
     )
 
 
 def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
-    """Yield a table per column in which any value differs, with the chart of the changes."""
+    """Yield the chart of the changes, and a table of the columns in which any value differs."""
     columns: dict[str, list[_Mean]] = {}
     for mean in _means(comparison):
         columns.setdefault(mean.row.column, []).append(mean)
     changed = {name: means for name, means in columns.items() if any(mean.differs for mean in means)}
     if changed:
         yield _chart(list(changed.values())[:_MAX_PANELS])
-    for name, means in changed.items():
-        yield Heading(f"{column_title(name)}{' (lower is better)' if means[0].column.better == 'lower' else ''}")
-        yield table(
-            ("system", "before", "after", "change", "p", *(Column(head, group="texts") for head in ("↑", "=", "↓"))),
-            [
-                (
-                    mean.system,
-                    Cell(mean.text(row.before), value=row.before),
-                    Cell(mean.text(row.after), value=row.after),
-                    mean.change,
-                    Cell(p_cell(row.adjusted), value=row.adjusted),
-                    *(
-                        Cell(f"{n:,}" if row.estimate.p is not None or row.estimate.n == 1 else "", value=n)
-                        for n in (row.up, row.same, row.down)
-                    ),
-                )
-                for mean in means
-                for row in [mean.row]
-            ],
-            caption=f"{column_title(name)}: means before and after.",
-            name=f"change-{name}",
-        )
+        yield _mean_table([mean for means in changed.values() for mean in means])
     if equal := [column_title(name) for name in columns if name not in changed]:
         yield Paragraph(f"No value differs in {_listed(equal)}.")
-    if changed:
-        # Intervals of different columns may use different methods: name the most common one.
-        estimates = [row.estimate for row in comparison.runs.means]
-        methods = Counter(estimate.method for estimate in estimates if estimate.low != estimate.high)
-        lines = (
-            "Change: after minus before, mean over the items of both runs.",
-            "* significant: p < .05 after Holm's correction over all systems and columns in which any value differs.",
-            "Texts: number of texts whose value rose, stayed and fell.",
-            *(f"[low, high]: {method}." for method, _ in methods.most_common(1)),
+
+
+def _mean_table(means: Sequence[_Mean]) -> Table:
+    # Intervals of different columns may use different methods: name the most common one.
+    methods = Counter(mean.row.estimate.method for mean in means if mean.row.estimate.low is not None)
+    interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
+    rows: list[tuple[str | Cell, ...]] = []
+    for mean in means:
+        row = mean.row
+        tested = row.estimate.p is not None or row.estimate.n == 1
+        rows.append(
+            (
+                column_title(row.column) + ARROWS[mean.column.better],
+                mean.system,
+                Cell(mean.text(row.before), value=row.before),
+                Cell(mean.text(row.after), value=row.after),
+                mean.change,
+                Cell(p_cell(row.adjusted), value=row.adjusted),
+                *(Cell(f"{n:,}" if tested else "", value=n) for n in (row.up, row.same, row.down)),
+            )
         )
-        yield Details("How to read these tables", (Bullets(lines),))
+    texts = (Column(head, group="texts") for head in ("↑", "=", "↓"))
+    return table(
+        ("column", Column("system", numeric=False), "before", "after", "change", "p", *texts),
+        rows,
+        caption=f"Means before and after, over the items of both runs.{interval}",
+        key="* p < .05 after Holm's correction · texts whose value rose, stayed and fell",
+        name="means",
+    )
 
 
 def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
@@ -416,10 +385,7 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
         for mean in means:
             e, change = mean.row.estimate, mean.change
             bars[mean.system] = charts.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
-        furthest = max(abs(end) for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
-        power = 10.0 ** floor(log10(furthest)) if furthest else 1.0
-        limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
-        axis = even(-limit, limit, limit)
+        axis = charts.around(end for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
         panels.append(charts.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
     caption = "Change of the mean, after minus before, with 95% intervals."
     return replace(charts.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True)
@@ -491,21 +457,15 @@ def _values(comparison: RunComparison, shift: Shift) -> str:
 
 def _not_compared(comparison: RunComparison) -> Iterator[str]:
     """Say which columns, systems and texts are not compared."""
-    runs = comparison.runs
-    known = {row.column for row in runs.means} | dict(runs.incomparable).keys()
-    had = {column.name for column in comparison.before.table.columns}
-    if without := [one_line(name) for name in comparison.columns if name in had and name not in known]:
-        yield f"No text has a value in both runs for {_listed(without)}."
-    both = [name for name in comparison.before.table.systems if name in comparison.after.table.systems]
-    scored: dict[str, set[str]] = {}
-    for row in runs.means:
-        scored.setdefault(row.column, set()).add(row.system)
+    runs, before, after = comparison.runs, comparison.before.table, comparison.after.table
     columns_by_systems: dict[tuple[str, ...], list[str]] = {}
-    for name, systems in scored.items():
-        if missing := tuple(one_line(system) for system in both if system not in systems):
-            columns_by_systems.setdefault(missing, []).append(one_line(name))
+    for column in before.columns:
+        scored = {row.system for row in runs.means if row.column == column.name}
+        missing = tuple(name for name in before.systems if name in after.systems and name not in scored)
+        if missing and column.name in comparison.columns and column.name not in dict(runs.incomparable):
+            columns_by_systems.setdefault(missing, []).append(one_line(column.name))
     for missing, columns in columns_by_systems.items():
-        yield f"No text of {_listed(missing)} has a value in both runs for {_listed(columns)}."
+        yield f"No text of {_listed(map(one_line, missing))} has a value in both runs for {_listed(columns)}."
     for name, reason in runs.incomparable:
         yield f"{one_line(name)} is not compared: {reason}."
     for name, only in zip(comparison.names, runs.only, strict=True):
