@@ -102,7 +102,7 @@ def _notes(names: tuple[str, str], before: Result, after: Result, changes: Seque
                 "Score both runs with the same tokenizer."
             )
     yield from (f"{text[0].upper()}{text[1:]}." for text in _lookalike_names(before, after))
-    first, second = (build_provenance(result).all_banners for result in (before, after))
+    first, second = (build_provenance(result).banners for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):
         yield from (f"{name}: {text}" for text in banners if text not in others)

@@ -168,7 +168,7 @@ def load_rated(
         " and ".join(dict.fromkeys(provenance.title for provenance in provenances)),
         (first, *rest),
         tuple(judges),
-        tuple(dict.fromkeys(text for each in provenances for text in each.all_banners if text not in unused)),
+        tuple(dict.fromkeys(text for each in provenances for text in each.banners if text not in unused)),
         (*sheet_notes, *left_out),
         sheet,
     )
@@ -215,7 +215,7 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
             f"{option('ratings', 'FILE')}: item, first, second, rater, criterion and value (first, second or tie), or "
             "ratings of single texts"
         )
-    banners = [note for note in about.all_banners if note not in notes]
+    banners = [note for note in about.banners if note not in notes]
     return Validation(f"Agreement with people: {about.title}", (), (*banners, *notes), preferences=compared)
 
 

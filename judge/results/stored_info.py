@@ -41,13 +41,6 @@ class _Budget(_Part):
     spent: float
 
 
-class _Request(_Part):
-    seconds: float
-    item: str
-    system: str
-    criterion: str
-
-
 class _Criterion(_Part):
     title: str = ""
     templates: dict[str, str] | None = None
@@ -68,7 +61,6 @@ class _Info(_Use):
     criteria: dict[str, _Criterion] | None = None
     notes: list[str] | None = None
     notices: list[str] | None = None
-    slowest: list[_Request] | None = None
     budget: _Budget | None = None
     prompts: _Prompts | None = None
 

@@ -176,7 +176,7 @@ def view(result: Result) -> Document:
         finding=finding(result),
         scope=number_of_items(result),
         about=tuple(filter(None, facts)),
-        notices=(*about.all_banners, *_coverage_notes(result, board)),
+        notices=(*about.banners, *_coverage_notes(result, board)),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
         footer=(

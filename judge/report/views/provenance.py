@@ -20,7 +20,7 @@ from judge.report.document import Block, Bullets, Code, Details, Facts, Heading,
 from judge.results.result import Result
 from judge.scoring.checklist import split
 
-_PHRASES = {
+_UNMET = {
     "logprobs": "gives no token probabilities",
     "top_logprobs": "lists fewer probabilities than asked for",
     "max_tokens": "limit on the reply's length not taken",
@@ -28,8 +28,13 @@ _PHRASES = {
     "reasoning": "told not to reason, the price of its token probabilities",
     "n": "sends fewer replies at a time than asked for",
 }
+_ACCEPTED = {
+    "n": "takes n ≤ {}",
+    "top_logprobs": "lists at most {} probabilities for a token",
+    "limit": "takes the limit on the reply's length as {}",
+    "path": "asked at {}",
+}
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
-_MIN_SECONDS, _MAX_REQUESTS = 1.0, 3  # only slower requests are listed, at most so many
 UNFINISHED = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
@@ -42,13 +47,17 @@ _HARMLESS = "n"
 
 def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe each parameter that one judge of `info["judges"]` refused, ignored or limited."""
-    unmet, accepted = dict(judge.get("unmet") or {}), dict(judge.get("learned") or {})
+    unmet, accepted = judge.get("unmet") or {}, dict(judge.get("learned") or {})
     accepted.pop("reasoning_effort", None)  # said by "reasoning"
     dropped = accepted.pop("dropped", None) or ()
-    phrases = [_phrase(name, n, accepted) for name, n in unmet.items()]
-    phrases += [_phrase(name, 0, accepted) for name in dropped if name not in unmet]
-    phrases += [_fact(name, value) for name, value in accepted.items() if name not in unmet]
-    return tuple(one_line(text) for text in phrases)
+    phrases = []
+    for name in dict.fromkeys([*unmet, *dropped, *accepted]):
+        text = _UNMET.get(name, f"{name} not taken")
+        if name in accepted:
+            value = accepted[name]
+            text = _ACCEPTED[name].format(value) if name in _ACCEPTED else f"{name}: {value}"
+        phrases.append(one_line(f"{text} ({plural(unmet[name], 'answer')})" if name in unmet else text))
+    return tuple(phrases)
 
 
 def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
@@ -61,25 +70,6 @@ def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
             phrases = refusals({"unmet": unmet, "learned": accepted})
             sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
     return tuple(sentences)
-
-
-def _phrase(name: str, answers: int, accepted: Mapping[str, Any]) -> str:
-    known = accepted.get(name)
-    text = _fact(name, known) if known is not None else _PHRASES.get(name, f"{name} not taken")
-    return f"{text} ({plural(answers, 'answer')})" if answers else text
-
-
-def _fact(name: str, value: Any) -> str:
-    """Say what the server turned out to accept."""
-    if name == "n":
-        return "takes one reply a request" if value == 1 else f"takes n ≤ {value}"
-    if name == "top_logprobs":
-        return f"lists at most {value} probabilities for a token"
-    if name == "limit":
-        return f"takes the limit on the reply's length as {value}"
-    if name == "path":
-        return f"asked at {value}"
-    return f"{name}: {value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +99,11 @@ class Readings:
 class Provenance:
     """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
 
-    `notices` go before any number: they say that no model judged. `signed` has the columns' signatures, and for
-    judgments how many scores each method gave.
+    `banners` go before any number; the first ones say that no model judged. `signed` has the columns' signatures, and
+    for judgments how many scores each method gave.
     """
 
     title: str
-    notices: tuple[str, ...]
     banners: tuple[str, ...]
     failures: tuple[FailureKind, ...]
     facts: tuple[tuple[str, str], ...]
@@ -122,38 +111,10 @@ class Provenance:
     judges: tuple[tuple[str, str], ...]
     signed: tuple[tuple[str, str], ...]
 
-    @property
-    def all_banners(self) -> tuple[str, ...]:
-        """Everything that the reader has to know before the numbers."""
-        return (*self.notices, *self.banners)
-
 
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
     info, failures = result.info, _failures(result)
-    banners = [UNFINISHED[info["status"]]] if info.get("status") in UNFINISHED else []
-    notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
-    banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
-    banners += [*warnings(info), *map(one_line, ledger.notes(result.table.samples))]
-    judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
-    by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
-    masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
-    if thin := [mass for mass in masses if mass < _MIN_MASS]:
-        banners.append(
-            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
-            f"the probability on the scale, the least {min(thin):.0%}."
-        )
-    read = readings(result)
-    prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
-    total = sum(r.strict for r in read) + prose + repaired
-    places = ((prose, "read from a sentence"), (repaired, "from the answer to a repair question"))
-    if counts := [f"{count:,} of {total:,} {place}" for count, place in places if count]:
-        banners.append(f"Scores not in the requested form: {', '.join(counts)}.")
-    path, model = (info.get("data") or {}).get("path"), info.get("model")
-    parts = str(path).replace("\\", "/").split("/")
-    # The name of a pattern includes the folder that it is about.
-    name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
-    title = (info.get("plan") or {}).get("title")
     judges, remarks = info.get("judges") or {}, []
     for judge, facts in judges.items():
         texts = [_settings(facts), "; ".join(refusals(facts))]
@@ -164,22 +125,57 @@ def build_provenance(result: Result) -> Provenance:
     methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
-        title=one_line(str(title)) if title else f"{name}, judged by {one_line(str(model))}" if model else name,
-        notices=notices,
-        banners=tuple(banners),
+        title=_title(info),
+        banners=tuple(dict.fromkeys(_banners(result))),
         failures=failures,
-        facts=_facts(result),
+        facts=_facts(result, sum(kind.count for kind in failures) - result.abstained),
         usage=_usage(info),
         judges=tuple(remarks),
         signed=tuple(
             (
                 one_line(c.name),
-                one_line(c.signature) + (f" ({_method_counts(n)})" if (n := methods.get(c.name)) else ""),
+                _joined(c.signature, f"({_method_counts(n)})" if (n := methods.get(c.name)) else "", sep=" "),
             )
             for c in columns
             if c.signature
         ),
     )
+
+
+def _title(info: Mapping[str, Any]) -> str:
+    """Return the plan's title, or the name of the data and the model."""
+    if title := (info.get("plan") or {}).get("title"):
+        return one_line(str(title))
+    path, model = (info.get("data") or {}).get("path"), info.get("model")
+    parts = str(path).replace("\\", "/").split("/")
+    # The name of a pattern includes the folder that it is about.
+    name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
+    return f"{name}, judged by {one_line(str(model))}" if model else name
+
+
+def _banners(result: Result) -> Iterator[str]:
+    """Yield what the reader has to know before the numbers."""
+    info = result.info
+    yield from (one_line(str(notice)) for notice in info.get("notices") or ())
+    if info.get("status") in UNFINISHED:
+        yield UNFINISHED[info["status"]]
+    yield from (one_line(str(note)) for note in info.get("notes") or ())
+    yield from warnings(info)
+    yield from map(one_line, ledger.notes(result.table.samples))
+    judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
+    by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
+    masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
+    if thin := [mass for mass in masses if mass < _MIN_MASS]:
+        yield (
+            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
+            f"the probability on the scale, the least {min(thin):.0%}."
+        )
+    read = readings(result)
+    prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
+    total = sum(r.strict for r in read) + prose + repaired
+    places = ((prose, "read from a sentence"), (repaired, "from the answer to a repair question"))
+    if counts := [f"{count:,} of {total:,} {place}" for count, place in places if count]:
+        yield f"Scores not in the requested form: {', '.join(counts)}."
 
 
 def _settings(judge: Mapping[str, Any]) -> str:
@@ -253,47 +249,41 @@ def _example(failure: Failure) -> str:
     return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 
 
-def _facts(result: Result) -> tuple[tuple[str, str], ...]:
+def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     info, table, abstained = result.info, result.table, result.abstained
-    lost = sum(kind.count for kind in _failures(result)) - abstained
     data, language = info.get("data") or {}, info.get("language") or {}
-    items, systems = plural(len(table.items), "item"), plural(len(table.systems), "system")
-    size = f"{plural(len(table.samples), 'text')}: {items}, {systems}"
-    if texts_by_system := (info.get("streamed") or {}).get("texts"):
-        size = f"{plural(sum(texts_by_system.values()), 'text')}: {plural(len(texts_by_system), 'system')}"
-    digest = f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else ""
-    shards = f"{data['files']:,} files" if data.get("files") else ""
+    systems = plural(len(table.systems), "system")
+    size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {systems}"
+    if texts := (info.get("streamed") or {}).get("texts"):
+        size = f"{plural(sum(texts.values()), 'text')}: {plural(len(texts), 'system')}"
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
-    slow = [request for request in info.get("slowest") or () if request["seconds"] >= _MIN_SECONDS][:_MAX_REQUESTS]
-    slowest = []
-    for request in slow:
-        subject = [one_line(request[key]) for key in ("item", "system", "criterion") if request[key]]
-        slowest.append(f"{seconds(request['seconds'])} {', '.join(subject)}")
-    total = sum(_methods_by_column(result).values(), Counter[str]())
-    duration = info.get("seconds")
-    took = f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
-    spent = ""
+    methods = sum(_methods_by_column(result).values(), Counter[str]())
+    for name in ("panel", IDENTICAL):
+        del methods[name]
+    duration, spent = info.get("seconds"), ""
     if budget := info.get("budget"):
         form = "${:,.4f} of ${:,.2f} spent" if budget["unit"] == "usd" else "{:,.0f} of {:,.0f} tokens spent"
         spent = form.format(budget["spent"], budget["amount"])
     facts = {
-        "Data": _joined(data.get("path"), shards, digest),
+        "Data": _joined(
+            data.get("path"),
+            f"{data['files']:,} files" if data.get("files") else "",
+            f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else "",
+        ),
         "Texts": size,
         "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
-        "Weighting": _joined(
-            info.get("weighting"),
-            _method_counts(Counter({method: n for method, n in total.items() if method not in ("panel", IDENTICAL)})),
-            sep=": ",
+        "Weighting": _joined(info.get("weighting"), _method_counts(methods), sep=": "),
+        "Started": _joined(
+            _timestamp(info.get("started")),
+            f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else "",
         ),
-        "Started": _joined(_timestamp(info.get("started")), took),
         "Status": _joined(
             info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
         ),
-        "Slowest": "; ".join(slowest),
         "Budget": spent,
-        "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
+        "Version": f"judge {one_line(str(info['judge_version']))}" if info.get("judge_version") else "",
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
@@ -330,15 +320,12 @@ def _usage(info: Mapping[str, Any]) -> str:
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:
-        replayed, sent = info.get("provider") == "replay", []
-        if requests.get("sent") or not (replayed and requests.get("cached")):
-            sent.append(f"{requests.get('sent', 0):,} {'read from the recording' if replayed else 'sent'}")
+        replayed = info.get("provider") == "replay"
+        counts = {"read from the recording" if replayed else "sent": requests.get("sent", 0)}
         if requests.get("answered", requests.get("sent")) != requests.get("sent"):
-            sent.append(f"{requests['answered']:,} answered")
-        sent += [
-            f"{requests[k]:,} {k}" for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)
-        ]
-        parts.append("requests: " + ", ".join(sent))
+            counts["answered"] = requests["answered"]
+        counts |= {k: requests[k] for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)}
+        parts.append("requests: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
     if any(usage.values()):
         cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
         thought = f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
@@ -348,14 +335,12 @@ def _usage(info: Mapping[str, Any]) -> str:
         usd = cost.get("usd")
         price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
-    writers = [system for system in (info.get("systems") or {}).values() if system.get("usage")]
-    if writers:
+    if writers := [system for system in (info.get("systems") or {}).values() if system.get("usage")]:
         sent = sum(system["requests"]["sent"] for system in writers)
         tokens = sum(system["usage"][name] for system in writers for name in ("prompt_tokens", "completion_tokens"))
-        writing = [plural(sent, "request")]
-        writing += [f"{tokens:,} tokens"] if tokens else []
-        writing += [f"${usd:,.4f}"] if (usd := generation_cost(info)) else []
-        parts.append(f"of which generation: {', '.join(writing)}")
+        usd = generation_cost(info)
+        writing = (plural(sent, "request"), f"{tokens:,} tokens" if tokens else "", f"${usd:,.4f}" if usd else "")
+        parts.append(f"of which generation: {_joined(*writing)}")
     return one_line(" · ".join(parts))
 
 

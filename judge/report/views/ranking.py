@@ -67,7 +67,7 @@ def view(result: Result) -> Document:
         finding=(*sentences, *preferences.sentences(people)),
         scope="" if sentences and sentences[0].endswith(f"over {n_items}") else n_items,
         about=(plural(len(result.table.systems), "system"), n_items, plural(pairs, "pair"), f"{failed:,} failed"),
-        notices=about.all_banners,
+        notices=about.banners,
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result, people)),
         footer=(f"{plural(pairs, 'pair')} compared, {failed:,} failed", *panel.summary_lines(result)),
