@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
+from itertools import accumulate
 
 from judge.core.format import escape_controls, one_line, plural
 from judge.report import document as blocks
@@ -13,7 +14,7 @@ from judge.report.document import Document
 
 LIMIT = 60_000
 """The most characters of a report; a comment on GitHub holds 65,536."""
-_TABLE, _LIST = 25_000, 12_000  # characters of one table and of one list, so that the next blocks have room
+_TABLE, _LIST, _FOLDED = 15_000, 8_000, 20_000  # characters of a block, so that the next ones have room
 _MAX_COLUMNS = 24  # of a table
 _NAME, _CELL, _TEXT = 80, 300, 3_000  # characters of a name, a cell, a paragraph
 _REST = "The rest is in the HTML report."
@@ -25,27 +26,22 @@ _BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")  # a li
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
-_Piece = Callable[[int], str]
-"""Writes a block in at most this many characters, or nothing if it cannot be shortened to that."""
-
 
 def render(document: Document) -> str:
     """Write the finding, the summary and the sections, in at most `LIMIT` characters."""
-    pieces = [_text(f"## {escape(document.title, 200)}")]
+    parts = [f"## {escape(document.title, 200)}"]
     if document.finding:
         headline, *details = document.finding
-        pieces.append(_text(" ".join([f"**{escape(headline)}**", *map(escape, details)])))
-    pieces += [_text(f"> {escape(notice, 500)}") for notice in document.notices[:20]]
-    if document.about:
-        pieces.append(_text(escape(" · ".join(document.about))))
-    for block in document.summary:
-        pieces += _pieces(block)
+        parts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
+    parts += [f"> {escape(notice, 500)}" for notice in document.notices[:20]]
+    parts.append(escape(" · ".join(document.about)))
+    parts += map(_text, document.summary)
     for section in sorted(document.sections, key=lambda section: section.folded):
         if section.folded:
-            pieces += _pieces(blocks.Details(section.title, section.blocks))
-        elif inner := [piece for block in section.blocks for piece in _pieces(block)]:
-            pieces += [_text(f"### {escape(section.title, 200)}"), *inner]
-    return _fit(pieces, LIMIT)
+            parts.append(_text(blocks.Details(section.title, section.blocks)))
+        elif inner := [text for block in section.blocks if (text := _text(block))]:
+            parts += [f"### {escape(section.title, 200)}", *inner]
+    return _join(parts, LIMIT)
 
 
 def escape(text: str, limit: int = _TEXT) -> str:
@@ -54,113 +50,100 @@ def escape(text: str, limit: int = _TEXT) -> str:
     return _LINKED.sub(r"\g<0>&#8203;", literal)
 
 
-def _fit(pieces: Iterable[_Piece], room: int) -> str:
-    """Join the pieces; from the first that does not fit into `room` characters on, write only where the rest is."""
+def _join(parts: Iterable[str], room: int) -> str:
+    """Join the texts; from the first that does not fit into `room` characters on, write only where the rest is."""
     page = ""
-    for piece in pieces:
+    for text in filter(None, parts):
         gap = "\n" if page else ""
-        text = piece(room - len(page) - len(gap) - len(_REST) - 3)
-        if not text:
+        if len(page) + len(text) + len(_REST) + 4 > room:
             return f"{page}{gap}{_REST}\n"
         page += f"{gap}{text}\n"
     return page
 
 
-def _text(text: str) -> _Piece:
-    return lambda room: text if len(text) <= room else ""
+def _fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Return the first lines that fit into `room` characters."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return [line for line, size in zip(lines, sizes, strict=True) if size <= room]
 
 
-def _list(lines: Iterable[str]) -> list[_Piece]:
-    """Return a list that loses lines at the end if it is too long, and says so."""
+def _list(lines: Iterable[str]) -> str:
+    """Write a list that loses lines at the end if it is too long, and says so."""
     items = [f"- {line}" for line in lines]
-
-    def piece(room: int) -> str:
-        shown, size = 0, 60  # for the note
-        while shown < len(items) and (size := size + len(items[shown]) + 1) <= min(room, _LIST):
-            shown += 1
-        if not shown:
-            return ""
-        note = f"\n\n… {plural(len(items) - shown, 'more line')}. {_REST}" if shown < len(items) else ""
-        return "\n".join(items[:shown]) + note
-
-    return [piece] if items else []
+    shown = _fitting(items, _LIST)
+    note = f"\n\n… {plural(len(items) - len(shown), 'more line')}. {_REST}" if len(shown) < len(items) else ""
+    return "\n".join(shown) + note
 
 
 @singledispatch
-def _pieces(block: blocks.Block) -> list[_Piece]:
-    """Return the pieces of a block; a block that Markdown cannot show has none."""
-    return []
+def _text(block: blocks.Block) -> str:
+    """Write a block; "" if Markdown cannot show it."""
+    return ""
 
 
-@_pieces.register
-def _(block: blocks.Heading) -> list[_Piece]:
-    return [_text(f"{'#' * (block.level + 1)} {escape(block.text, 200)}")]
+@_text.register
+def _(block: blocks.Heading) -> str:
+    return f"{'#' * (block.level + 1)} {escape(block.text, 200)}"
 
 
-@_pieces.register
-def _(block: blocks.Paragraph) -> list[_Piece]:
-    return [_text(text)] if (text := escape(block.text)) else []
+@_text.register
+def _(block: blocks.Paragraph) -> str:
+    return escape(block.text)
 
 
-@_pieces.register
-def _(block: blocks.Notice) -> list[_Piece]:
-    return [_text(f"> {escape(block.text, 500)}")]
+@_text.register
+def _(block: blocks.Notice) -> str:
+    return f"> {escape(block.text, 500)}"
 
 
-@_pieces.register
-def _(block: blocks.Facts) -> list[_Piece]:
+@_text.register
+def _(block: blocks.Facts) -> str:
     return _list(f"{escape(name, _NAME)}: {escape(text, 500)}" for name, text in block.pairs)
 
 
-@_pieces.register
-def _(block: blocks.Tiles) -> list[_Piece]:
-    return [_text(" · ".join(f"**{escape(tile.value)}** {escape(tile.label)}" for tile in block.tiles))]
+@_text.register
+def _(block: blocks.Tiles) -> str:
+    return " · ".join(f"**{escape(tile.value)}** {escape(tile.label)}" for tile in block.tiles)
 
 
-@_pieces.register
-def _(block: blocks.Bullets) -> list[_Piece]:
+@_text.register
+def _(block: blocks.Bullets) -> str:
     return _list(map(escape, block.items))
 
 
-@_pieces.register
-def _(block: blocks.Code) -> list[_Piece]:
-    return [_text(_fenced(block.text, block.language))]
+@_text.register
+def _(block: blocks.Code) -> str:
+    return _fenced(block.text, block.language)
 
 
-@_pieces.register
-def _(block: blocks.Diff) -> list[_Piece]:
-    return [_text(_fenced("\n".join(block.lines), "diff"))] if block.lines else []
+@_text.register
+def _(block: blocks.Diff) -> str:
+    return _fenced("\n".join(block.lines), "diff") if block.lines else ""
 
 
-@_pieces.register
-def _(block: blocks.Excerpts) -> list[_Piece]:
+@_text.register
+def _(block: blocks.Excerpts) -> str:
     lines = []
     for e in block.excerpts:
         name = " ".join(escape(part, _NAME) for part in (e.item, e.system, e.column) if part)
         more = (e.note, f"Text: {e.text}") if e.text else ()
         why = " · ".join(escape(text, _CELL) for text in (e.reason, *more) if text)
         lines.append(f"{name} **{escape(e.score)}**" + (f": {why}" if why else ""))
-    return [*([_text(f"{escape(block.label)}:")] if block.label else []), *_list(lines)]
+    return (f"{escape(block.label)}:\n\n" if block.label else "") + _list(lines)
 
 
-@_pieces.register
-def _(block: blocks.Details) -> list[_Piece]:
+@_text.register
+def _(block: blocks.Details) -> str:
     if any(isinstance(child, blocks.Code) for child in block.blocks):
-        return []  # prompts fill a comment; the page has them
+        return ""  # prompts fill a comment; the page has them
+    inner = _join(map(_text, block.blocks), _FOLDED)
     title = html.escape(one_line(block.title, 2 * _NAME), quote=False)
     title = _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", title))
-    head, foot = f"<details>\n<summary>{title}</summary>\n\n", "\n</details>"
-    inner = [piece for child in block.blocks for piece in _pieces(child)]
-
-    def piece(room: int) -> str:
-        room -= len(head) + len(foot)
-        return head + _fit(inner, room) + foot if room > 200 else ""
-
-    return [piece] if inner else []
+    return f"<details>\n<summary>{title}</summary>\n\n{inner}\n</details>" if inner else ""
 
 
-@_pieces.register
-def _(block: blocks.Table) -> list[_Piece]:
+@_text.register
+def _(block: blocks.Table) -> str:
     """Write a table that loses columns and rows if it is too large, and says so."""
     block = block if block.short else block.tall
     columns = block.columns[:_MAX_COLUMNS]
@@ -171,19 +154,11 @@ def _(block: blocks.Table) -> list[_Piece]:
     rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]
     rows = [heads, rule, *([_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]] for row in block.rows)]
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
-
-    def table(room: int) -> str:
-        shown, size = 0, 100  # for the note
-        while shown < len(lines) and (size := size + len(lines[shown]) + 1) <= min(room, _TABLE):
-            shown += 1
-        if shown < min(3, len(lines)):
-            return ""
-        missing = [(len(block.columns) - len(columns), "column"), (len(lines) - shown, "row")]
-        note = " and ".join(plural(n, f"more {noun}") for n, noun in missing if n)
-        return "\n".join(lines[:shown]) + (f"\n\n… {note}. {_REST}" if note else "")
-
-    notes = [_text(escape(text)) for text in (block.caption, block.key) if text]
-    return [table, *notes]
+    shown = _fitting(lines, _TABLE)
+    missing = [(len(block.columns) - len(columns), "column"), (len(lines) - len(shown), "row")]
+    cut = " and ".join(plural(n, f"more {noun}") for n, noun in missing if n)
+    notes = (f"… {cut}. {_REST}" if cut else "", escape(block.caption), escape(block.key))
+    return "\n\n".join(filter(None, ("\n".join(shown), *notes)))
 
 
 def _cell(cell: blocks.Cell, *, short: bool) -> str:
@@ -202,8 +177,4 @@ def _fenced(text: str, language: str) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table of plain texts, for documents that are not reports."""
-    document = blocks.Table(
-        tuple(blocks.Column(head, numeric=False) for head in heads),
-        tuple(tuple(blocks.Cell(text) for text in row) for row in rows),
-    )
-    return "\n".join(piece(LIMIT) for piece in _pieces(document))
+    return _text(blocks.table([blocks.Column(head, numeric=False) for head in heads], rows))
