@@ -79,13 +79,15 @@ def test_marks_do_not_move_the_numbers() -> None:
     assert first.index("4.36") == second.index("4.17")
 
 
-def test_headings_are_shortened_only_if_the_table_does_not_fit() -> None:
+def test_headings_are_folded_only_if_the_table_does_not_fit() -> None:
     heads = ("consistency", "informativeness")
     document = _table((Cell("a"), Cell("1"), Cell("2")), heads=heads)
     assert all(head in plugins.write(document, width=80) for head in heads)
-    assert "consist." in plugins.write(document, width=24)
-    alike = _table((Cell("a"), Cell("1"), Cell("2")), heads=("gpt-5.4-mini", "gpt-5.4-nano"))
-    assert "gpt…mini  gpt…nano" in plugins.write(alike, width=24)
+    assert plugins.write(document, width=24).splitlines()[-3:] == [
+        "   consiste  informat",
+        "        ncy   iveness",
+        "a         1         2",
+    ]
 
 
 def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from io import StringIO
 from itertools import takewhile
@@ -24,8 +24,8 @@ _STYLES = {"strong": "bold", "good": "bold green", "bad": "red", "warning": "yel
 _GAP = 2  # cells between columns
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
 _NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names are folded if all columns then fit
-_HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
-_BAR, _MIN_BAR = 10, 4  # cells of a full bar, and of the shortest one
+_HEAD, _FOLDED = 24, 8  # widest heading, and the width to which it is folded if the table does not fit
+_BAR = 10  # cells of a full bar
 _EXCERPTS = 3  # in the summary
 _WIDE = "   "  # between the label of a line of the footer and its text
 _LABEL = 9  # cells of `Lowest` and `Next`, with the gap
@@ -40,16 +40,12 @@ class _Screen:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of lines ready to print."""
+    """A column of lines ready to print in `width` cells, in which the heading may be folded."""
 
     head: Text
     cells: Sequence[Text]
     numeric: bool
-
-    @property
-    def width(self) -> int:
-        lines = [line for cell in (self.head, *self.cells) for line in cell.plain.split("\n")]
-        return max(map(cell_len, lines))
+    width: int
 
 
 def render(document: Document, *, full: bool = False, colour: bool = False, width: int | None = None) -> str:
@@ -247,15 +243,10 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     console = screen.console
     if block.caption and screen.full:
         console.print(_text(block.caption, "dim"))
-    every = [_column(block, place, screen, bar=_BAR) for place in range(len(block.columns))]
+    every = [_column(block, place, screen) for place in range(len(block.columns))]
     folds = not any(column.numeric for column in block.columns)
-    if not screen.full and not folds and (excess := _width(every) - console.width) > 0:
-        heads = _shortened([column.head for column in every])
-        every = [replace(column, head=head) for column, head in zip(every, heads, strict=True)]
-        if (excess := _width(every) - console.width) > 0 and screen.colour:
-            bar = _BAR - excess if _BAR - excess >= _MIN_BAR else 0
-            shorter = [_column(block, place, screen, bar=bar) for place in range(len(every))]
-            every = [replace(old, cells=new.cells) for old, new in zip(every, shorter, strict=True)]
+    if not screen.full and not folds and sum(column.width + _GAP for column in every) - _GAP > console.width:
+        every = [_column(block, place, screen, narrow=True) for place in range(len(block.columns))]
     n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
     if folds:
         n_names = len(every)
@@ -288,18 +279,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
         console.print(_text(key, "dim"))
 
 
-def _shortened(heads: Sequence[Text]) -> list[Text]:
-    """Shorten headings of the summary: `consistency` becomes `consist.`; of several alike, also the end is shown."""
-    texts = [head.plain for head in heads]
-    short = [text if cell_len(text) <= _SHORT_HEAD + 1 else f"{text[: _SHORT_HEAD - 1].rstrip()}." for text in texts]
-    alike = [short.count(text) > 1 for text in short]
-    ends = [f"{text[:3]}…{text[4 - _SHORT_HEAD :]}" for text in texts]
-    plain = [end if same else text for text, end, same in zip(short, ends, alike, strict=True)]
-    return [_text(text, head.style) for text, head in zip(plain, heads, strict=True)]
-
-
-def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _Column:
-    """Return a column ready to print, with bars of at most `bar` cells on a terminal."""
+def _column(block: blocks.Table, place: int, screen: _Screen, *, narrow: bool = False) -> _Column:
+    """Return a column ready to print, with bars on a terminal; a `narrow` one has no bars and folds its heading."""
     column, cells = block.columns[place], [row[place] for row in block.rows]
     marks = max((cell_len(cell.mark) for cell in cells), default=0)
     texts = [one_line(cell.text) + f"{cell.mark:{_BLANK}<{marks}}" for cell in cells]
@@ -309,16 +290,14 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _C
     lines = []
     for cell, text in zip(cells, texts, strict=True):
         line = _text(text, _STYLES[cell.tone])
-        if cell.bar and bar and screen.colour and not screen.full:
-            drawn = "█" * max(1, round(bar * cell.bar.end))
-            line = _assemble(line, " ", (f"{drawn:<{bar}}", "blue"))
+        if cell.bar and screen.colour and not screen.full and not narrow:
+            drawn = "█" * max(1, round(_BAR * cell.bar.end))
+            line = _assemble(line, " ", (f"{drawn:<{_BAR}}", "blue"))
         if cell.note and screen.full:
             line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
     above = [part for part in (column.group, column.head) if part] if screen.full else [column.head]
     head = "\n".join(one_line(part, _HEAD) for part in above) + blocks.ARROWS[column.better] * screen.full
-    return _Column(_text(head, "dim"), lines, column.numeric)
-
-
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width + _GAP for column in columns) - _GAP
+    widest = max((cell_len(line) for text in lines for line in text.plain.split("\n")), default=0)
+    heading = max(map(cell_len, head.split("\n")))
+    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, min(heading, _FOLDED) if narrow else heading))

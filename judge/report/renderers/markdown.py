@@ -173,8 +173,3 @@ def _fenced(text: str, language: str) -> str:
     text = escape_controls(text)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table of plain texts, for documents that are not reports."""
-    return _text(blocks.table([blocks.Column(head, numeric=False) for head in heads], rows))
