@@ -5,18 +5,17 @@ No view knows a format, and no renderer knows a report. Every text is plain text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
 Better = Literal["higher", "lower", ""]
 ARROWS: Mapping[Better, str] = {"higher": " ↑", "lower": " ↓", "": ""}
 """The better end of a column, as its heading shows it."""
-T = TypeVar("T")
 _MAX_SIDE_BY_SIDE = 9  # columns of a table in text or LaTeX before it is turned
 _MAX_ON_PAPER = 10  # columns beside the names on a printed page
 
@@ -138,19 +137,6 @@ def _cell(content: Content) -> Cell:
     if isinstance(content, int):
         return Cell(f"{content:,}", value=content)
     return content if isinstance(content, Cell) else Cell(content) if content is not None else _NONE
-
-
-def side_by_side(columns: Sequence[T], widths: Sequence[float], room: float) -> Iterator[list[T]]:
-    """Yield groups of columns that fit side by side in this room, at least one column each."""
-    part: list[T] = []
-    taken = 0.0
-    for column, width in zip(columns, widths, strict=True):
-        if part and taken + width > room:
-            yield part
-            part, taken = [], 0.0
-        part.append(column)
-        taken += width
-    yield part
 
 
 @dataclass(frozen=True, slots=True)

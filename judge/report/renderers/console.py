@@ -258,7 +258,11 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if widths[-1] + taken > console.width >= taken + _MIN_NAME:
         widths[-1] = console.width - taken
     room = console.width - sum(widths) - _GAP * (n_names - 1)
-    parts = list(blocks.side_by_side(columns, [column.width + _GAP for column in columns], room))
+    parts: list[list[_Column]] = [[]]
+    for column in columns:
+        if parts[-1] and sum(known.width + _GAP for known in [*parts[-1], column]) > room:
+            parts.append([])
+        parts[-1].append(column)
     for part in parts if screen.full else parts[:1]:
         grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, collapse_padding=True, header_style="")
         for name, width in zip(names, widths, strict=True):
