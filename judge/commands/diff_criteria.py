@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
-from itertools import combinations
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -52,7 +51,6 @@ from judge.results.comparison import (
     Judged,
     PromptDifference,
     Prompts,
-    RankChange,
 )
 from judge.results.result import Result
 from judge.scoring.multi_criteria import make_renderers
@@ -173,12 +171,6 @@ def plan_diff(
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
     had, has = map(_header_fields, sides)
-    before, after = (side.steps for side in sides)
-    had["steps"] = has["steps"] = ""
-    if before != after:
-        added = sum(step not in before for step in after)
-        had["steps"] = str(len(before) or "none")
-        has["steps"] = f"{len(after)}, {added or 'none'} of them new" if after else "none"
     changes = [Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]]
     lines: list[str] = []
     for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
@@ -191,14 +183,11 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
 
 def _header_fields(criterion: Criterion) -> dict[str, str]:
     labels, values = criterion.scale.labels, criterion.scale.values
-    if criterion.scale.halves:
-        scale = f"{labels[0]}–{labels[-1]}, half points allowed"
-    elif labels != tuple(f"{value:g}" for value in values):
-        scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
-    elif len(labels) == values[-1] - values[0] + 1:
-        scale = f"{labels[0]}–{labels[-1]}"
+    if labels == tuple(f"{value:g}" for value in values):
+        other_steps = f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
+        scale = f"{labels[0]}–{labels[-1]}{other_steps}"
     else:
-        scale = f"{labels[0]}–{labels[-1]} in {len(labels)} labels"
+        scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
     return {
         "digest": criterion.digest[:6],
         "compares": "two texts" if criterion.pairwise else "one text",
@@ -212,6 +201,7 @@ def _header_fields(criterion: Criterion) -> dict[str, str]:
         "reads": ", ".join(sorted(criterion.needs)),
         "layouts": ", ".join(criterion.layouts),
         "language": criterion.language,
+        "steps": " ".join(criterion.steps),
     }
 
 
@@ -341,32 +331,21 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
         sides = _as_shares(before), _as_shares(after)
     had, has = ({s.key for s in side.table.column_scores(column.name)} for side in sides)
     comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
-    old_ranks, new_ranks = (
-        {r.system: (r.rank, r.low, r.high) for c in side.comparisons if c.column == column.name for r in c.ranks}
-        for side in (before, after)
-    )
-    moved_ranks = tuple(
-        RankChange(system, old_ranks[system], rank)
-        for system, rank in new_ranks.items()
-        if system in old_ranks and old_ranks[system][0] != rank[0]
-    )
     judged = Judged(
         (len(before.table.scores) + len(before.failures), len(after.table.scores) + len(after.failures)),
         (before.failed, after.failed),
         comparison,
         tuple(_flips(before, after, column.name)),
-        moved_ranks,
         column.criterion,
     )
     ledger.check(rows, ledger.seen_by(column for side in sides for column in side.table.columns))
     rated = [row for row in rows if judged.rating in row.human]
     notes = (*notes, *ledger.notes(rows))
     if not rated:
-        known = dict.fromkeys(name for row in rows for name in row.human)
-        others = f" of {judged.rating} (--human selects another: {', '.join(known)})" if known else ""
-        return replace(
-            judged, no_agreement=f"No text has a human rating{others}, so agreement with people is unknown"
-        ), notes
+        known = ", ".join(dict.fromkeys(name for row in rows for name in row.human))
+        which = f" of {judged.rating} (--human selects another: {known})" if known else ""
+        reason = f"No text has a human rating{which}, so agreement with people is unknown"
+        return replace(judged, no_agreement=reason), notes
     old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
     change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
     agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
@@ -401,18 +380,15 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     scored = ~(np.isnan(old) | np.isnan(new))
     reversed_pairs = pairs = 0
     for old_values, new_values, known in zip(old.T, new.T, scored.T, strict=True):
-        count = int(known.sum())
-        pairs += count * (count - 1) // 2
+        pairs += math.comb(int(known.sum()), 2)
         reversed_pairs += _reversed_pairs(old_values[known], new_values[known])
     yield FlipCount("order within items", reversed_pairs, pairs)
-    systems = scored.any(axis=1)
-    means = [
-        np.round(
-            [fmean(row[known].tolist()) for row, known in zip(side[systems], scored[systems], strict=True)], _DECIMALS
-        )
+    counts = scored.sum(axis=1)
+    means: list[Floats] = [
+        np.round(np.where(scored, side, 0.0).sum(axis=1)[counts > 0] / counts[counts > 0], _DECIMALS)
         for side in (old, new)
     ]
-    yield FlipCount("order of systems", _reversed_pairs(*means), len(list(combinations(means[0], 2))))
+    yield FlipCount("order of systems", _reversed_pairs(*means), math.comb(len(means[0]), 2))
 
 
 def _reversed_pairs(before: Floats, after: Floats) -> int:

@@ -98,15 +98,6 @@ class FlipCount:
 
 
 @dataclass(frozen=True, slots=True)
-class RankChange:
-    """A system whose rank changed. Each side is the rank (1 is the best) and the range that the tests allow."""
-
-    system: str
-    before: tuple[int, int, int]
-    after: tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Agreement:
     """Spearman's correlation with people's ratings at a level, before and after, and the difference, on shared texts.
 
@@ -142,7 +133,6 @@ class Judged:
     failed: tuple[int, int]
     comparison: RunComparison | None
     flips: tuple[FlipCount, ...] = ()
-    ranks: tuple[RankChange, ...] = ()
     rating: str = ""
     agreement: tuple[Agreement, ...] = ()
     no_agreement: str = ""

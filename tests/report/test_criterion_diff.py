@@ -20,7 +20,6 @@ from judge.results.comparison import (
     Judged,
     PromptDifference,
     Prompts,
-    RankChange,
     RunComparison,
 )
 from judge.results.result import Result
@@ -63,7 +62,6 @@ def found(result: Result) -> CriterionDiff:
         failed=(1, 2),
         comparison=RunComparison(("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)),
         flips=(FlipCount("likeliest label", 5, 8), FlipCount("order of systems", 0, 0)),
-        ranks=(RankChange("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
         rating="一貫性",
         agreement=(
             agreed("document", shift(0.1211, 0.0312, 0.2345, 0.0034)),

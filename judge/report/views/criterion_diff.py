@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.core.format import decimals, dollars, escape_controls, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
-from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table, table
+from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table
 from judge.report.views import comparison
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.results.comparison import PLACES, Agreement, CriterionDiff, Judged
@@ -36,16 +36,9 @@ def view(diff: CriterionDiff) -> Document:
         for block in (Heading(f"{'Also, on' if place else 'On'} {plural(each.texts, 'text')}"), _lines(each.lines))
     ]
     prompts = Section("prompts", "Prompts", lambda: prompt_blocks)
-    ranks = [
-        [Cell(one_line(c.system, 80)), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
-        for c in (judged.ranks if judged else ())
-    ]
-    caption = "Ranks that changed, with the range that the tests allow."
-    rank_table = table(("system", "before", "after"), ranks, caption=caption, name="ranks")
     sections = {
         Section("agreement", "Agreement with people", lambda: _agreement_blocks(judged)): judged and judged.agreement,
         Section("scores", "Scores", lambda: comparison.mean_blocks(scores) if scores else ()): scores,
-        Section("ranks", "Ranks", lambda: [rank_table]): ranks,
         # Without a judge, the lines that differ are the summary.
         prompts: diff.prompts and diff.prompts.differences and judged,
         files: diff.diff and diff.prompts,
