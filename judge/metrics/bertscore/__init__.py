@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -175,6 +175,10 @@ class Pair(NamedTuple):
     output: str
     references: tuple[str, ...]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.output, *self.references)
+
 
 @dataclass(slots=True)
 class Measured:
@@ -189,8 +193,26 @@ class Measured:
     values: dict[int, BertScoreValue | ModelError] = field(default_factory=dict)
     long: set[int] = field(default_factory=set)
     long_texts: set[str] = field(default_factory=set)
-    limit: int | None = None
+    limit: int = 0
     trouble: str = ""
+
+    def usable(
+        self, jobs: Mapping[int, Pair], troubles: Mapping[str, ModelError | None], lengths: Mapping[str, int]
+    ) -> dict[int, Pair]:
+        """Return the jobs with those references that can be measured, and note jobs without a value and long texts."""
+        usable: dict[int, Pair] = {}
+        for n, job in jobs.items():
+            known = tuple(text for text in job.references if not troubles[text])
+            part, text = ("a reference", job.references[0]) if not known else ("an output", job.output)
+            if trouble := troubles[job.output] or troubles[text]:
+                part = "an output" if troubles[job.output] else part
+                self.values[n] = replace(trouble, message=f"has {part} {trouble.message}")
+                continue
+            usable[n] = Pair(job.output, known)
+            if longer := {text for text in usable[n].texts if lengths[text] > self.limit}:
+                self.long.add(n)
+                self.long_texts |= longer
+        return usable
 
 
 def measure(
@@ -202,30 +224,66 @@ def measure(
     """
     jobs = {n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()}
     documents = [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
-    folder = cache / "bertscore" if cache else None
-    with closing(Store(folder)) as store:
-        model = models.resolve(options, cache)
-        measured = Measured(model, models.baseline(options, model.layer))
-        if jobs and options.package:
-            _measure_with_package(jobs, options, documents, measured)
-            return measured
-        if jobs:
+    model = models.resolve(options, cache)
+    measured = Measured(model, models.baseline(options, model.layer))
+    if jobs and options.package:
+        _measure_with_package(jobs, options, documents, measured)
+    elif jobs:
+        folder = cache / "bertscore" if cache else None
+        with closing(Store(folder)) as store:
             embedder = Embedder(options, model, store, folder)
             embedder.progress = progress
-            embedder.total = len({text for job in jobs.values() for text in (job.output, *job.references)})
-            measured.limit, weightless = embedder.facts.limit, frozenset(embedder.facts.weightless)
-            weights = Weights(weightless)
-            if options.idf is not False:
-                ids = embedder.ids(dict.fromkeys(documents))
-                weights = Weights.from_documents(weightless, (ids[text] for text in documents))
-            matcher = _Matcher(weights, embedder.facts, measured)
-            for part in _split_into_blocks(jobs):
-                texts = dict.fromkeys(text for job in part.values() for text in (job.output, *job.references))
-                encoded = embedder.encode(list(texts))
-                with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
-                    matcher.match(part, encoded)
-        measured.trouble = store.trouble
-        return measured
+            embedder.total = len({text for job in jobs.values() for text in job.texts})
+            _measure_with_embeddings(jobs, embedder, None if options.idf is False else documents, measured)
+            measured.trouble = store.trouble
+    return measured
+
+
+def _measure_with_embeddings(
+    jobs: Mapping[int, Pair], embedder: Embedder, documents: Sequence[str] | None, measured: Measured
+) -> None:
+    """Compute BERTScore of each job; `documents` are the texts for idf, if tokens are weighted by it."""
+    facts = embedder.facts
+    measured.limit = facts.limit
+    weights = Weights(frozenset(facts.weightless))
+    if documents is not None:
+        ids = embedder.ids(dict.fromkeys(documents))
+        weights = Weights.from_documents(weights.weightless, (ids[text] for text in documents))
+    for block in _split_into_blocks(jobs):
+        rows = embedder.encode(list(dict.fromkeys(text for job in block.values() for text in job.texts)))
+        with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
+            weighed = {text: weights(row.ids) for text, row in rows.items()}
+            troubles = {
+                text: _trouble(row, float(weighed[text].sum()), weights, facts, measured.model)
+                for text, row in rows.items()
+            }
+            lengths = {text: row.length for text, row in rows.items()}
+            for n, pair in measured.usable(block, troubles, lengths).items():
+                output = rows[pair.output], weighed[pair.output]
+                values = [greedy_match(*output, rows[text], weighed[text]) for text in pair.references]
+                finite = all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values)
+                measured.values[n] = best_reference(values) if finite else _NOT_FINITE
+
+
+_NOT_FINITE = ModelError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
+
+
+def _trouble(
+    row: Encoded, weight: float, weights: Weights, facts: TokenizerInfo, model: models.Model
+) -> ModelError | None:
+    """Return why a text, whose tokens weigh `weight` together, cannot be measured; the message follows `an output`."""
+    ids = [token for token in row.ids.tolist() if token not in weights.weightless]
+    if trouble := models.unknown_text(huggingface.unknown_share(ids, facts.unknown), model):
+        return trouble
+    if weight > 0:
+        return None
+    if ids and weights.frequencies is not None:
+        return ModelError(
+            "NoWeight",
+            f"with no token that all {weights.documents} documents for idf do not have, so that none weighs anything: "
+            "give more references, or set idf to false",
+        )
+    return ModelError("NoTokens", "without text that the model's tokenizer knows: give it words")
 
 
 def _measure_with_package(
@@ -242,25 +300,14 @@ def _measure_with_package(
         tokenizer.model_max_length = measured.limit = huggingface.limit(tokenizer, scorer._model.config)
         if scorer.idf:
             scorer.compute_idf(list(documents))
-        texts = {text for job in jobs.values() for text in (job.output, *job.references)}
+        texts = {text for job in jobs.values() for text in job.texts}
         ids = {text: tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts}
-        unknown = {text: huggingface.unknown_share(each, tokenizer.unk_token_id) for text, each in ids.items()}
-        usable: dict[int, Pair] = {}
-        for n, job in jobs.items():
-            known = tuple(text for text in job.references if unknown[text] <= huggingface.MOST_UNKNOWN)
-            if known and unknown[job.output] <= huggingface.MOST_UNKNOWN:
-                usable[n] = Pair(job.output, known)
-            else:
-                part, text = ("reference", job.references[0]) if not known else ("output", job.output)
-                measured.values[n] = models.unknown_text(part, unknown[text], measured.model)
-        if not usable:
-            return
-        columns = scorer.score([j.output for j in usable.values()], [list(j.references) for j in usable.values()])
-        room = measured.limit - tokenizer.num_special_tokens_to_add()
-        measured.long_texts = {
-            text for job in usable.values() for text in (job.output, *job.references) if len(ids[text]) > room
-        }
-    measured.long = {n for n, j in usable.items() if not measured.long_texts.isdisjoint((j.output, *j.references))}
+        shares = {text: huggingface.unknown_share(each, tokenizer.unk_token_id) for text, each in ids.items()}
+        troubles = {text: models.unknown_text(share, measured.model) for text, share in shares.items()}
+        special = tokenizer.num_special_tokens_to_add()
+        usable = measured.usable(jobs, troubles, {text: len(each) + special for text, each in ids.items()})
+        pairs = list(usable.values())
+        columns = scorer.score([p.output for p in pairs], [list(p.references) for p in pairs]) if pairs else ()
     not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
     for n, row in zip(usable, zip(*(column.tolist() for column in columns), strict=True), strict=True):
         measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
@@ -268,73 +315,19 @@ def _measure_with_package(
 
 def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
     """Yield jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
-    part: dict[int, Pair] = {}
+    block: dict[int, Pair] = {}
     seen: set[str] = set()
     tokens = 0
     for n, job in sorted(jobs.items(), key=lambda numbered: numbered[1].references):
-        new = {job.output, *job.references} - seen
+        new = {*job.texts} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
         tokens += sum(len(text.encode()) // 4 + 2 for text in new)
-        if part and tokens > _BLOCK_TOKENS:
-            yield part
-            part, seen, tokens = {}, set(), 0
-        part[n] = job
+        if block and tokens > _BLOCK_TOKENS:
+            yield block
+            block, seen, tokens = {}, set(), 0
+        block[n] = job
         seen |= new
-    if part:
-        yield part
-
-
-class _Matcher:
-    """Matches encoded texts into `measured`, with those longer than the window."""
-
-    def __init__(self, weights: Weights, facts: TokenizerInfo, measured: Measured) -> None:
-        self._weights, self._limit, self._unknown, self._measured = weights, facts.limit, facts.unknown, measured
-
-    def match(self, jobs: Mapping[int, Pair], encoded: Mapping[str, Encoded]) -> None:
-        """Add the value of each job."""
-        weighed: dict[str, _Weighed] = {}
-        for text, row in encoded.items():
-            ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
-            weighed[text] = _Weighed(row, self._weights(row.ids), huggingface.unknown_share(ids, self._unknown))
-        self._measured.values |= {n: self._value(n, job, weighed) for n, job in jobs.items()}
-
-    def _value(self, n: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | ModelError:
-        output = texts[job.output]
-        usable = [text for text in job.references if texts[text].usable]
-        if not output.usable:
-            return self._trouble("output", output)
-        if not usable:
-            return self._trouble("reference", texts[job.references[0]])
-        if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
-            self._measured.long.add(n)
-            self._measured.long_texts |= longer
-        values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
-        if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
-            return best_reference(values)
-        return ModelError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
-
-    def _trouble(self, part: str, text: _Weighed) -> ModelError:
-        if text.unknown > huggingface.MOST_UNKNOWN:
-            return models.unknown_text(part, text.unknown, self._measured.model)
-        row = text.row
-        if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
-            return ModelError(
-                "NoWeight",
-                f"has only tokens in its {part} that all {self._weights.documents} documents have from which idf is "
-                "counted, so that none weighs anything: give more references, or set idf to false",
-            )
-        return ModelError("NoTokens", f"has a {part} without text that the model's tokenizer knows: give it words")
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    row: Encoded
-    weights: npt.NDArray[np.float64]
-    unknown: float
-
-    @property
-    def usable(self) -> bool:
-        return bool(self.weights.sum() > 0) and self.unknown <= huggingface.MOST_UNKNOWN
+    yield block
 
 
 _EMPTY = "has an empty output, which has no embedding: remove the row"

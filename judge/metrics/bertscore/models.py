@@ -169,12 +169,12 @@ UNKNOWN_ADVICE = (
 )
 
 
-def unknown_text(part: str, share: float, model: Model) -> ModelError:
-    """Return why an output or reference with a share (0–1) of tokens unknown to the model has no value."""
-    message = f"has an {part}" if part == "output" else f"has a {part}"
-    return ModelError(
-        "UnknownText", f"{message} of which {share:.0%} of the tokens are unknown to {model.name}: {UNKNOWN_ADVICE}"
-    )
+def unknown_text(share: float, model: Model) -> ModelError | None:
+    """Return why a text has no value if too large a share (0–1) of its tokens is unknown to the model."""
+    if share <= huggingface.MOST_UNKNOWN:
+        return None
+    unknown = f"of which {share:.0%} of the tokens are unknown to {model.name}"
+    return ModelError("UnknownText", f"{unknown}: {UNKNOWN_ADVICE}")
 
 
 def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> None:
