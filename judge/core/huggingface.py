@@ -262,22 +262,33 @@ class LoadedModel:
         inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
         return inside
 
-    def outputs(self, encodings: Sequence[Any], *names: str) -> list[npt.NDArray[np.float64]]:
-        """Return outputs of the network, such as `logits`, for encodings read together. Raises ConfigError."""
+    def outputs(self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]) -> list[Any]:
+        """Return outputs of the network, such as `logits`, as arrays for texts read together; `more` are inputs.
+
+        Raises ConfigError.
+        """
         torch = import_module("torch")
-        rows, mask = padded([encoding.ids for encoding in encodings], self.pad)
-        inputs = {"input_ids": rows, "attention_mask": mask}
-        if "token_type_ids" in self.tokenizer.model_input_names:
-            inputs["token_type_ids"] = padded([encoding.type_ids for encoding in encodings], 0)[0]
+        rows, mask = padded(ids, self.pad)
+        inputs = {"input_ids": rows, "attention_mask": mask, **more}
         with translated_errors(self.files, rows.size), torch.inference_mode():
             output = self.network(**{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()})
-            return [getattr(output, name).double().cpu().numpy() for name in names]
+            return [getattr(output, name).float().cpu().numpy() for name in names]
+
+    def pair_outputs(self, encodings: Sequence[Any], *names: str) -> list[npt.NDArray[np.float64]]:
+        """Return outputs for encodings of `pair_windows` read together. Raises ConfigError."""
+        more = {}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            more["token_type_ids"] = padded([encoding.type_ids for encoding in encodings], 0)[0]
+        return [array.astype(float) for array in self.outputs([each.ids for each in encodings], *names, **more)]
 
 
-def load_on(files: ModelFiles, head: str, device_name: str | None) -> LoadedModel:
-    """Load a model, on the GPU if there is one and no device is named. Raises ConfigError, see `load`, `device`."""
+def load_on(files: ModelFiles, head: str, device_name: str | None, **options: Any) -> LoadedModel:
+    """Load a model, on the GPU if there is one and no device is named; `options` are those of `load`.
+
+    Raises ConfigError, see `load`, `device`.
+    """
     chosen = device(device_name, who=files.who)
-    tokenizer, network = load(files, head)
+    tokenizer, network = load(files, head, **options)
     return LoadedModel(files, tokenizer, to_device(files, network, chosen), chosen)
 
 

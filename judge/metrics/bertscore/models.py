@@ -15,7 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -374,68 +374,47 @@ class TorchEncoder:
     """A model on a device: a GPU if there is one and none was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
-        self._torch = huggingface.import_optional("torch", "bertscore")
-        self._device = huggingface.device(device, who="bertscore")
-        tokenizer, config, network = load(model, "bfloat16" if precision == "bf16" else "float32")
-        self.facts: TokenizerInfo = facts(tokenizer, config)
-        self.tokens = from_transformers(tokenizer, self.facts)
-        self.batch_tokens = huggingface.batch_tokens(self._device.type)
-        self._model, self._network = model, huggingface.to_device(model, network, self._device)
+        loaded = load(model, device, dtype="bfloat16" if precision == "bf16" else "float32")
+        self._loaded = loaded
+        self.facts: TokenizerInfo = facts(loaded.tokenizer, loaded.network.config)
+        self.tokens = from_transformers(loaded.tokenizer, self.facts)
+        self.batch_tokens = loaded.batch_tokens
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """Return the layer's output for texts read together: shape (tokens, dimensions) for each."""
-        torch = self._torch
-        rows, mask = huggingface.padded(ids, self.facts.pad)
-        with huggingface.translated_errors(self._model, rows.size), torch.inference_mode():
-            output = self._network(
-                torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
-            )[0]
-            vectors = output.float().cpu().numpy()
+        (vectors,) = self._loaded.outputs(ids, "last_hidden_state")
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
 
 
-def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
-    """Load tokenizer, configuration and network, cut after the layer. Raise ConfigError if that fails."""
-
-    tokenizer, network = huggingface.load(
-        model, "AutoModel", dtype=dtype, spare=lambda w: "pooler" in w or w.startswith("decoder."), **load_options
+def load(model: Model, device: str | None, **load_options: Any) -> huggingface.LoadedModel:
+    """Load a model whose network ends after the layer. Raise ConfigError if that fails."""
+    loaded = huggingface.load_on(
+        model, "AutoModel", device, spare=lambda w: "pooler" in w or w.startswith("decoder."), **load_options
     )
-    stack = huggingface.import_optional("torch", "bertscore").nn.ModuleList
-    return tokenizer, network.config, cut(network, model, stack)
+    return replace(loaded, network=cut(loaded.network, model))
 
 
-def cut(network: Any, model: Model, stack: type) -> Any:
+def cut(network: Any, model: Model) -> Any:
     """Return the network's encoder without the layers after the wanted one, so that its last output is that layer's."""
+    stack = huggingface.import_optional("torch", "bertscore").nn.ModuleList
     if hasattr(network, "decoder") and hasattr(network, "encoder"):
         network = network.encoder
-    for path in _STACKS:
-        *parents, last = path.split(".")
-        holder = _descend(network, parents)
+    # A stack of layers, or their number where one group of weights is used repeatedly, or is named n_layers.
+    places = [path.rpartition(".")[::2] for path in _STACKS]
+    if hasattr(getattr(network, "encoder", None), "albert_layer_groups"):
+        places.append(("encoder.config", "num_hidden_layers"))
+    for parents, last in [*places, ("", "n_layers")]:
+        holder = network
+        for name in filter(None, parents.split(".")):
+            holder = getattr(holder, name, None)
         layers = getattr(holder, last, None)
-        if isinstance(layers, stack):
-            _check_layer(model, len(layers))  # type: ignore[arg-type]
-            setattr(holder, last, layers[: model.layer])  # type: ignore[index]
+        if isinstance(layers, stack | int):
+            count = layers if isinstance(layers, int) else len(layers)
+            if model.layer > count:
+                raise model.error(f"layer must be 0 to {count}, not {model.layer}")
+            setattr(holder, last, model.layer if isinstance(layers, int) else layers[: model.layer])
             return network
-    if hasattr(_descend(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used repeatedly
-        _check_layer(model, network.encoder.config.num_hidden_layers)
-        network.encoder.config.num_hidden_layers = model.layer
-        return network
-    if hasattr(network, "n_layers"):
-        _check_layer(model, network.n_layers)
-        network.n_layers = model.layer
-        return network
     raise model.error("has layers that cannot be found: use another model")
-
-
-def _descend(network: Any, names: Sequence[str]) -> Any:
-    for name in names:
-        network = getattr(network, name, None)
-    return network
-
-
-def _check_layer(model: Model, layers: int) -> None:
-    if model.layer > layers:
-        raise model.error(f"layer must be 0 to {layers}, not {model.layer}")
 
 
 _FORMAT = 1
@@ -499,11 +478,11 @@ def export(model: Model, place: Path) -> None:
     """Write model.onnx, tokenizer.json and facts.json into a folder, atomically."""
     huggingface.import_optional("onnx", "bertscore", "onnx")
     huggingface.import_optional("onnxscript", "bertscore", "onnx")
-    tokenizer, config, network = load(model, "float32", attn_implementation="eager")
-    inside = huggingface.backend(tokenizer)
+    loaded = load(model, "cpu", attn_implementation="eager")
+    network, inside = loaded.network, huggingface.backend(loaded.tokenizer)
     if inside is None:
         raise model.error("its tokenizer runs in Python only: use backend torch")
-    known = facts(tokenizer, config)
+    known = facts(loaded.tokenizer, network.config)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:
         unfinished = Path(temporary) / "export"

@@ -135,7 +135,7 @@ class CrossEncoder:
         values: dict[int, list[float]] = {}
         batch_tokens = self.batch_tokens or self.model.batch_tokens
         for batch in huggingface.batches([len(window.ids) for _, window in windows], batch_tokens) if windows else ():
-            (logits,) = self.model.outputs([windows[place][1] for place in batch], "logits")
+            (logits,) = self.model.pair_outputs([windows[place][1] for place in batch], "logits")
             one = logits.shape[1] == 1
             if one:  # its sigmoid is the softmax beside a logit of 0
                 logits = np.hstack([np.zeros_like(logits), logits])

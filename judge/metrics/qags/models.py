@@ -343,7 +343,7 @@ class ExtractiveReader:
 
     def _take(self, windows: Sequence[tuple[_Reading, Any]]) -> None:
         """Read a batch of windows and keep the best span of each text so far."""
-        starts, ends = self._model.outputs([window for _, window in windows], "start_logits", "end_logits")
+        starts, ends = self._model.pair_outputs([window for _, window in windows], "start_logits", "end_logits")
         allowed = huggingface.padded([best.allowed(window) for best, window in windows], 0)[0] > 0
         for n, (score, first, last) in enumerate(zip(*best_spans(starts, ends, allowed, SPAN), strict=True)):
             best, window = windows[n]
