@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -18,7 +19,8 @@ from judge.core import yaml_lines
 from judge.criteria import builtin_prompts
 from judge.criteria.sandbox import fenced
 from judge.criteria.template import front_matter, read_text, template_body
-from judge.metrics.common import choice_option
+from judge.metrics.common import Ask, ModelError, ModelQuestion, choice_option, joined
+from judge.text import detect_language
 
 _LAYOUT = "text.jinja"
 
@@ -64,3 +66,38 @@ def load(language: str, task: str, name: str) -> Prompt:
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
     digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
     return Prompt(env.get_template(file_name), words, digest)
+
+
+class Stage:
+    """A prompt and the judge model that answers it. `language` is that of the prompt, None for each text's own.
+
+    A reply may have `most_tokens`, far more than needed: unused tokens cost nothing, and thinking has to fit in.
+    """
+
+    task: ClassVar[str]
+    name: ClassVar[str]
+    most_tokens: ClassVar[int]
+
+    def __init__(self, ask: Ask, language: str | None) -> None:
+        self._ask, self._language = ask, language
+        self._used = {language} if language else set[str]()
+
+    @property
+    def signature(self) -> str:
+        """Return `model:language@digest` with the given language, or those of the texts so far."""
+        digests = (f"{language}@{self.prompt(language).digest[:6]}" for language in self._used)
+        return f"{getattr(self._ask, 'signature', '') or 'llm'}:{joined(digests)}"
+
+    def prompt(self, language: str | None = None) -> Prompt:
+        """Return the prompt in a language."""
+        return load(language or self._language or "en", self.task, self.name)
+
+    def request(self, read: Callable[[str], str], text: str, **texts: str) -> ModelQuestion:
+        """Return the request about a text, whose reply `read` reads."""
+        language = self._language or detect_language([text])
+        self._used.add(language)
+        return ModelQuestion(self.prompt(language).render(text=text, **texts), self.most_tokens, read)
+
+    def ask(self, requests: Sequence[ModelQuestion]) -> list[str | ModelError]:
+        """Return the replies."""
+        return self._ask(requests) if requests else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from judge.core.claims import Span
@@ -16,49 +16,24 @@ from judge.core.errors import ParseError
 from judge.core.label_spellings import fold
 from judge.metrics import prompts
 from judge.metrics.claims.verifier import Job
-from judge.metrics.common import Ask, ModelError, ModelQuestion, joined
+from judge.metrics.common import ModelError
 from judge.scoring import json_reply
 from judge.scoring.quotes import locate
-from judge.text import detect_language
 
 Part = tuple[str, Span | None]
 """A claim and its place in its text."""
-_TOKEN_LIMIT = {"split": 4_096, "verify": 2_048}
-"""Far more than needed: unused tokens cost nothing, and thinking has to fit in."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _BETWEEN = re.compile(r"[\s\[\],，]*")
 
 
-class _Stage:
-    """A prompt and the judge model that answers it. `language` is that of the prompts, None for the texts' own."""
-
-    name = ""
-
-    def __init__(self, ask: Ask, language: str | None) -> None:
-        self._ask, self._language = ask, language
-        self._used: set[str] = set()
-
-    @property
-    def signature(self) -> str:
-        """Return `model:language@digest` with the languages of the prompts that have been used."""
-        digests = (f"{each}@{prompts.load(each, 'claims', self.name).digest[:6]}" for each in self._used)
-        return f"{getattr(self._ask, 'signature', '') or 'llm'}:{joined(digests)}"
-
-    def _question(self, read: Callable[[str], str], text: str, **texts: str) -> ModelQuestion:
-        language = self._language or detect_language([text])
-        self._used.add(language)
-        prompt = prompts.load(language, "claims", self.name).render(text=text, **texts)
-        return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
-
-
-class Splitter(_Stage):
+class Splitter(prompts.Stage):
     """Lists the claims of texts."""
 
-    name = "split"
+    task, name, most_tokens = "claims", "split", 4_096
 
     def split(self, texts: Sequence[str]) -> list[list[Part] | ModelError]:
         """Return the claims of each text, each once, with the place of the words that it is made from."""
-        replies = self._ask([self._question(read_claims, each) for each in texts]) if texts else []
+        replies = self.ask([self.request(read_claims, each) for each in texts])
         parts: list[list[Part] | ModelError] = []
         for reply, whole in zip(replies, texts, strict=True):
             quoted = [] if isinstance(reply, ModelError) else json.loads(reply)
@@ -68,19 +43,19 @@ class Splitter(_Stage):
         return parts
 
 
-class ModelVerifier(_Stage):
+class ModelVerifier(prompts.Stage):
     """Asks the judge model for the probabilities of all claims of a text at once."""
 
-    name = "verify"
+    task, name, most_tokens = "claims", "verify", 2_048
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
         """Return the probability of support of each claim, see `Verifier`."""
         listed = ("\n".join(f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(job.claims, 1)) for job in jobs)
-        questions = [
-            self._question(partial(read_probabilities, count=len(job.claims)), job.text, claims=claims)
+        requests = [
+            self.request(partial(read_probabilities, count=len(job.claims)), job.text, claims=claims)
             for job, claims in zip(jobs, listed, strict=True)
         ]
-        replies = self._ask(questions) if questions else []
+        replies = self.ask(requests)
         return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]
 
 

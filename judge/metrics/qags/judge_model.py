@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 
-from judge.core.errors import ConfigError, ParseError
-from judge.core.plugins import unknown_name_message
+from judge.core.errors import ParseError
 from judge.core.records import fold
 from judge.metrics import prompts
 from judge.metrics.common import Ask, ModelError, ModelQuestion, says
@@ -30,169 +30,45 @@ _REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
 _OPENING = re.compile(r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE)
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
-_MARKS, _QUESTION_WORDS, _DOTS = "?？؟", ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢"), "。.．"
-"""Ends of a question: a mark, or a word and perhaps a stop."""
+_QUESTION_WORDS = ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢")
+_QUESTION_ENDS = (*"?？؟", *(word + dot for word in _QUESTION_WORDS for dot in ("", "。", ".", "．")))
+"""A mark, or a word and perhaps a stop."""
+_CLOSERS = " \"'”’」』»)]）*_"
+_OPENERS = " (（[*_`-–—"
 _LONGEST, _MOST = 2_000, 1_000
 """Characters read of a line, and lines or entries read of a list."""
-_QUESTION_END = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_QUESTION_WORDS)})[{_DOTS}]?)" + r"[\s\"'”’」』»)\]）*_]*\Z")
 
 
-def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
-    """Return the listed themes that occur in the output, in its order, one per line; "" if there are none."""
-    entries = _lines(reply)
-    if entries and entries[0][0] in "[{":  # a JSON list, alone or in an object
-        try:
-            data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(entries))
-        except (ValueError, RecursionError):
-            data = {}
-        lists = [value for value in data.values() if isinstance(value, list)] if isinstance(data, dict) else [data]
-        entries = [str(entry) for entry in lists[0]] if len(lists) == 1 else entries
-    entries = [entry[:_LONGEST] for entry in entries[:_MOST]]
-    if all(_is_word(entry, nothing) for entry in entries):
-        return ""
-    folded_output = _folded(output)
-    places: dict[str, tuple[int, str]] = {}
-    for entry in entries:
-        for theme in _occurring(entry, folded_output):
-            # The output's own spelling is preferred; it may differ in case, white space and apostrophes.
-            forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
-            matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
-            spelling = " ".join(next(matches, theme).split())
-            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), spelling))
-    if not places:
-        raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
-    return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
+def _entries(reply: str) -> list[str]:
+    """Return the lines of a reply, or the entries of its JSON list or object; none of them blank.
 
-
-def _single_json_text(reply: str) -> str:
-    """Return the only text of a JSON object, or the unchanged reply."""
-    text = "\n".join(_lines(reply))
-    try:
-        data = json.loads(text, strict=False) if text.startswith("{") else {}
-    except (ValueError, RecursionError):
-        return reply
-    values = list(data.values())
-    return values[0] if len(values) == 1 and isinstance(values[0], str) else reply
-
-
-def _lines(reply: str) -> list[str]:
-    """Return the lines that are not blank, without the fences of a code block."""
-    lines = [line.strip() for line in reply.splitlines()]
-    return [line for line in lines if line and not line.startswith("```")]
-
-
-def _occurring(entry: str, where: str) -> list[str]:
-    """Return the fullest form of an entry that occurs in the folded text, or else its parts that do."""
-    for form in _forms(entry):
-        if _occurs(form, where):
-            return [form]
-    parts = [part.strip() for part in _BETWEEN.split(entry)]
-    if len(parts) == 1:
-        return []
-    whole = ((form for form in _forms(part) if _occurs(form, where)) for part in parts)
-    return [form for forms in whole if (form := next(forms, ""))]
-
-
-def _forms(entry: str) -> Iterator[str]:
-    """Yield an entry unchanged, then with more and more decoration removed."""
-    yield entry
-    bare = _without_marks(_without_start(entry, _BULLET))
-    yield bare
-    yield _without_marks(bare.rstrip(_STOPS))
-    yield _without_marks(_REMARK.split(bare)[0])
-
-
-def _occurs(theme: str, where: str) -> bool:
-    return says(theme) and _folded(theme) in where
-
-
-def question(reply: str, words: Words) -> str:
-    """Return the first line that ends like a question, else the first with a question mark. Raises ParseError."""
-    lines = [line[:_LONGEST] for line in _lines(_single_json_text(reply))[:_MOST]]
-    asking: list[str] = []
-    for position, line in enumerate(lines, 1):
-        line = _without_label(_without_marks(_without_start(line, _BULLET)), words["labels"])
-        line = _without_answer(_without_marks(line), words["labels"])
-        if _refuses(line, words["refusals"]):
-            break  # the rest is not a question about the text
-        if says(line) and not _announces(line, position < len(lines)):
-            asking.append(" ".join(line.split()))
-    ending = (line for line in asking if _QUESTION_END.search(line))
-    marked = (line for line in asking if "?" in line or "？" in line)
-    if best := next(ending, "") or next(marked, ""):
-        return best
-    raise ParseError(f"no question in the reply: {reply[:80]!r}", reply)
-
-
-def _without_answer(line: str, labels: Sequence[str]) -> str:
-    """Remove the labelled answer that some models write after the question."""
-    for label in re.finditer(rf"(?<!\W)(\W*+)(?=(?:{_any_of(labels)})[\s*_]*+[:：])", line, re.IGNORECASE):
-        question_part, between = line[: label.start()], label[1]
-        if question_part.endswith(_QUESTION_WORDS):
-            return question_part + (between[:1] if between[:1] in _DOTS else "")
-        if (end := min((index for sign in _MARKS if (index := between.find(sign)) >= 0), default=-1)) >= 0:
-            return question_part + between[: end + 1]
-    return line
-
-
-def answer(reply: str, question: str, text: str, words: Words) -> str:
-    """Return the first line that answers, or UNANSWERABLE. Raises ParseError if there is neither.
-
-    The lines after it are an explanation that was not requested. A line that occurs in the text is an answer, even if
-    it reads like a refusal.
+    Of an object that holds one list, these are the list's.
     """
-    lines = [
-        _answer_text(line[:_LONGEST], question, words["labels"]) for line in _lines(_single_json_text(reply))[:_MOST]
-    ]
-    worded = [line for line in lines if says(line)]
-    if any(_is_word(line, words["unanswerable"]) for line in worded):
-        return UNANSWERABLE
-    for position, line in enumerate(worded, 1):
-        if _announces(line, position < len(worded)):
-            continue
-        # An explanation begins with such a word and a stop, or it begins or ends with the first of them.
-        core, phrases = _core(line), [_core(word) for word in words["unanswerable"]]
-        rests = (core[len(word) :].lstrip() for word in phrases if core.startswith(word))
-        if any(rest and not rest[0].isalnum() for rest in rests):
-            return UNANSWERABLE
-        if core.startswith(phrases[0]) or core.endswith(phrases[0]):
-            return UNANSWERABLE
-        if _folded(line) in _folded(text):
-            return line
-        if any(_words_only(part) in _words_only(line) for part in words["declines"]):
-            return UNANSWERABLE
-        if _refuses(line, words["refusals"]):
-            break
-        return line
-    raise ParseError(f"no answer in the reply: {reply[:80]!r}", reply)
+    lines = [line.strip() for line in reply.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("```")]
+    if lines and lines[0][0] in "[{":
+        with suppress(ValueError, RecursionError):
+            data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(lines))
+            values = list(data.values()) if isinstance(data, dict) else [data]
+            lists = [value for value in values if isinstance(value, list)] or [values]
+            if len(lists) == 1:
+                lines = [line.strip() for value in lists[0] for line in str(value).splitlines()]
+    return [line[:_LONGEST] for line in lines if line][:_MOST]
 
 
-def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
-    """Remove bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
-    before = ""
-    line, asked_question = " ".join(line.split()), " ".join(question.split())
-    while line != before:
-        before = line
-        line = _without_marks(_without_label(_without_marks(_without_start(line, _DASH)), labels))
-        if line[: len(asked_question)].casefold() == asked_question.casefold():
-            line = line[len(asked_question) :].lstrip(" :：-–—>→")
-        line = _without_start(line, _OPENING)
-        line = line[:-1] if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1) else line
-    return line
+def _bare(line: str, bullet: re.Pattern[str], labels: Sequence[str] = ()) -> str:
+    """Remove a bullet, a label such as `Answer:`, and the marks that enclose the whole line."""
+    line = _without_marks(_without_start(line, bullet))
+    return _without_marks(_without_start(line, _label(labels))) if labels else line
 
 
-def _without_label(line: str, labels: Sequence[str]) -> str:
-    """Remove a leading `Answer:`."""
-    return _without_start(line, re.compile(rf"[\s*_#>]*(?:{_any_of(labels)})[\s*_]*[:：][\s*_]*", re.IGNORECASE))
+def _label(labels: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"[\s*_#>]*(?:{'|'.join(map(re.escape, labels))})[\s*_]*+[:：][\s*_]*", re.IGNORECASE)
 
 
 def _without_start(line: str, pattern: re.Pattern[str]) -> str:
     match = pattern.match(line)
     return line[match.end() :] if match else line
-
-
-def _any_of(words: Sequence[str]) -> str:
-    return "|".join(map(re.escape, words))
 
 
 def _without_marks(line: str) -> str:
@@ -212,6 +88,100 @@ def _without_marks(line: str) -> str:
 def _announces(line: str, more: bool) -> bool:
     """Return whether a line only announces the next one."""
     return more and line.endswith((":", "："))
+
+
+def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
+    """Return the listed themes that occur in the output, in its order, one per line; "" if there are none."""
+    entries = _entries(reply)
+    if all(_is_word(entry, nothing) for entry in entries):
+        return ""
+    folded_output = _folded(output)
+    places: dict[str, tuple[int, str]] = {}
+    for entry in entries:
+        # The fullest form of an entry, or else of its parts.
+        whole = next(_occurring(entry, folded_output), None)
+        parts = [whole] if whole else [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
+        for theme in filter(None, parts):
+            # The output's own spelling is preferred; it may differ in case, white space and apostrophes.
+            forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
+            matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
+            spelling = " ".join(next(matches, theme).split())
+            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), spelling))
+    if not places:
+        raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
+    return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
+
+
+def _occurring(entry: str, folded_output: str) -> Iterator[str]:
+    """Yield the forms of an entry that occur in the output: unchanged, then with more and more decoration removed."""
+    bare = _bare(entry, _BULLET)
+    for form in (entry.strip(), bare, _without_marks(bare.rstrip(_STOPS)), _without_marks(_REMARK.split(bare)[0])):
+        if says(form) and _folded(form) in folded_output:
+            yield form
+
+
+def question(reply: str, words: Words) -> str:
+    """Return the first line that ends like a question, else the first with a question mark. Raises ParseError."""
+    entries = _entries(reply)
+    asking: list[str] = []
+    for position, entry in enumerate(entries, 1):
+        line = _bare(entry, _BULLET, words["labels"])
+        for label in _label(words["labels"]).finditer(line):  # some models write the answer after the question
+            asked = line[: label.start()].rstrip(_OPENERS)
+            if asked.endswith(_QUESTION_ENDS):
+                line = asked
+                break
+        if _refuses(line, words["refusals"]):
+            break  # the rest is not a question about the text
+        if says(line) and not _announces(line, position < len(entries)):
+            asking.append(" ".join(line.split()))
+    ending = (line for line in asking if line.rstrip(_CLOSERS).endswith(_QUESTION_ENDS))
+    marked = (line for line in asking if "?" in line or "？" in line)
+    if best := next(ending, "") or next(marked, ""):
+        return best
+    raise ParseError(f"no question in the reply: {reply[:80]!r}", reply)
+
+
+def answer(reply: str, question: str, text: str, words: Words) -> str:
+    """Return the first line that answers, or UNANSWERABLE. Raises ParseError if there is neither.
+
+    The lines after it are an explanation that was not requested. A line that occurs in the text is an answer, even if
+    it reads like a refusal.
+    """
+    lines = [line for entry in _entries(reply) if says(line := _answer_text(entry, question, words["labels"]))]
+    if any(_is_word(line, words["unanswerable"]) for line in lines):
+        return UNANSWERABLE
+    phrases = [_core(word) for word in words["unanswerable"]]
+    # An explanation begins with such a word and a stop, or it begins or ends with the first of them.
+    explains = re.compile(rf"(?:{'|'.join(map(re.escape, phrases))})\s*[^\w\s]")
+    for position, line in enumerate(lines, 1):
+        if _announces(line, position < len(lines)):
+            continue
+        core = _core(line)
+        if explains.match(core) or core.startswith(phrases[0]) or core.endswith(phrases[0]):
+            return UNANSWERABLE
+        if _folded(line) in _folded(text):
+            return line
+        if any(_words_only(part) in _words_only(line) for part in words["declines"]):
+            return UNANSWERABLE
+        if _refuses(line, words["refusals"]):
+            break
+        return line
+    raise ParseError(f"no answer in the reply: {reply[:80]!r}", reply)
+
+
+def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
+    """Remove bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
+    before = ""
+    line, asked_question = " ".join(line.split()), " ".join(question.split())
+    while line != before:
+        before = line
+        line = _bare(line, _DASH, labels)
+        if line[: len(asked_question)].casefold() == asked_question.casefold():
+            line = line[len(asked_question) :].lstrip(" :：-–—>→")
+        line = _without_start(line, _OPENING)
+        line = line[:-1] if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1) else line
+    return line
 
 
 def _refuses(line: str, forms: tuple[str, ...]) -> bool:
@@ -252,42 +222,21 @@ def _folded(text: str) -> str:
     return " ".join(fold(text).casefold().replace("’", "'").split())
 
 
-_TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
-"""Far more than needed: unused tokens cost nothing, and thinking has to fit in."""
-
-
 def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
-    """Return the three stages, with the prompts of a language. Raises ConfigError for a language without prompts.
+    """Return the three stages, with the prompts of a language.
 
     The stages' signatures contain the `signature` of `ask`, if it has one: it names the model.
     """
-    known = prompts.languages()
-    if language not in known:
-        raise ConfigError(unknown_name_message("language", language, known))
     return ModelThemes(ask, language), ModelQuestions(ask, language), ModelAnswers(ask, language)
 
 
-class _Stage:
-    """A prompt and the judge model that answers it."""
-
-    name = ""
-
-    def __init__(self, ask: Ask, language: str) -> None:
-        self._ask, self._language = ask, language
-        self._prompt = prompts.load(language, "qags", self.name)
-
-    @property
-    def signature(self) -> str:
-        model = getattr(self._ask, "signature", "") or "llm"
-        return f"{model}:{self._language}@{self._prompt.digest[:6]}"
-
-    def _question(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
-        return ModelQuestion(self._prompt.render(**texts), _TOKEN_LIMIT[self.name], read)
+class _Stage(prompts.Stage):
+    task = "qags"
+    most_tokens = 256
 
     def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
         """Return the reply to each request, an empty text for None."""
-        questions = [request for request in requests if request]
-        replies = iter(self._ask(questions) if questions else ())
+        replies = iter(self.ask([request for request in requests if request]))
         return [next(replies) if request else "" for request in requests]
 
 
@@ -298,11 +247,12 @@ class ModelThemes(_Stage):
     """Themes listed by a judge model. A text without a letter or digit has none and costs no request."""
 
     name = "themes"
+    most_tokens = 1024
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        nothing = self._prompt.words["nothing"]
+        nothing = self.prompt().words["nothing"]
         requests = [
-            self._question(partial(themes, output=output, nothing=nothing), text=output) if says(output) else None
+            self.request(partial(themes, output=output, nothing=nothing), output) if says(output) else None
             for output in outputs
         ]
         return [
@@ -317,8 +267,8 @@ class ModelQuestions(_Stage):
     name = "question"
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        read = partial(question, words=self._prompt.words)
-        return self._replies([self._question(read, text=output, theme=theme) for theme, output in pairs])
+        read = partial(question, words=self.prompt().words)
+        return self._replies([self.request(read, output, theme=theme) for theme, output in pairs])
 
 
 class ModelAnswers(_Stage):
@@ -327,9 +277,9 @@ class ModelAnswers(_Stage):
     name = "answer"
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        read = partial(answer, words=self._prompt.words)
-        questions = [
-            self._question(partial(read, question=asked, text=text), text=text, question=asked) if says(text) else None
+        read = partial(answer, words=self.prompt().words)
+        requests = [
+            self.request(partial(read, question=asked, text=text), text, question=asked) if says(text) else None
             for asked, text in pairs
         ]
-        return self._replies(questions)
+        return self._replies(requests)
