@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -60,27 +60,48 @@ NO_JUDGE = (
 )
 
 
-class StageNames(NamedTuple):
-    """The chosen maker of themes, questions and answers; "" if a model has to be named."""
-
-    themes: str
-    questions: str
-    answers: str
-
-
-_STAGES = {
-    "lexical": StageNames("nouns", CLOZE, LEXICAL),
-    "models": StageNames("nouns", "", ""),
-    "llm": StageNames(LLM, LLM, LLM),
-}
-
-
+_STAGES = {"lexical": ("nouns", CLOZE, LEXICAL), "models": ("nouns", "", ""), "llm": (LLM, LLM, LLM)}
+"""What makes themes, questions and answers; "" if a model has to be named."""
 _SIZE = (whole_number, 1, 1_000_000)
+_LIMITS = (
+    "qags: answers=lexical follows wording and misses negations, swapped roles and paraphrases; "
+    "backend=llm asks a judge model about the facts"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QagsValue:
+    """The mean similarity of an output's answers by each name, with the questions and answers.
+
+    Lines without a similarity do not count; `note` says how many and why.
+    """
+
+    similarity: dict[str, float]
+    lines: tuple[QagsLine, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Options(MetricOptions):
-    """The options of `Qags`. Raises ConfigError."""
+class Qags(MetricOptions):
+    """QAGS: the similarity of the answers that source and output give to questions on the output's themes.
+
+    Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most`, spread evenly. Each gets
+    a question, made from the output and answered from the source and from the output. The value is the mean similarity
+    of the two answers: 0 if only one text answers. A question that neither text answers is dropped; with `consistent`,
+    as in the paper, also one to which the output does not answer with the theme. `similarity` are exact, f1, rouge1,
+    rougeL, chrf, bertscore, corrected, or several, at no extra cost.
+
+    `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
+    fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
+    folders or names on the Hugging Face hub), `llm` by the judge model. `themes` (nouns, en, ja, ko, zh, sudachi, kiwi,
+    spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical, llm, a model) replace one stage.
+    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is that of the prompts, by
+    default the outputs'.
+
+    `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
+    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An unused
+    option is an error. Raises ConfigError and MissingExtra.
+    """
 
     name: ClassVar[str] = "qags"
     needs: ClassVar[str] = "source"
@@ -110,7 +131,7 @@ class Options(MetricOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _, questions, answers = self.stages
+        themes, questions, answers = self.stages
         if not questions or not answers:
             raise ConfigError(
                 "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
@@ -119,25 +140,30 @@ class Options(MetricOptions):
             )
         if answers == CLOZE or questions == LEXICAL:
             raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
-        if _is_model(questions) != _is_model(answers):
+        if self.uses_models != (answers not in (LEXICAL, LLM)):
             raise ConfigError("qags: name a model for questions and one for answers")
         if answers == LEXICAL and questions != CLOZE:
             raise ConfigError("qags: answers=lexical needs questions=cloze")
         uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarity)
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
-        unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
-        unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
-        unread += [("device", f"{of_models} and of {of_bert}")] * (not self.uses_models and not uses_bertscore)
+        unread = [] if self.uses_models else [(name, of_models) for name in _MODEL_OPTIONS]
+        unread += [] if uses_bertscore else [(name, of_bert) for name in _BERTSCORE_OPTIONS]
+        unread += [] if self.uses_models or uses_bertscore else [("device", f"{of_models} and of {of_bert}")]
         for name, owner in unread:
             if getattr(self, name) is not None:
                 raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not use: omit it")
         if self.asks and self.ask is None:
             raise ConfigError(NO_JUDGE)
+        if themes != LLM:
+            Nouns(themes)  # reports missing packages before a judge is paid
+        self._models  # noqa: B018 - and models that cannot be used
+        self._similarities()
 
     @property
-    def stages(self) -> StageNames:
+    def stages(self) -> tuple[str, str, str]:
         """Return what makes themes, questions and answers."""
-        return StageNames(*(getattr(self, name) or usual for name, usual in _STAGES[self.backend]._asdict().items()))
+        themes, questions, answers = _STAGES[self.backend]
+        return self.themes or themes, self.questions or questions, self.answers or answers
 
     @property
     def asks(self) -> bool:
@@ -146,58 +172,7 @@ class Options(MetricOptions):
 
     @property
     def uses_models(self) -> bool:
-        return _is_model(self.stages.questions)
-
-
-def _is_model(name: str) -> bool:
-    return name not in (CLOZE, LEXICAL, LLM)
-
-
-_LIMITS = (
-    "qags: answers=lexical follows wording and misses negations, swapped roles and paraphrases; "
-    "backend=llm asks a judge model about the facts"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class QagsValue:
-    """The mean similarity of an output's answers by each name, with the questions and answers.
-
-    Lines without a similarity do not count; `note` says how many and why.
-    """
-
-    similarity: dict[str, float]
-    lines: tuple[QagsLine, ...]
-    note: str | None = None
-
-
-class Qags(Options):
-    """QAGS: the similarity of the answers that source and output give to questions on the output's themes.
-
-    Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most`, spread evenly. Each gets
-    a question, made from the output and answered from the source and from the output. The value is the mean similarity
-    of the two answers: 0 if only one text answers. A question that neither text answers is dropped; with `consistent`,
-    as in the paper, also one to which the output does not answer with the theme. `similarity` are exact, f1, rouge1,
-    rougeL, chrf, bertscore, corrected, or several, at no extra cost.
-
-    `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
-    fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
-    folders or names on the Hugging Face hub), `llm` by the judge model. `themes` (nouns, en, ja, ko, zh, sudachi, kiwi,
-    spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical, llm, a model) replace one stage.
-    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is that of the prompts, by
-    default the outputs'.
-
-    `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
-    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An unused
-    option is an error. Raises ConfigError and MissingExtra.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.stages.themes != LLM:
-            Nouns(self.stages.themes)  # reports missing packages before a judge is paid
-        self._models  # noqa: B018 - and models that cannot be used
-        self._similarities()
+        return self.stages[1] not in (CLOZE, LLM)
 
     @cached_property
     def _models(self) -> tuple[Questions, Answers] | None:
@@ -221,7 +196,7 @@ class Qags(Options):
             for sample, outcome in zip(samples, outcomes, strict=True)
             for row in _rows(sample, outcome, self.similarity)
         ]
-        limits = (_LIMITS,) * (self.stages.answers == LEXICAL)
+        limits = (_LIMITS,) * (LEXICAL in self.stages)
         # Outputs that a judge failed are counted as failures instead.
         lines = [
             line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.lines
@@ -237,20 +212,18 @@ class Qags(Options):
             if s.source and s.source.strip() and s.output.strip()
         }
         # New stages, so that their signatures show what these outputs needed.
-        themes, questions, answers = self.stages
-        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        by_rules = Nouns(self.stages[0] if self.stages[0] != LLM else "nouns", compounds=self.compounds)
         stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
         if self.ask and self.asks:
-            language = self.language or text.detect_language([job.output for job in jobs.values()])
-            judged = Stages(*judge_model.open(self.ask, language))
-            stages = Stages(
-                judged.themes if themes == LLM else stages.themes,
-                judged.questions if questions == LLM else stages.questions,
-                judged.answers if answers == LLM else stages.answers,
+            judged = judge_model.open(
+                self.ask, self.language or text.detect_language(job.output for job in jobs.values())
             )
+            chosen: Any = (
+                of[name == LLM] for name, of in zip(self.stages, zip(stages, judged, strict=True), strict=True)
+            )
+            stages = Stages(*chosen)
         alike = self._similarities()
-        tell = self.progress if self.progress and self._models is None else lambda done, total: None
-        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
+        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent)
         by_sample = dict(zip(jobs, results, strict=True))
         no_output = "has an empty output, which has no themes to ask about: it is not measured"
         outcomes = []
@@ -321,7 +294,7 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     return rows
 
 
-def open_models(options: Options) -> tuple[Questions, Answers]:
+def open_models(options: Qags) -> tuple[Questions, Answers]:
     """Return the two stages of `backend=models`.
 
     Files are found or downloaded here; models are loaded on first use. The generator's own settings are ignored except

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from judge import text
-from judge.core.records import Failure, Sample, Score
+from judge.core.format import plural
+from judge.core.records import Sample, Score
 from judge.metrics import bertscore, chrf, rouge
 from judge.metrics.bertscore.models import HIGH, LOW
+from judge.metrics.common import CannotScore, choices_option, spread
 from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
-from judge.metrics.common import choices_option, spread
 from judge.metrics.qags.answer_candidates import languages
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "chrf", "bertscore", "corrected")
@@ -34,11 +35,6 @@ _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "correcte
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
 _CJK = re.compile(f"[{''.join(row.letters for row in text.LANGUAGES.values())}]").search
-
-
-class _Key(NamedTuple):
-    pair: Pair
-    tokenizer: str
 
 
 def similarities(
@@ -83,10 +79,10 @@ class Similarities:
         self.names = checked("similarity", names)
         self._low, self._high = low, high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
-        uses_bertscore = not set(_BERT).isdisjoint(self.names)
         # Created here to report missing packages before anything is computed or paid.
         options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
-        self._bert = bertscore.BertScore(**options) if uses_bertscore else None
+        self._bert = None if set(_BERT).isdisjoint(self.names) else bertscore.BertScore(**options)
+        self._rouge = rouge.Rouge(types=[name for name in _ROUGE if name in self.names] or "rouge1")
         self._tokenizers: set[str] = set()
         self._units: set[str] = set()
         self._signed_bert = ""
@@ -98,72 +94,67 @@ class Similarities:
 
     def compare(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
-        keys = []
-        for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
-            # By script; a short answer in Han characters uses the pair's language.
-            tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
-            if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
-                tokenizer = row.tokenizer
-            keys.append(_Key(pair, tokenizer))
-        self._tokenizers.update(key.tokenizer for key in keys)
-        self._units.update(map(_unit, keys))
-        both: dict[_Key, dict[str, float]] = {}
-        for key in dict.fromkeys(keys):
-            if all(map(str.strip, key.pair)):
-                first, second = (normalised(answer) for answer in key.pair)
-                unit = _unit(key)
-                cut = str.split if unit == "squad" else text.words(unit)
-                both[key] = {"exact": float(first == second), "f1": f1(first, second, cut)}
+        keys = list(zip(pairs, map(_tokenizer, pairs, languages or [""] * len(pairs)), strict=True))
+        self._tokenizers.update(tokenizer for _, tokenizer in keys)
+        self._units.update(_unit(*key) for key in keys)
+        both = {
+            (pair, tokenizer): self._by_words(pair, tokenizer) for pair, tokenizer in keys if all(map(str.strip, pair))
+        }
+        distinct = list(dict.fromkeys(pair for pair, _ in both))
+        more: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
         if "chrf" in self.names:
-            for key, f in zip(both, chrf1([key.pair for key in both]), strict=True):
-                both[key]["chrf"] = f
-        types = [name for name in _ROUGE if name in self.names]
-        for tokenizer in dict.fromkeys(key.tokenizer for key in both) if types else ():
-            alike = [key for key in both if key.tokenizer == tokenizer]
-            sources, outputs = zip(*(key.pair for key in alike), strict=True)
-            for name, column in rouge.score(outputs, sources, types, tokenizer=tokenizer).items():
-                for key, value in zip(alike, column, strict=True):
-                    # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
-                    same = float(key.pair[0].strip() == key.pair[1].strip())
-                    both[key][name] = same if isinstance(value, Failure) else value.fmeasure
+            more |= {pair: {"chrf": f} for pair, f in zip(distinct, chrf1(distinct), strict=True)}
         if self._bert:
-            distinct = list(dict.fromkeys(key.pair for key in both))
             samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(distinct)]
             result = self._bert.score(samples)
             self._signed_bert = _bertscore_signature(result.columns[0].signature)
-            by_pair: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
             for score in result.rows:
                 if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
-                    by_pair[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
-            for key in both:
-                both[key] |= by_pair[key.pair]
+                    more[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
         nothing = dict.fromkeys(self.names, 0.0)
-        return [
-            {name: values[name] for name in self.names if name in values}
-            for values in (both.get(key, nothing) for key in keys)
-        ]
+        found = (both[key] | more[key[0]] if key in both else nothing for key in keys)
+        return [{name: values[name] for name in self.names if name in values} for values in found]
+
+    def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
+        source, output = map(normalised, pair)
+        unit = _unit(pair, tokenizer)
+        values = {"exact": float(source == output), "f1": f1(source, output, _CUTS.get(unit) or text.words(unit))}
+        if not set(_ROUGE).isdisjoint(self.names):
+            # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
+            same = float(pair[0].strip() == pair[1].strip())
+            for kind, scored in zip(self._rouge.kinds, self._rouge.compare(pair[1], pair[:1], tokenizer), strict=True):
+                values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
+        return values
 
     def signature(self, name: str) -> str:
         """Return what computed the similarity of this name in the calls of `compare` so far."""
-        if name in _BERT:
+        if self._bert and name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
-            signature = self._signed_bert
-            if self._bert and not signature:  # nothing has been compared yet
-                signature = _bertscore_signature(self._bert.score([]).columns[0].signature)
-            return f"{name}|{span}{signature}"
-        if name == "exact":
-            return name
-        if name == "chrf":
-            return f"{name}|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {version('sacrebleu')}"
-        if name == "f1":
-            return f"{name}|tok={'+'.join(sorted(self._units or {'squad'}))}"
-        used = sorted(self._tokenizers or {"en"})
-        return f"{name}|f|stem|tok={'+'.join(map(text.signature, used))}"
+            # Without answers nothing has been compared.
+            signed = self._signed_bert or _bertscore_signature(self._bert.score([]).columns[0].signature)
+            return f"{name}|{span}{signed}"
+        rouge_words = "+".join(map(text.signature, sorted(self._tokenizers or {"en"})))
+        parts = {
+            "exact": "",
+            "chrf": f"|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {version('sacrebleu')}",
+            "f1": f"|tok={'+'.join(sorted(self._units or {'squad'}))}",
+        }
+        return name + parts.get(name, f"|f|stem|tok={rouge_words}")
 
 
-def _unit(key: _Key) -> str:
+_CUTS = {"squad": str.split}
+
+
+def _tokenizer(pair: Pair, language: str) -> str:
+    """Return the tokenizer of two answers, by script; a short answer in Han characters uses the pair's language."""
+    tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
+    uses_language = tokenizer != "en" and row and row.letters and text.installed(row.tokenizer)
+    return row.tokenizer if row and uses_language else tokenizer
+
+
+def _unit(pair: Pair, tokenizer: str) -> str:
     """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by white space."""
-    return "char" if any(map(_CJK, key.pair)) else {"en": "squad", "words": "words"}.get(key.tokenizer, "char")
+    return "char" if any(map(_CJK, pair)) else {"en": "squad", "words": "words"}.get(tokenizer, "char")
 
 
 def _bertscore_signature(signature: str) -> str:
@@ -255,7 +246,6 @@ class QagsLine:
     left_out: str = ""
 
 
-_Answer = str | ModelError
 NEITHER = "answered by neither"
 OTHERWISE = "the output answers otherwise"
 """Reasons for leaving a line out although no stage failed."""
@@ -268,8 +258,7 @@ class Job(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(NamedTuple):
     """The back ends of the three stages."""
 
     themes: AnswerCandidates
@@ -279,8 +268,7 @@ class Stages:
     @property
     def signature(self) -> str:
         """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
-        stages = (("themes", self.themes), ("questions", self.questions), ("answers", self.answers))
-        return "|".join(f"{name}={stage.signature.replace('|', ' ')}" for name, stage in stages)
+        return "|".join(f"{name}={stage.signature.replace('|', ' ')}" for name, stage in self._asdict().items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,29 +287,21 @@ class Outcome:
         return tuple(line for line in self.lines if not line.left_out)
 
 
-class _Attempt(NamedTuple):
-    """A line and what went wrong with it."""
-
-    line: QagsLine
-    trouble: ModelError | None = None
+_Asked = dict[tuple[str, str], str | ModelError]
+"""Questions by theme and output, or answers by question and text."""
 
 
-def ask(
-    jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool, tell: Tell
-) -> list[Outcome]:
+def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool) -> list[Outcome]:
     """Return the outcome of each job, in order. At most `most` themes of an output count, spread evenly over it.
 
-    `consistent` leaves out questions that the output does not answer with the theme. `tell` is called after each stage.
-    Raises what the stages raise.
+    `consistent` leaves out questions that the output does not answer with the theme. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
     themes = {
         output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in candidates.items()
     }
-    tell(1, 4)
     questions = _ask_distinct([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
-    tell(2, 4)
     to_answer = [
         (question, text)
         for job in jobs
@@ -330,25 +310,23 @@ def ask(
         for text in (job.source, job.output)
     ]
     answers = _ask_distinct(to_answer, stages.answers.answers)
-    tell(3, 4)
-    attempts = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
-    counted = [
-        (attempt.line, language)
-        for listed, language in zip(attempts, languages([job.source for job in jobs]), strict=True)
-        for attempt in listed
-        if not attempt.line.left_out
-    ]
-    pairs = [(line.from_source, line.from_output) for line, _ in counted]
-    values = alike.compare(pairs, [language for _, language in counted])
-    for (line, _), similarity in zip(counted, values, strict=True):
+    outcomes: list[Outcome] = []
+    counted: list[QagsLine] = []
+    counted_languages: list[str] = []
+    for job, language in zip(jobs, languages([job.source for job in jobs]), strict=True):
+        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]]
+        outcomes.append(_outcome(candidates[job.output], attempts))
+        counted += outcomes[-1].counted
+        counted_languages += [language] * len(outcomes[-1].counted)
+    values = alike.compare([(line.from_source, line.from_output) for line in counted], counted_languages)
+    for line, similarity in zip(counted, values, strict=True):
         line.similarity.update(similarity)
-    tell(4, 4)
-    return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, attempts, strict=True)]
+    return outcomes
 
 
 def _ask_distinct(
-    pairs: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[_Answer]]
-) -> dict[tuple[str, str], _Answer]:
+    pairs: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[str | ModelError]]
+) -> _Asked:
     """Ask a stage about each distinct pair; replies are stripped of white space."""
     distinct = list(dict.fromkeys(pairs))
     replies = stage(distinct) if distinct else []
@@ -357,23 +335,18 @@ def _ask_distinct(
 
 
 def _attempt(
-    theme: str,
-    job: Job,
-    questions: Mapping[tuple[str, str], _Answer],
-    answers: Mapping[tuple[str, str], _Answer],
-    consistent: bool,
-) -> _Attempt:
-    question = questions[theme, job.output]
-    if not question:
-        question = ModelError("NoQuestion", "the question came back empty")
+    theme: str, job: Job, questions: _Asked, answers: _Asked, consistent: bool
+) -> tuple[QagsLine, ModelError | None]:
+    """Return a theme's line, and what went wrong with it."""
+    question = questions[theme, job.output] or ModelError("NoQuestion", "the question came back empty")
     if isinstance(question, ModelError):
-        return _Attempt(QagsLine(theme, "", "", "", {}, _reason(question)), question)
+        return QagsLine(theme, "", "", "", {}, _reason(question)), question
     both = answers[question, job.source], answers[question, job.output]
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
     trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
     otherwise = OTHERWISE if consistent and normalised(output) != normalised(theme) else ""
     left_out = _reason(trouble) if trouble else otherwise if source or output else NEITHER
-    return _Attempt(QagsLine(theme, question, source, output, {}, left_out), trouble)
+    return QagsLine(theme, question, source, output, {}, left_out), trouble
 
 
 def _reason(trouble: ModelError) -> str:
@@ -386,27 +359,22 @@ def kinds(lines: Iterable[QagsLine]) -> str:
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
 
-def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Outcome:
+def _outcome(themes: list[str] | ModelError, attempts: Sequence[tuple[QagsLine, ModelError | None]]) -> Outcome:
     if isinstance(themes, ModelError):
         return Outcome(trouble=themes)
     if not themes:
         message = "has no themes (nouns, names, amounts) to ask about: it is not measured"
         return Outcome(trouble=ModelError("NoThemes", message))
-    lines = tuple(attempt.line for attempt in attempts)
-    parts = [f"{len(attempts)} of {len(themes)} themes asked"] if len(attempts) < len(themes) else []
+    lines = tuple(line for line, _ in attempts)
+    parts = [f"{len(lines)} of {len(themes)} themes asked"] if len(lines) < len(themes) else []
     if left_out := sum(bool(line.left_out) for line in lines):
-        parts.append(f"{left_out} of {len(attempts)} questions left out: {kinds(lines)}")
+        parts.append(f"{left_out} of {len(lines)} questions left out: {kinds(lines)}")
     note = "; ".join(parts) or None
-    count = f"{len(attempts)} theme{'s' * (len(attempts) > 1)}"
-    troubles = [attempt.trouble for attempt in attempts if attempt.trouble]
-    if failed := [trouble for trouble in troubles if trouble.failed]:
-        first = failed[0]
-        message = f"is not measured: for {len(failed)} of {count} the judge gave no question or answer: {first.message}"
-        return Outcome(lines, ModelError(first.error, message, failed=True), note)
-    if not all(line.left_out for line in lines):
-        return Outcome(lines, None, note)
-    if len(troubles) == len(attempts) and len({trouble.error for trouble in troubles}) == 1:
-        message = f"has {count}, and none gave a question: {troubles[0].message}"
-        return Outcome(lines, ModelError(troubles[0].error, message), note)
-    message = f"is not measured, because no question counts: {note}"
-    return Outcome(lines, ModelError("NothingAsked", message), note)
+    trouble = None
+    if failed := [trouble for _, trouble in attempts if trouble and trouble.failed]:
+        count = f"{len(failed)} of {plural(len(lines), 'theme')}"
+        why = f"is not measured: for {count} the judge gave no question or answer: {failed[0].message}"
+        trouble = ModelError(failed[0].error, why, failed=True)
+    elif left_out == len(lines):
+        trouble = ModelError("NothingAsked", f"is not measured, because no question counts: {note}")
+    return Outcome(lines, trouble, note)
