@@ -7,8 +7,8 @@ text's surface and sentences, indexes the source, computes the features (`Measur
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from math import log2
@@ -48,57 +48,30 @@ _NEVER_LAST = frozenset(
 _FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
-    """The numbers and words of a source, for looking up an output's."""
-
-    numbers: frozenset[str]
-    names: frozenset[str]
-
-    @classmethod
-    def from_text(cls, source: str) -> SourceFacts:
-        folded = fold(source)
-        words = _FOREIGN(folded) if _is_cjk(source) else []
-        return cls(frozenset(_DIGITS(folded)), frozenset(map(str.casefold, [*_WORD(folded), *words])))
+def numbers(string: str) -> list[str]:
+    """Return the runs of digits."""
+    return _DIGITS(fold(string))
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceFeatures:
-    """An output's numbers and names (each occurrence, names casefolded), and its defects."""
+def names(output: str, cut: Sentences) -> list[str]:
+    """Return the names in an output, whose sentences are `cut`: each occurrence, casefolded."""
+    if _is_cjk(output):
+        found = _FOREIGN(fold(output))
+    else:  # the first word of a sentence is capitalised anyway
+        words = (word for raw in cut.raw for word in _WORD(fold(raw))[1:])
+        found = [word for word in words if word[0].isupper() and len(word) > 1]
+    return [*map(str.casefold, found)]
 
-    numbers: Sequence[str]
-    names: Sequence[str]
-    no_end: int
-    fragments: int
-    doubled_words: int
 
-    @classmethod
-    def from_text(cls, output: str, cut: Sentences) -> SurfaceFeatures:
-        """Read the features of an output, whose sentences are `cut`."""
-        folded, cjk = fold(output), _is_cjk(output)
-        if cjk:
-            names = _FOREIGN(folded)
-        else:  # the first word of a sentence is capitalised anyway
-            candidates = [word for raw in cut.raw for word in _WORD(fold(raw))[1:]]
-            names = [word for word in candidates if word[0].isupper() and len(word) > 1]
-        short = sum(is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True))
-        ended = output.rstrip(_CLOSERS)[-1:] in _ENDS
-        # Words separated by white space; in scripts without it, runs of at least three letters.
-        doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
-        return cls(
-            _DIGITS(folded),
-            [*map(str.casefold, names)],
-            int(bool(cut.words) and not ended),
-            short,
-            doubled if output.isascii() else doubled + len(_RUN_TWICE(output)),
-        )
+def no_end(output: str, cut: Sentences) -> int:
+    """Return 1 if a text with words does not end as a sentence does."""
+    return int(bool(cut.words) and output.rstrip(_CLOSERS)[-1:] not in _ENDS)
 
-    def support(self, known: SourceFacts) -> dict[str, float | None]:
-        """Return the shares of numbers and of names that the source has; None if there are none."""
-        return {
-            "number_support": _share(self.numbers, known.numbers),
-            "entity_support": _share(self.names, known.names),
-        }
+
+def doubled_words(output: str) -> int:
+    """Count the words that are written twice in a row; in scripts without white space, runs of three letters."""
+    doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
+    return doubled if output.isascii() else doubled + len(_RUN_TWICE(output))
 
 
 def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
@@ -116,8 +89,8 @@ def _is_cjk(string: str) -> bool:
     return not string.isascii() and text.detect_language([string]) != "en"
 
 
-def _share(items: Sequence[str], known: frozenset[str]) -> float | None:
-    return sum(item in known for item in items) / len(items) if items else None
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 _FUNCTION_WORDS = (
@@ -160,47 +133,29 @@ class Sentences:
         return cls(tuple(raw for raw, _ in cut_sentences), each, list(chain.from_iterable(each)))
 
 
-@dataclass(frozen=True, slots=True)
 class IndexedSource:
-    """A source's words, counted and indexed."""
+    """A source's words, split by a tokenizer, counted and indexed."""
 
-    words: list[str]
-    counts: Counter[str]
-    content: Counter[str]
-    pairs: Mapping[tuple[str, ...], Sequence[int]]
-    triples: frozenset[tuple[str, ...]]
-    first: Mapping[str, int]
-    sentences: tuple[frozenset[str], ...]
-    copies: frozenset[frozenset[str]]
-    holding: Mapping[str, Sequence[int]]
-    surface: SourceFacts
-
-    @classmethod
-    def from_text(cls, source: str, tokenizer: str) -> IndexedSource:
-        """Split the source with that tokenizer, and index it."""
+    def __init__(self, source: str, tokenizer: str) -> None:
         cut = Sentences.from_text(source, tokenizer)
-        words = cut.words
-        pairs: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-        for place, pair in enumerate(ngrams(words, 2)):
-            pairs[pair].append(place)
-        first = {word: place for place, word in zip(range(len(words) - 1, -1, -1), reversed(words), strict=True)}
-        sentences = tuple(dict.fromkeys(map(frozenset, cut.each)))
-        holding: defaultdict[str, list[int]] = defaultdict(list)
-        for number, sentence in enumerate(sentences):
+        self.words = cut.words
+        self.content = content(cut.words)
+        self.triples = frozenset(ngrams(cut.words, 3))
+        self.pairs: dict[tuple[str, ...], list[int]] = {}
+        for place, pair in enumerate(ngrams(cut.words, 2)):
+            self.pairs.setdefault(pair, []).append(place)
+        self.first: dict[str, int] = {}
+        for place, word in enumerate(cut.words):
+            self.first.setdefault(word, place)
+        self.sentences = tuple(dict.fromkeys(map(frozenset, cut.each)))
+        self.holding: dict[str, list[int]] = {}
+        for number, sentence in enumerate(self.sentences):
             for word in sentence:
-                holding[word].append(number)
-        return cls(
-            words=words,
-            counts=Counter(words),
-            content=content(words),
-            pairs=dict(pairs),  # a plain dict: a lookup must not create a key
-            triples=frozenset(ngrams(words, 3)),
-            first=first,
-            sentences=sentences,
-            copies=frozenset(sentences),
-            holding=dict(holding),
-            surface=SourceFacts.from_text(source),
-        )
+                self.holding.setdefault(word, []).append(number)
+        self.numbers = frozenset(numbers(source))
+        folded = fold(source)
+        foreign = _FOREIGN(folded) if _is_cjk(source) else []
+        self.names = frozenset(map(str.casefold, [*_WORD(folded), *foreign]))
 
     def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
         """Return the fragments F(A, S) of Grusky et al. 2018, figure 3: the start of each in the source, and its words.
@@ -236,8 +191,6 @@ class IndexedSource:
         F1 is 2·shared / both.
         """
         words = frozenset(sentence)
-        if words in self.copies:
-            return 1.0
         shared_counts = Counter(chain.from_iterable(self.holding.get(word, ()) for word in words))
         size = len(words)
         return max(
@@ -322,27 +275,29 @@ class Measure:
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
         cut = Sentences.from_text(output, name)
-        look = SurfaceFeatures.from_text(output, cut)
-        against = None
+        source = None
         if self._source is not None:
             if name not in self._prepared:
-                self._prepared[name] = IndexedSource.from_text(self._source, name)
-            if self._prepared[name].words:
-                against = self._prepared[name]
-        words, number = cut.words, len(cut.each)
+                self._prepared[name] = IndexedSource(self._source, name)
+            source = self._prepared[name] if self._prepared[name].words else None
+        unfinished, doubled = no_end(output, cut), doubled_words(output)
+        cjk = _is_cjk(output)
+        fragments = [is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True)]
+        words = cut.words
         return Features(
             words=len(words),
-            sentences=number,
+            sentences=len(cut.each),
             characters=len(output.strip()),
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
             adjacent_duplicates=sum(first == second for each in cut.each for first, second in pairwise(each)),
-            **(_source_features(cut, against) if against and words else {}),
-            **(look.support(against.surface) if against else {}),
-            no_end=look.no_end,
-            fragments=look.fragments / number if number else None,
-            doubled_words=look.doubled_words,
-            defects=look.no_end + look.fragments + look.doubled_words,
+            number_support=_mean([number in source.numbers for number in numbers(output)]) if source else None,
+            entity_support=_mean([name in source.names for name in names(output, cut)]) if source else None,
+            **(_source_features(cut, source) if source and words else {}),
+            no_end=unfinished,
+            fragments=_mean(fragments),
+            doubled_words=doubled,
+            defects=unfinished + sum(fragments) + doubled,
         )
 
 
@@ -376,12 +331,12 @@ def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float |
         "coverage": length / count,
         "density": sum(size * size for _, size in copied) / count,
         "compression": len(source.words) / count,
-        "novel1": _novel(words, source.counts),
+        "novel1": _novel(words, source.first),
         "novel2": _novel(ngrams(words, 2), source.pairs),
         "novel3": _novel(ngrams(words, 3), source.triples),
         "js_divergence": _divergence(content(words), source.content),
         "position": places / length / max(len(source.words) - 1, 1) if length else None,
-        "best_sentence": sum(map(source.nearest, cut.each)) / len(cut.each),
+        "best_sentence": _mean(list(map(source.nearest, cut.each))),
     }
 
 
@@ -390,7 +345,7 @@ def _repeated(grams: Sequence[object]) -> float | None:
 
 
 def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
-    return sum(gram not in known for gram in grams) / len(grams) if grams else None
+    return _mean([gram not in known for gram in grams])
 
 
 def _divergence(first: Counter[str], second: Counter[str]) -> float | None:

@@ -34,7 +34,7 @@ def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
 
 
 def prepared(words: list[str]) -> IndexedSource:
-    return IndexedSource.from_text(" ".join(words), "en")
+    return IndexedSource(" ".join(words), "en")
 
 
 @given(WORDS, WORDS)
@@ -59,7 +59,7 @@ def test_fragments_by_hand(article: str, summary: str, found: list[tuple[int, in
 
 
 def test_nearest_is_the_best_f1_of_different_words() -> None:
-    source = IndexedSource.from_text("The red boat sailed. The blue boat sank at noon.", "en")
+    source = IndexedSource("The red boat sailed. The blue boat sank at noon.", "en")
     assert source.nearest(["the", "blue", "boat", "boat"]) == 2 * 3 / (3 + 6)
     assert source.nearest(["the", "red", "boat"]) == 2 * 3 / (3 + 4)
     assert source.nearest(["noon", "at", "sank", "boat", "blue", "the"]) == 1

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.metrics.text_features import Sentences, SourceFacts, SurfaceFeatures, is_fragment
-
-
-def look(output: str) -> SurfaceFeatures:
-    return SurfaceFeatures.from_text(output, Sentences.from_text(output, "char"))
+from judge.metrics import text_features
+from judge.metrics.text_features import Measure, Sentences, is_fragment
 
 
 @pytest.mark.parametrize(
@@ -22,7 +19,7 @@ def look(output: str) -> SurfaceFeatures:
     ],
 )
 def test_numbers_are_written_in_digits(output: str, numbers: list[str]) -> None:
-    assert list(look(output).numbers) == numbers
+    assert text_features.numbers(output) == numbers
 
 
 @pytest.mark.parametrize(
@@ -37,18 +34,24 @@ def test_numbers_are_written_in_digits(output: str, numbers: list[str]) -> None:
     ],
 )
 def test_names_are_capitals_within_sentences_or_katakana_and_latin(output: str, names: list[str]) -> None:
-    assert list(look(output).names) == names
+    assert text_features.names(output, Sentences.from_text(output, "char")) == names
 
 
-def support(found: SurfaceFeatures, known: SourceFacts) -> tuple[float | None, ...]:
-    return tuple(found.support(known).values())
-
-
-def test_support_is_the_share_that_is_known() -> None:
-    known = SourceFacts.from_text("ann field was mayor in 2019, with 1,250 votes")
-    assert support(look("In 2019 Ann Field beat Bob, 1 , 250 to 300."), known) == (3 / 4, 2 / 3)
-    assert support(look("nothing of this kind"), known) == (None, None)
-    assert support(look("スミス氏は12月に来た。"), SourceFacts.from_text("スミス氏は１２月に来日した。")) == (1, 1)
+@pytest.mark.parametrize(
+    ("source", "output", "supported"),
+    [
+        (
+            "ann field was mayor in 2019, with 1,250 votes",
+            "In 2019 Ann Field beat Bob, 1 , 250 to 300.",
+            (3 / 4, 2 / 3),
+        ),
+        ("ann field was mayor in 2019, with 1,250 votes", "nothing of this kind", (None, None)),
+        ("スミス氏は１２月に来日した。", "スミス氏は12月に来た。", (1, 1)),
+    ],
+)
+def test_support_is_the_share_that_is_known(source: str, output: str, supported: tuple[float | None, ...]) -> None:
+    found = Measure(source)(output)
+    assert (found.number_support, found.entity_support) == supported
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_support_is_the_share_that_is_known() -> None:
     ],
 )
 def test_no_end(output: str, no_end: int) -> None:
-    assert look(output).no_end == no_end
+    assert Measure()(output).no_end == no_end
 
 
 @pytest.mark.parametrize(
@@ -98,4 +101,4 @@ def test_fragments(sentence: str, cjk: bool, fragment: bool) -> None:
     ],
 )
 def test_doubled_words(output: str, count: int) -> None:
-    assert look(output).doubled_words == count
+    assert Measure()(output).doubled_words == count
