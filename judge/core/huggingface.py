@@ -89,6 +89,12 @@ class ModelFiles:
                 "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
             )
 
+    def check_head(self, head: str, advice: str) -> None:
+        """Raise ConfigError, with `advice`, for a model that was made for something else than `head` says."""
+        architectures = self.config().get("architectures") or []
+        if architectures and not any(head in str(kind) for kind in architectures):
+            raise self.error(f"it is a {architectures[0]}, {advice}")
+
     def error(self, why: str) -> ConfigError:
         """Return a ConfigError that names this model and its folder."""
         return ConfigError(f"{self.label} ({self.folder}): {why}")
@@ -274,12 +280,23 @@ class LoadedModel:
             output = self.network(**{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()})
             return [getattr(output, name).float().cpu().numpy() for name in names]
 
-    def pair_outputs(self, encodings: Sequence[Any], *names: str) -> list[npt.NDArray[np.float64]]:
-        """Return outputs for encodings of `pair_windows` read together. Raises ConfigError."""
-        more = {}
-        if "token_type_ids" in self.tokenizer.model_input_names:
-            more["token_type_ids"] = padded([encoding.type_ids for encoding in encodings], 0)[0]
-        return [array.astype(float) for array in self.outputs([each.ids for each in encodings], *names, **more)]
+    def window_outputs(
+        self, windows: Sequence[Sequence[Any]], tokens: int | None, *names: str
+    ) -> list[list[list[npt.NDArray[np.float64]]]]:
+        """Return these outputs for each of the windows, by `pair_windows`, of each pair of texts. Raises ConfigError.
+
+        `tokens` are read together.
+        """
+        every = [window for each in windows for window in each]
+        rows: dict[int, list[npt.NDArray[np.float64]]] = {}
+        for batch in batches([len(window.ids) for window in every], tokens or self.batch_tokens):
+            more = {}
+            if "token_type_ids" in self.tokenizer.model_input_names:
+                more["token_type_ids"] = padded([every[n].type_ids for n in batch], 0)[0]
+            outputs = self.outputs([every[n].ids for n in batch], *names, **more)
+            rows |= {n: [array[place].astype(float) for array in outputs] for place, n in enumerate(batch)}
+        in_order = map(rows.__getitem__, range(len(every)))
+        return [[next(in_order) for _ in each] for each in windows]
 
 
 def load_on(files: ModelFiles, head: str, device_name: str | None, **options: Any) -> LoadedModel:
@@ -413,6 +430,11 @@ def version(package: str, who: str, extra: str | None = None) -> str:
         return installed_version(package)
     except PackageNotFoundError as error:
         raise missing(package, who, extra) from error
+
+
+def runtime(who: str, extra: str | None = None) -> str:
+    """Return the versions of torch and transformers for signatures, as numbers may differ. Raises MissingExtra."""
+    return "|".join(f"{package} {version(package, who, extra)}" for package in ("torch", "transformers"))
 
 
 def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:

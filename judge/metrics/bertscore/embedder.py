@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from judge.core import records
 from judge.core.huggingface import batches, version
+from judge.core.huggingface import runtime as huggingface_runtime
 from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def runtime(options: Options) -> str:
     if options.backend == "onnx":
         return f"onnx|onnxruntime {version('onnxruntime', 'bertscore', 'onnx')}"
     package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
-    return f"{package}torch {version('torch', 'bertscore')}|transformers {version('transformers', 'bertscore')}"
+    return package + huggingface_runtime("bertscore")
 
 
 def clean(text: str) -> str:

@@ -6,16 +6,19 @@ FactCC), AlignScore if converted, and models with one logit (HHEM-1.0). All read
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface, records
 from judge.metrics.common import ModelError, text_option
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _EXTRA = "qags"  # has the same packages
 _ENTAILMENT = frozenset((
@@ -59,13 +62,9 @@ class CrossEncoder:
     progress: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
+        advice = "name a model trained for natural language inference (MNLI, XNLI) or fact checking"
+        self.files.check_head("SequenceClassification", f"which classifies no pairs of texts: {advice}")
         config = self.files.config()
-        architectures = config.get("architectures") or []
-        if architectures and not any("SequenceClassification" in str(kind) for kind in architectures):
-            raise self.files.error(
-                f"it is a {architectures[0]}, which classifies no pairs of texts: name a model trained for natural "
-                "language inference (MNLI, XNLI) or fact checking"
-            )
         try:
             count = config.get("num_labels") or 2  # transformers' names and number where there are none
             names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
@@ -80,7 +79,9 @@ class CrossEncoder:
             )
         self._index = index
         signed = "sigmoid" if len(labels) == 1 else f"label={labels[index].replace('|', '_')}"
-        self.signature = f"{self.files.signed}|{signed}|window={self.window}|{runtime(self.files.who)}"
+        self.signature = (
+            f"{self.files.signed}|{signed}|window={self.window}|{huggingface.runtime(self.files.who, _EXTRA)}"
+        )
 
     @cached_property
     def model(self) -> huggingface.LoadedModel:
@@ -97,7 +98,10 @@ class CrossEncoder:
         pairs = [(text, claim) for text, claims in jobs for claim in claims]
         values: list[float | ModelError] = []
         for start in range(0, len(pairs), _BLOCK):
-            values += self._read([self._windows(*pair) for pair in pairs[start : start + _BLOCK]])
+            windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
+            lists = [each for each in windows if isinstance(each, list)]
+            logits = iter(self.model.window_outputs(lists, self.batch_tokens, "logits"))
+            values += [self._probability(next(logits)) if isinstance(each, list) else each for each in windows]
             if self.progress:
                 self.progress(len(values), len(pairs))
         rest = iter(values)
@@ -128,40 +132,23 @@ class CrossEncoder:
                 return ModelError("UnknownText", why)
         return windows
 
-    def _read(self, pairs: Sequence[list[Any] | ModelError]) -> list[float | ModelError]:
+    def _probability(self, windows: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float | ModelError:
+        """Return the highest probability of all windows from their logits."""
         import numpy as np
 
-        windows = [(n, window) for n, each in enumerate(pairs) if not isinstance(each, ModelError) for window in each]
-        values: dict[int, list[float]] = {}
-        batch_tokens = self.batch_tokens or self.model.batch_tokens
-        for batch in huggingface.batches([len(window.ids) for _, window in windows], batch_tokens) if windows else ():
-            (logits,) = self.model.pair_outputs([windows[place][1] for place in batch], "logits")
-            one = logits.shape[1] == 1
-            if one:  # its sigmoid is the softmax beside a logit of 0
-                logits = np.hstack([np.zeros_like(logits), logits])
-            powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-            column = powers[:, 1 if one else self._index] / powers.sum(axis=1)
-            for place, value in zip(batch, column.tolist(), strict=True):
-                values.setdefault(windows[place][0], []).append(value)
-        no_number = ModelError("NotFinite", "a probability is no number: use another model")
-        return [
-            each
-            if isinstance(each, ModelError)
-            else max(values[n])
-            if all(map(math.isfinite, values[n]))
-            else no_number
-            for n, each in enumerate(pairs)
-        ]
-
-
-def runtime(who: str) -> str:
-    """Return the library versions for signatures. Raises MissingExtra."""
-    return "|".join(f"{package} {huggingface.version(package, who, _EXTRA)}" for package in ("torch", "transformers"))
+        logits = np.array([row for (row,) in windows])
+        if one := logits.shape[1] == 1:  # its sigmoid is the softmax beside a logit of 0
+            logits = np.hstack([np.zeros_like(logits), logits])
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities = powers[:, 1 if one else self._index] / powers.sum(axis=1)
+        if not np.isfinite(probabilities).all():
+            return ModelError("NotFinite", "a probability is no number: use another model")
+        return float(probabilities.max())
 
 
 def locate(model: str, *, who: str, cache: str | Path | None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub. Raises ConfigError and MissingExtra."""
-    runtime(who)  # names the extra
+    huggingface.runtime(who, _EXTRA)  # names the extra
     return huggingface.resolve(model, who=who, role="model", cache=None if cache is None else Path(cache))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from judge import text
+from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
@@ -33,7 +34,7 @@ from judge.metrics.common import (
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
 from judge.metrics.qags.cloze import Cloze, Lexical
-from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate, runtime
+from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate
 from judge.metrics.qags.pipeline import (
     Answers,
     Job,
@@ -300,7 +301,7 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
     Files are found or downloaded here; models are loaded on first use. The generator's own settings are ignored except
     for its special tokens. Raise ConfigError for an unusable setting or model, MissingExtra for a missing package.
     """
-    runtime()  # reports missing packages before anything is downloaded
+    huggingface.runtime("qags")  # reports missing packages before anything is downloaded
     _, questions, answers = options.stages
     cache = None if options.cache is None else Path(options.cache)
     files = locate(GENERATOR, questions, cache), locate(READER, answers, cache)

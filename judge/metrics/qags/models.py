@@ -27,24 +27,15 @@ GENERATOR, READER = "generator", "reader"
 _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
 
 
-def runtime() -> str:
-    """Return the library versions for signatures, as questions may differ between them. Raises MissingExtra."""
-    return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
-
-
 def locate(role: str, model: str, cache: Path | None = None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub, downloading those that are missing.
 
     Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
     """
     files = huggingface.resolve(model, who="qags", role=role, cache=cache)
-    architectures = files.config().get("architectures") or []
-    # Checked now, because a reader is loaded only after all questions have been generated.
-    if role == READER and architectures and not any("QuestionAnswering" in str(kind) for kind in architectures):
-        raise files.error(
-            f"it is a {architectures[0]}, which was not made to answer questions: name a model trained for extractive "
-            "question answering (SQuAD)"
-        )
+    if role == READER:  # now, because a reader is loaded only after all questions have been generated
+        advice = "name a model trained for extractive question answering (SQuAD)"
+        files.check_head("QuestionAnswering", f"which was not made to answer questions: {advice}")
     return files
 
 
@@ -148,7 +139,7 @@ class Generator:
             )
         shape = "default" if self.template == TEMPLATE else hashlib.sha256(self.template.encode()).hexdigest()[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
-        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{runtime()}"
+        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{huggingface.runtime('qags')}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -247,22 +238,6 @@ WINDOW, STRIDE, SPAN = 384, 128, 30
 _PAIRS = 256  # questions with their texts that are tokenized together
 
 
-@dataclass(slots=True)
-class _Reading:
-    """A text with its best span so far, in characters, and the lowest null score."""
-
-    text: str
-    windows: Sequence[Any]
-    score: float = -math.inf
-    span: tuple[int, int] = (0, 0)
-    null: float = math.inf
-
-    def allowed(self, window: Any) -> list[bool]:
-        """Return for each token whether an answer may begin or end there: in the text, but not at white space."""
-        places = zip(window.sequence_ids, window.offsets, strict=True)
-        return [which == 1 and bool(self.text[start:stop].strip()) for which, (start, stop) in places]
-
-
 @dataclass(eq=False)
 class ExtractiveReader:
     """Answers by span selection: each distinct (question, text) once, in batches, long texts in overlapping windows."""
@@ -277,7 +252,9 @@ class ExtractiveReader:
 
     def __post_init__(self) -> None:
         sizes = f"window={self.window}|stride={self.stride}|span={SPAN}"
-        self.signature = f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{runtime()}"
+        self.signature = (
+            f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{huggingface.runtime('qags')}"
+        )
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -306,18 +283,16 @@ class ExtractiveReader:
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
-            readings = {pair: self._reading(*pair) for pair in distinct[start : start + _PAIRS]}
-            open_readings = [each for each in readings.values() if isinstance(each, _Reading)]
-            windows = [(each, window) for each in open_readings for window in each.windows]
-            lengths = [len(window.ids) for _, window in windows]
-            for batch in huggingface.batches(lengths, self.batch_tokens or self._model.batch_tokens) if windows else ():
-                self._take([windows[n] for n in batch])
-            answers |= {p: self._answer(each) if isinstance(each, _Reading) else each for p, each in readings.items()}
+            windows = {pair: self._windows(*pair) for pair in distinct[start : start + _PAIRS]}
+            lists = [each for each in windows.values() if isinstance(each, list)]
+            logits = iter(self._model.window_outputs(lists, self.batch_tokens, "start_logits", "end_logits"))
+            for pair, each in windows.items():
+                answers[pair] = self._answer(pair[1], each, next(logits)) if isinstance(each, list) else each
             if self.progress:
                 self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
-    def _reading(self, question: str, text: str) -> _Reading | str | ModelError:
+    def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:
         """Return the windows of a question with a text, or the answer if there is nothing to read."""
         question, text = records.whole(question).strip(), records.whole(text)
         if not question:
@@ -331,47 +306,40 @@ class ExtractiveReader:
             message = f"the question has {size} tokens, the reader takes {self._room // 2}"
             return ModelError("QuestionTooLong", message)
         stride = min(self.stride, (self._room - size) // 2)
-        windows = huggingface.pair_windows(inside, (question, text), 1, size=self._room + self._special, overlap=stride)
-        return _Reading(text, windows)
+        return huggingface.pair_windows(inside, (question, text), 1, size=self._room + self._special, overlap=stride)
 
-    def _answer(self, best: _Reading) -> str | ModelError:
-        if best.score == -math.inf and any(any(best.allowed(window)) for window in best.windows):
-            return ModelError("NoAnswer", "the reader's scores are not numbers")
-        if best.score == -math.inf or (self.null and best.null > best.score):
-            return UNANSWERABLE
-        return best.text[slice(*best.span)].strip()
-
-    def _take(self, windows: Sequence[tuple[_Reading, Any]]) -> None:
-        """Read a batch of windows and keep the best span of each text so far."""
-        starts, ends = self._model.pair_outputs([window for _, window in windows], "start_logits", "end_logits")
-        allowed = huggingface.padded([best.allowed(window) for best, window in windows], 0)[0] > 0
-        for n, (score, first, last) in enumerate(zip(*best_spans(starts, ends, allowed, SPAN), strict=True)):
-            best, window = windows[n]
-            if score > best.score:
-                best.score, best.span = float(score), (window.offsets[first][0], window.offsets[last][1])
+    def _answer(self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]) -> str | ModelError:
+        """Return the answer with the best score of all windows."""
+        text = records.whole(text)
+        answer, best, null, some = UNANSWERABLE, -math.inf, math.inf if self.null else -math.inf, False
+        for window, (starts, ends) in zip(windows, logits, strict=True):
+            # An answer may begin or end in the text, but not at white space.
+            places = zip(window.sequence_ids, window.offsets, strict=True)
+            allowed = [which == 1 and bool(text[start:stop].strip()) for which, (start, stop) in places]
+            some = some or any(allowed)
+            score, first, last = best_span(starts[: len(allowed)], ends[: len(allowed)], allowed, SPAN)
+            if score > best:
+                best, answer = score, text[window.offsets[first][0] : window.offsets[last][1]].strip()
             if self.null:
                 at = window.ids.index(self._model.tokenizer.cls_token_id)
-                best.null = min(best.null, float(starts[n, at] + ends[n, at]))
+                null = min(null, float(starts[at] + ends[at]))
+        if some and best == -math.inf:
+            return ModelError("NoAnswer", "the reader's scores are not numbers")
+        return UNANSWERABLE if null > best else answer
 
 
-def best_spans(
-    starts: Floats, ends: Floats, allowed: npt.NDArray[np.bool_], longest: int
-) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, for each row, the maximum start + end over spans of 1 to `longest` tokens, and the span's ends.
+def best_span(starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int) -> tuple[float, int, int]:
+    """Return the maximum start + end over spans of 1 to `longest` tokens, and the first and last token of the span.
 
-    Both ends must be `allowed`. All arrays have the shape (rows, tokens). Of equal spans the shortest wins, then the
-    first. A row with nothing allowed has the score -inf.
+    Both have to be `allowed`. Of equal spans the shortest wins, then the first; -inf if nothing is allowed.
     """
     import numpy as np
 
     begin, finish = np.where(allowed, starts, -np.inf), np.where(allowed, ends, -np.inf)
-    every, width = np.arange(len(starts)), starts.shape[1]
-    score = np.full(len(starts), -np.inf)
-    first, last = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts), dtype=np.int64)
-    for more in range(min(longest, width)):
-        total = begin[:, : width - more] + finish[:, more:]
-        at = total.argmax(axis=1)
-        better = total[every, at] > score
-        score = np.where(better, total[every, at], score)
-        first, last = np.where(better, at, first), np.where(better, at + more, last)
-    return score, first, last
+    best = (-math.inf, 0, 0)
+    for more in range(min(longest, len(begin))):
+        total = begin[: len(begin) - more] + finish[more:]
+        at = int(total.argmax())
+        if total[at] > best[0]:
+            best = float(total[at]), at, at + more
+    return best

@@ -55,6 +55,7 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     Letters.made = []
     monkeypatch.setattr(embedder, "TorchEncoder", Letters)
     monkeypatch.setattr(embedder, "version", lambda package, *who: "1.0")
+    monkeypatch.setattr(embedder, "huggingface_runtime", lambda who: "torch 1.0|transformers 1.0")
     folder = tmp_path / "letters"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 4}))

@@ -353,8 +353,13 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
     told: list[tuple[int, int]] = []
     asked = reader(bert, progress=lambda done, total: told.append((done, total)))
     rows: list[int] = []
-    take = asked._take
-    monkeypatch.setattr(asked, "_take", lambda windows: rows.append(len(windows)) or take(windows))
+    read = huggingface.LoadedModel.outputs
+
+    def counted(self: huggingface.LoadedModel, ids: Any, *names: str, **more: Any) -> Any:
+        rows.append(len(ids))
+        return read(self, ids, *names, **more)
+
+    monkeypatch.setattr(huggingface.LoadedModel, "outputs", counted)
     pairs = [(question, text) for question in QUESTIONS for text in TEXTS[:2]]
     found = asked.answers([*pairs, *pairs])
     assert found[:6] == found[6:]
