@@ -69,7 +69,7 @@ def test_built_in_criteria_by_name(diff: Callable[..., Any], command: Callable[.
 def test_with_data_the_prompts(diff: Callable[..., Any]) -> None:
     done = diff("data.jsonl", "--item", "i3")
     assert (done.code, done.err) == (0, "")
-    assert "The prompts differ on all 3 texts of 1 item" in done.out
+    assert "The prompts differ on 3 of 3 texts" in done.out
     assert "tokens per prompt" in done.out
     assert "\nOn 3 texts\n" in done.out
 

@@ -165,7 +165,7 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         ),
         (
             shift(0.001, -0.4, 0.4, 0.9),
-            "No significant change in agreement with people (p = 0.900, detecting it needs more than 100,000 items): "
+            "No significant change in agreement with people (p = 0.900, detecting it needs about 3,900,000 items): "
             "Spearman +0.001 [−0.400, 0.400], 12 items",
         ),
         (
@@ -214,11 +214,11 @@ def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
         ["tokens per prompt", "612", "655", "+7.0%"],
         ["cost of 1,000 judgments", "$0.1", "$1.25", ""],
     ]
-    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [["tokens per prompt", "100", "100", "none"]]
+    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [["tokens per prompt", "100", "100", "0.0%"]]
     assert "The cost is unknown: no list." in made(cost=None, price_source="no list").report()
-    assert finding(made()) == ["The prompts differ on all 9 texts of 3 items"]
-    assert finding(made(differ=1, items_differ=1)) == ["The prompts differ on 1 of 9 texts of 3 items"]
-    assert finding(made(differ=0)) == ["The prompts are the same on all 9 texts"]
+    assert finding(made()) == ["The prompts differ on 9 of 9 texts"]
+    assert finding(made(differ=1, items_differ=1)) == ["The prompts differ on 1 of 9 texts"]
+    assert finding(made(differ=0)) == ["The prompts are the same on 9 texts"]
     assert "それは本当" in made().report()
 
 
