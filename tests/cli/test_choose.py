@@ -91,7 +91,7 @@ def test_one_judge_is_compared_with_baselines() -> None:
     choices = package.choose(judged(rows(), noisy(0.3, 1)))
     (choice,) = choices.choices
     assert (choice.chosen, choice.recommended) == ("model-0", "model-0")
-    assert "relevance: model-0 is the only judge (" in choices.report()
+    assert "relevance: model-0 agrees best with people (" in choices.report()
 
 
 def with_prices(result: Result, *prices: float) -> Result:
@@ -227,7 +227,7 @@ def test_formats(judge: Callable[..., Any]) -> None:
     assert "| good.yaml |" in judge("choose", "r", "--format", "markdown").out
     page = judge("choose", "r", "--format", "html").out
     assert "<svg" in page
-    assert "length (baseline)" in judge("choose", "r", "--full").out
+    assert "free" in judge("choose", "r", "--full").out
 
 
 @pytest.mark.parametrize(

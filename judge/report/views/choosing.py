@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from statistics import fmean
 from typing import Any
 
-from judge.core.format import dollars, format_interval, listed, number, one_line, percent, plural
+from judge.core.format import dollars, format_interval, number, one_line, percent, plural
 from judge.report import charts
 from judge.report.document import (
     Block,
     Bullets,
     Cell,
     Column,
+    Content,
     Details,
     Document,
     Heading,
@@ -48,170 +48,129 @@ def view(choices: Choices) -> Document:
     made = choices.choices
     first, *rest = map(_sentence, made)
     return Document(
-        title=one_line(choices.title),
+        title=choices.title,
         finding=(first.rstrip("."), *rest),
         scope=plural(max(choice.items for choice in made), "rated item"),
-        notices=(*map(one_line, choices.notes), *_notices(made)),
-        summary=(_overview(made),),
+        notices=(*choices.notes, *_notices(made)),
+        summary=(_table(made, most=_MAX_ROWS if len(made) < 2 else 3),),
         sections=tuple(
-            Section(f"choice-{place}", one_line(choice.criterion), partial(_blocks, choice))
-            for place, choice in enumerate(made)
+            Section(f"choice-{place}", choice.criterion, partial(_blocks, choice)) for place, choice in enumerate(made)
         ),
         data={
             "title": choices.title,
             "notes": choices.notes,
             "criteria": [asdict(each) | {"optimism": each.optimism, "sentence": _sentence(each)} for each in made],
         },
-        records=tuple(record for choice in made for record in _records(choice)),
+        records=tuple(_record(choice, candidate) for choice in made for candidate in choice.candidates),
     )
 
 
-def _records(choice: Choice) -> Iterator[dict[str, Any]]:
-    """Yield a record per candidate."""
-    for candidate in choice.candidates:
-        behind, own = candidate.behind, candidate.name == choice.chosen
-        yield {
-            "criterion": choice.criterion,
-            "name": candidate.name,
-            "kind": candidate.kind,
-            "level": choice.level,
-            "spearman": candidate.value,
-            "chosen": own,
-            "recommended": candidate.name == choice.recommended,
-            "honest": choice.honest.value if own and choice.honest else None,
-            "low": choice.honest.low if own and choice.honest else None,
-            "high": choice.honest.high if own and choice.honest else None,
-            "behind": behind.value if behind else None,
-            "behind_low": behind.low if behind else None,
-            "behind_high": behind.high if behind else None,
-            "share": candidate.share,
-            "price_per_1000": candidate.price,
-            "seconds": candidate.seconds,
-            "judged": candidate.judged,
-            "failed": candidate.failed,
-            "front": candidate.front,
-            "items": choice.items,
-            "texts": choice.texts,
-        }
+def _record(choice: Choice, candidate: Candidate) -> dict[str, Any]:
+    own = candidate.name == choice.chosen
+    honest, behind = (
+        {key: getattr(e, key, None) for key in ("value", "low", "high")}
+        for e in (choice.honest if own else None, candidate.behind)
+    )
+    return {
+        "criterion": choice.criterion,
+        "name": candidate.name,
+        "kind": candidate.kind,
+        "level": choice.level,
+        "spearman": candidate.value,
+        "chosen": own,
+        "recommended": candidate.name == choice.recommended,
+        "honest": honest["value"],
+        "low": honest["low"],
+        "high": honest["high"],
+        "behind": behind["value"],
+        "behind_low": behind["low"],
+        "behind_high": behind["high"],
+        "share": candidate.share,
+        "price_per_1000": candidate.price,
+        "seconds": candidate.seconds,
+        "judged": candidate.judged,
+        "failed": candidate.failed,
+        "front": candidate.front,
+        "items": choice.items,
+        "texts": choice.texts,
+    }
 
 
 def _sentence(choice: Choice) -> str:
     """Say which candidate is best, how well it will agree, which cheaper one to take, and what would settle it."""
-    name, e = one_line(choice.criterion), choice.honest
+    e = choice.honest
     if e is None or choice.naive is None:
-        return f"{name}: no choice, because {choice.lacking}."
-    by_name, best = choice.by_name, one_line(choice.chosen, _MAX_NAME)
-    numbers = f"{_number(e.value)} {format_interval(e.low, e.high, _PLACES)}".rstrip()
-    agreement = f"({numbers} on new items, {_number(choice.naive)} on these)"
-    if by_name[choice.chosen].kind == "baseline":
-        subject = f"{name}: no judge agrees better with people than the baseline {best} {agreement}"
-    elif sum(candidate.kind != "baseline" for candidate in choice.candidates) == 1:
-        subject = f"{name}: {best} is the only judge {agreement}"
-    else:
-        subject = f"{name}: {best} agrees best with people {agreement}"
-    rival = one_line(choice.runner_up, _MAX_NAME)
-    if choice.recommended != choice.chosen:
-        leader, cheaper = by_name[choice.chosen], by_name[choice.recommended]
+        return f"{choice.criterion}: no choice, because {choice.lacking}."
+    best, by_name = one_line(choice.chosen, _MAX_NAME), choice.by_name
+    leader, cheaper, rival = by_name[choice.chosen], by_name[choice.recommended], one_line(choice.runner_up, _MAX_NAME)
+    numbers = f"{number(e.value, _PLACES)} {format_interval(e.low, e.high, _PLACES)}".rstrip()
+    verdict = f"{best} agrees best with people"
+    if leader.kind == "baseline":
+        verdict = f"no judge agrees better with people than the baseline {best}"
+    parts = [f"{choice.criterion}: {verdict} ({numbers} on new items, {number(choice.naive, _PLACES)} on these)"]
+    if cheaper is not leader:
         price = "is one of its judges"
         if leader.price and cheaper.price is not None:
             price = f"costs {number(100 * (1 - cheaper.price / leader.price), 0)}% less"
-        behind = f" ({_lead(cheaper)})" if cheaper.behind else ""
-        advice = f"{one_line(cheaper.name, _MAX_NAME)} is not significantly worse{behind} and {price}"
-        return f"{subject}; {advice}: choose it."
-    if not rival:
-        return f"{subject}."
-    if not choice.not_worse:
-        return f"{subject}; every other candidate is significantly worse."
-    if choice.more_items == 0:
-        return f"{subject}; {rival} is significantly worse."
-    if choice.more_items is None:
-        return f"{subject}; even {MOST_ITEMS:,} more rated items would not settle it against {rival}."
-    return f"{subject}; about {plural(choice.more_items, 'more rated item')} would settle it against {rival}."
+        name = one_line(cheaper.name, _MAX_NAME)
+        parts.append(f"{name} is not significantly worse ({_lead(cheaper)}) and {price}: choose it")
+    elif rival and (not choice.not_worse or choice.more_items == 0):
+        parts.append(f"{rival} is significantly worse")
+    elif rival:
+        items = f"more than {MOST_ITEMS:,}" if choice.more_items is None else f"about {choice.more_items:,}"
+        parts.append(f"{items} more rated items would settle it against {rival}")
+    return f"{'; '.join(parts)}."
 
 
 def _lead(candidate: Candidate) -> str:
     """Write how much better than the best a candidate is: a negative number."""
-    e = candidate.behind
-    if e is None or e.low is None or e.high is None:
-        return "–"
-    return change_text(replace(e, value=-e.value, low=-e.high, high=-e.low), _PLACES)
+    return change_text(candidate.behind.times(-1), _PLACES) if candidate.behind else "–"
 
 
 def _notices(choices: Sequence[Choice]) -> Iterator[str]:
-    equal = []
     for choice in choices:
-        near = [candidate for candidate in choice.not_worse if candidate.kind == "baseline"]
+        near = [candidate.name for candidate in choice.not_worse if candidate.kind == "baseline"]
         if near and choice.by_name[choice.chosen].kind != "baseline":
-            equal.append(f"{one_line(choice.criterion)} ({near[0].name})")
-    if equal:
-        yield f"The best judge is not significantly better than a baseline: {listed(equal)}."
-    for choice in choices:
+            yield f"{choice.criterion}: the best judge is not significantly better than a baseline ({near[0]})."
         if choice.excluded:
             excluded = plural(choice.excluded, "text")
-            yield f"{one_line(choice.criterion)}: {excluded} excluded, which were used to make the prompt."
+            yield f"{choice.criterion}: {excluded} excluded, which were used to make the prompt."
 
 
-def _number(value: float) -> str:
-    return number(value, _PLACES)
-
-
-def _price(candidate: Candidate, mark: str = "") -> Cell:
-    if candidate.kind == "baseline":
-        return Cell("free", mark=mark, value=0.0)
-    return Cell("–") if candidate.price is None else Cell(dollars(candidate.price), mark=mark, value=candidate.price)
-
-
-def _seconds(candidate: Candidate) -> Cell:
-    if candidate.seconds is None:
-        return Cell("–")
-    return Cell(number(candidate.seconds, 1), value=candidate.seconds)
-
-
-def _readable(candidate: Candidate) -> Cell:
-    return Cell(percent(candidate.readable), value=candidate.readable)
-
-
-def _overview(choices: Sequence[Choice]) -> Table:
-    """Tabulate the best candidates: a column per criterion, then the price, the time and the readable replies."""
-    made = [choice for choice in choices if choice.honest]
-    together: dict[str, list[Candidate]] = {}
-    for choice in made:
-        for candidate in choice.candidates:
-            together.setdefault(candidate.name, []).append(candidate)
-    names = sorted(together, key=lambda name: -fmean(c.value or 0.0 for c in together[name]))
-    named = {name for choice in made for name in (choice.chosen, choice.recommended)}
-    baselines = [name for name in names if together[name][0].kind == "baseline"]
-    named.update(baselines[:1])
-    order = sorted(names, key=lambda name: (name not in named, name in baselines))
-    shown = order[: max(_MAX_ROWS, len(named))]
-    rows: list[tuple[str | Cell, ...]] = []
-    for name in sorted(shown, key=names.index):
-        entries = together[name]
-        prices = [c.price for c in entries if c.price is not None]
-        seconds = [c.seconds for c in entries if c.seconds is not None]
-        one = replace(
-            entries[0],
-            price=fmean(prices) if prices else None,
-            seconds=fmean(seconds) if seconds else None,
-            judged=sum(c.judged for c in entries),
-            failed=sum(c.failed for c in entries),
-        )
-        cells = [_value(choice, choice.by_name.get(name)) for choice in made]
-        front = any(c.front for c in entries)
-        rows.append((one_line(name, _MAX_NAME), *cells, _price(one, "+" * front), _seconds(one), _readable(one)))
-    key = "Spearman on these items: * best, ~ not significantly worse. $: for 1,000 texts; + best value."
-    if len(names) > len(rows):
-        key += f" {plural(len(names) - len(rows), 'more candidate')} in full."
-    heads = [Column(one_line(choice.criterion), better="higher") for choice in made]
-    return table(("", *heads, Column("$"), Column("s"), Column("readable")), rows, key=key, name="choice", short=True)
-
-
-def _value(choice: Choice, candidate: Candidate | None) -> Cell:
-    if candidate is None or candidate.value is None:
-        return Cell("–")
-    if candidate.name == choice.chosen:
-        return Cell(_number(candidate.value), tone="good", mark="*", value=candidate.value)
-    return Cell(_number(candidate.value), mark="~" * (candidate in choice.not_worse), value=candidate.value)
+def _table(choices: Sequence[Choice], most: int = 0) -> Table:
+    """Tabulate the candidates; the summary has the `most` best ones of each criterion and its best baseline."""
+    rows: list[tuple[Content, ...]] = []
+    for choice in choices:
+        shown = choice.candidates
+        if most:
+            best = sorted(shown, key=lambda c: (c.kind == "baseline", c.name != choice.recommended, -(c.value or 0.0)))
+            baseline = next((c for c in shown if c.kind == "baseline"), None)
+            shown = tuple(c for c in shown if c in best[: most - 1] or c is baseline)
+        for c in shown:
+            chosen, name = c.name == choice.chosen, one_line(c.name, _MAX_NAME)
+            mark = "*" if chosen else "~" * (c in choice.not_worse)
+            value = None
+            if c.value is not None:
+                value = Cell(number(c.value, _PLACES), tone="good" if chosen else "", mark=mark, value=c.value)
+            price = "free" if c.kind == "baseline" else "–" if c.price is None else dollars(c.price)
+            rows.append(
+                (
+                    f"{choice.criterion} · {name}" if len(choices) > 1 else name,
+                    value,
+                    _lead(c),
+                    Cell(f"{100 * c.share:.0f}%", value=c.share),
+                    Cell(price, mark="+" * c.front, value=c.price),
+                    None if c.seconds is None else Cell(number(c.seconds, 1), value=c.seconds),
+                    Cell(percent(c.readable), value=c.readable),
+                )
+            )
+    return table(
+        ("", Column("Spearman", better="higher"), "to the best", "chosen", "$", "s", "readable"),
+        rows,
+        f"Spearman {OVER[choices[0].level]}: * best, ~ not significantly worse. $: for 1,000 texts; + best value.",
+        name=f"candidates-{choices[0].criterion}",
+        short=bool(most),
+    )
 
 
 def _blocks(choice: Choice) -> Iterator[Block]:
@@ -220,33 +179,15 @@ def _blocks(choice: Choice) -> Iterator[Block]:
         yield Notice(f"No choice, because {choice.lacking}.")
         return
     yield Heading(f"{plural(choice.items, 'rated item')}, {plural(choice.texts, 'text')}")
-    rows = [
-        (
-            one_line(c.name) + " (baseline)" * (c.kind == "baseline"),
-            _value(choice, c),
-            Cell(_lead(c), value=-c.behind.value) if c.behind else Cell("–"),
-            Cell(f"{100 * c.share:.0f}%", value=c.share),
-            _price(c, "+" * c.front),
-            _seconds(c),
-            _readable(c),
-            Cell(f"{c.failed:,}", value=c.failed),
+    yield _table([choice])
+    drawn = {
+        one_line(c.name, _MAX_NAME): charts.Bar(
+            c.value, text=number(c.value, _PLACES), tone="best" if c.name == choice.chosen else ""
         )
         for c in choice.candidates
-    ]
-    heads = (
-        Column("Spearman", better="higher"),
-        *map(Column, ("to the best", "chosen", "$", "s", "readable", "failed")),
-    )
-    key = f"Spearman {OVER[choice.level]}: * best, ~ not significantly worse. $: for 1,000 texts; + best value."
-    name = one_line(choice.criterion)
-    yield table(("", *heads), rows, key=key, name=f"candidates-{name}", caption=f"{name}: candidates.")
-    known = [c for c in choice.candidates if c.value is not None]
-    bars = [
-        charts.Bar(c.value or 0.0, text=_number(c.value or 0.0), tone="best" if c.name == choice.chosen else "")
-        for c in known
-    ]
+        if c.value is not None
+    }
     caption = "Spearman's correlation with people's ratings, on the items that chose."
-    title = f"Candidates for {name}"
-    labels = [one_line(c.name, _MAX_NAME) for c in known]
-    yield replace(charts.bars(f"candidates-{name}", title, labels, bars, caption=caption), tabled=True)
+    name, title = f"candidates-{choice.criterion}", f"Candidates for {choice.criterion}"
+    yield replace(charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True)
     yield Details("How to read this table", (Bullets((*_HELP, choice.honest.method)),))
