@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import math
 import os
 import random
 import re
@@ -19,13 +18,15 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge import criteria, text
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.files import describe_error, locked
-from judge.core.format import listed, plural, text_name
+from judge.core.format import plural, text_name
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, whole
@@ -37,9 +38,6 @@ from judge.data.rows import RawRow, rows
 ANSWERS = ("a", "b", "tie")
 """What a rater says of a pair: its first text, its second text, or neither is better."""
 _PREFERENCES = {"a": "first", "b": "second", "tie": "tie"}
-_SAVED = {"text", "rater", "criterion", "value"}  # columns of a file that the page saves
-_MOST_NAMED = 10
-_LONGEST_COMMENT = 10_000
 _APART = 20  # tasks between a text and its repetition, if there are at least twice as many tasks
 _HIDDEN = {"output", "first", "second", "system", "item", "human"}  # fields that are not shown beside the texts
 
@@ -66,6 +64,31 @@ class Task:
     unit: Unit
     repeat: bool = False
     flip: bool = False
+
+
+class Given(BaseModel):
+    """A rating as the page sends it: `text` is a unit's id, `value` a label or one of ANSWERS; null takes it back."""
+
+    model_config = ConfigDict(strict=True)
+    text: str
+    rater: Annotated[str, Field(min_length=1)]
+    criterion: str
+    value: str | None
+    repeat: bool = False
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    comment: Annotated[str, Field(max_length=10_000)] = ""
+
+
+def _read(given: Any) -> Given:
+    """Check the form of a rating. Raises DataError."""
+    try:
+        return Given.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DataError(
+            f"not a rating that the page saved ({'.'.join(map(str, first['loc']))}: {first['msg']}); a file of ratings "
+            f"with items and systems is ready for {option('ratings')}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +184,15 @@ class Labelling:
                 found[rating.rater, unit.id, rating.criterion, rating.repeat] = value, rating.comment
         return found
 
-    def record(self, given: Mapping[str, Any]) -> None:
-        """Append a rating as the page sends it, one row for each system with this text. Raises DataError, StorageError.
+    def record(self, given: Any) -> None:
+        """Append a rating as the page sends it (`Given`), one row for each system with this text.
 
-        It has `text` (a unit's id), `rater`, `criterion`, `value` (a label, one of ANSWERS, or null to take the rating
-        back), and may have `repeat`, `seconds` and `comment`.
+        Raises DataError and StorageError.
         """
-        if given.get("rater") not in self.raters:
-            raise DataError(unknown_name_message("rater", str(given.get("rater")), list(self.raters)))
-        self._append(self._rows(given))
+        rating = _read(given)
+        if rating.rater not in self.raters:
+            raise DataError(unknown_name_message("rater", rating.rater, list(self.raters)))
+        self._append(self._rows(rating))
 
     def import_file(self, path: Path) -> Imported:
         """Append the ratings that a page of `--file` saved. Raises DataError with the line, and then writes nothing."""
@@ -179,17 +202,12 @@ class Labelling:
             if not isinstance(row, RawRow):
                 continue
             try:
-                if not row.cells.keys() >= _SAVED:
-                    raise DataError(
-                        "not a file that the page saved; import one of those (a file of ratings with items and systems "
-                        f"is ready for {option('ratings')})"
-                    )
-                made = self._rows(row.cells)
+                given = _read(row.cells)
+                made = self._rows(given)
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
-            key = (made[0]["rater"], str(row.cells["text"]), made[0]["criterion"], made[0]["repeat"])
-            label = row.cells.get("value")
-            if done.get(key, (None, "")) == (label, made[0]["comment"] if label is not None else ""):
+            key = given.rater, given.text, given.criterion, given.repeat
+            if done.get(key, (None, "")) == (given.value, whole(given.comment) if given.value is not None else ""):
                 known += 1
             else:
                 new += made
@@ -198,39 +216,31 @@ class Labelling:
         self._append(new)
         return Imported(len(new), known)
 
-    def _rows(self, given: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-        """Return the rows of a rating. Raises DataError for whatever the page does not send."""
-        unit = self.units.get(str(given.get("text")))
-        chosen = next((c for c in self.criteria if c.name == given.get("criterion")), None)
-        label, rater = given.get("value"), given.get("rater")
+    def _rows(self, given: Given) -> Sequence[dict[str, Any]]:
+        """Return the rows of a rating. Raises DataError for an unknown text, criterion or label."""
+        unit = self.units.get(given.text)
+        criterion = next((c for c in self.criteria if c.name == given.criterion), None)
         if unit is None:
             raise DataError("no such text: the data, or the options that select texts, have changed")
-        if chosen is None:
+        if criterion is None:
             known = [criterion.name for criterion in self.criteria]
-            raise DataError(unknown_name_message("criterion", str(given.get("criterion")), known))
-        if not isinstance(rater, str) or not rater.strip():
-            raise DataError("a rating has no rater")
-        answers = ANSWERS if self.pairwise else chosen.scale.asked.labels
+            raise DataError(unknown_name_message("criterion", given.criterion, known))
+        label, answers = given.value, ANSWERS if self.pairwise else criterion.scale.asked.labels
         if label is not None and label not in answers:
-            shown = [repr(answer) for answer in answers]
-            scale = listed(shown) if len(shown) <= _MOST_NAMED else f"{shown[0]} to {shown[-1]}"
-            raise DataError(f"{chosen.name}: {repr(label)[:40]} is no answer; the scale is {scale}")
-        seconds, comment, repeat = given.get("seconds"), given.get("comment") or "", given.get("repeat") is True
-        if not (seconds is None or (type(seconds) in (int, float) and math.isfinite(seconds) and seconds >= 0)):
-            raise DataError("seconds is not a number of seconds")
-        if not isinstance(comment, str) or len(comment) > _LONGEST_COMMENT:
-            raise DataError(f"a comment is a text of at most {_LONGEST_COMMENT:,} characters")
-        more = {"repeat": repeat, "seconds": seconds, "comment": whole(comment)}
+            scale = ", ".join(map(repr, answers))
+            raise DataError(f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}")
         made: list[dict[str, Any]] = []
         for systems in unit.systems:
-            value = None if label is None else _PREFERENCES[label] if self.pairwise else _number(chosen, label)
+            value = None if label is None else _PREFERENCES[label] if self.pairwise else _number(criterion, label)
             names = {"system": systems[0]}
             if self.pairwise:
                 first, second = sorted(systems)  # the same in every file, whatever was shown on the left
                 names = {"first": first, "second": second}
                 if systems[0] != first:
                     value = {"first": "second", "second": "first"}.get(str(value), value)
-            made.append({"item": unit.item, **names, "rater": rater, "criterion": chosen.name, "value": value} | more)
+            row = {"item": unit.item, **names, "rater": given.rater, "criterion": criterion.name, "value": value}
+            more = {"repeat": given.repeat, "seconds": given.seconds, "comment": whole(given.comment)}
+            made.append(row | more)
         return made
 
     def _append(self, made: Sequence[Mapping[str, Any]]) -> None:

@@ -109,10 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a rating")
         else:
             try:
-                given = json.loads(self.rfile.read(int(length)))
-                if not isinstance(given, dict):
-                    raise DataError("not a rating")
-                self.server.labelling.record(given)
+                self.server.labelling.record(json.loads(self.rfile.read(int(length))))
             except (ValueError, RecursionError):
                 self._answer(HTTPStatus.BAD_REQUEST, "not JSON")
             except DataError as error:

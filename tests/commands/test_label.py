@@ -359,7 +359,7 @@ def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
         assert ask(server, f"/{token}/rate", "[1]")[0] == 400
         assert ask(server, f"/{token}/rate", rating(labelling, value="9"))[:2] == (
             400,
-            "fit: '9' is no answer; the scale is '1', '2', '3', '4' and '5'",
+            "fit: '9' is no answer; the scale is '1', '2', '3', '4', '5'",
         )
         assert ask(server, f"/{token}/rate", "[" * 50_000)[0] == 400
         assert ask(server, f"/{token}/rate", "x" * 100_001)[0] == 413
@@ -435,7 +435,7 @@ def test_of_a_saved_file_with_a_wrong_line_nothing_is_added(prepared: Prepare, t
     with pytest.raises(DataError, match=r"saved.jsonl:2: no such text: the data.* have changed"):
         labelling.import_file(path)
     saved(labelling, path, rating(labelling, value="9"))
-    with pytest.raises(DataError, match=r"saved.jsonl:1: fit: '9' is no answer; the scale is '1', .* and '5'$"):
+    with pytest.raises(DataError, match=r"saved.jsonl:1: fit: '9' is no answer; the scale is '1', '2', '3', '4', '5'$"):
         labelling.import_file(path)
     assert not labelling.output.exists()
 
@@ -444,7 +444,7 @@ def test_a_file_that_no_page_saved_is_called_that(prepared: Prepare, data: Path,
     labelling = prepared()
     labelling.record(rating(labelling))
     for path in (data, labelling.output):
-        with pytest.raises(DataError, match=f"{path.name}:1: not a file that the page saved"):
+        with pytest.raises(DataError, match=f"{path.name}:1: not a rating that the page saved"):
             labelling.import_file(path)
     with pytest.raises(DataError, match=r"saved\.jsonl: no ratings"):
         labelling.import_file(saved(labelling, tmp_path / "saved.jsonl"))
