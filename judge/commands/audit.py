@@ -20,7 +20,7 @@ from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
-from judge.config import RankConfig, RunConfig, script_of, split
+from judge.config import RankConfig, RunConfig, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
 from judge.core.format import plural
@@ -43,8 +43,6 @@ _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 """Names of the runs."""
 _CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
-_FILE_OPTIONS = ("data", "out", "cache", "replay", "record")
-"""Options that only locate files: the card leaves them out."""
 _PROMPT_INFO = ("digest", "reply")
 _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What the card reports about each run."""
@@ -263,10 +261,9 @@ async def run_audit(
         temperature = default if config.temperature is None else config.temperature
         settings = {"weighting": weighting, **draws, "temperature": temperature}
     costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
-    options = config.model_dump(mode="json", by_alias=True, exclude_none=True)
     about = {
         "probes": list(audit_plan.probes),
-        "data": {"name": _without_folders(main["data"].get("path")), "sha256": main["data"].get("sha256")},
+        "data": {"name": Path(main["data"].get("path") or "").name, "sha256": main["data"].get("sha256")},
         "endpoint": main.get("base_url"),
         "date": str(main.get("started") or "")[:10] if audit_plan.runs[MAIN].judges else None,
         "criteria": {
@@ -281,7 +278,6 @@ async def run_audit(
             ),
             "usd": None if None in costs or not costs else sum(costs),
         },
-        "plan": {key: _without_folders(value) for key, value in options.items() if key not in _FILE_OPTIONS},
         "runs": {name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()},
     }
     card = replace(
@@ -290,17 +286,6 @@ async def run_audit(
     if config.out is not None:
         store(config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
     return card
-
-
-def _without_folders(value: Any) -> Any:
-    """Reduce every path to its file name: a card is shared, and folder names are private."""
-    if isinstance(value, Mapping):
-        return {key: _without_folders(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_folders(part) for part in value]
-    if isinstance(value, str) and "://" not in value and (script_of(value) or Path(value)).is_absolute():
-        return Path(value).name
-    return value
 
 
 def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:

@@ -105,7 +105,6 @@ class _Checks:
         self._panels = judged_columns(self._table.columns)
         by_judge = info.get("criteria") != {}  # else the heuristic scored the criteria, which is a metric
         self._judged = {name for name, column in self._columns.items() if by_judge and column.kind == "criterion"}
-        self._older = "digests" not in self._stored and "all_texts" not in info
         self._whole = info.get("status") == "complete" and "where" not in info
 
     def files(self) -> Iterator[Difference]:
@@ -250,10 +249,6 @@ class _Checks:
         stored = {key: value for key, value in self._stored.items() if key != "digests"}
         stored["columns"] = to_json(self._result.table.columns)  # with what an older judge did not store
         differences = list(_differences(stored, content, RUN))
-        if self._older:
-            self.unchecked.append("statistics but means: an earlier judge stored the run")
-            means = f"{RUN} estimates"
-            differences = [d for d in differences if d.place.startswith(means) and d.place.endswith("value")]
         self.checked[f"numbers of {RUN}: from the tables"] = _count_numbers(content)
         if differences:
             self._result = recomputed  # which the pages should show
@@ -263,7 +258,7 @@ class _Checks:
         """Write the pages again and compare their lines."""
         for name, format in (("report.html", "html"), ("report.md", "markdown")):
             path = self._folder / name
-            if self._older or self._info["judge_version"] != __version__ or not path.exists():
+            if self._info["judge_version"] != __version__ or not path.exists():
                 reason = "is not of this judge" if path.exists() else "is not in the folder"
                 self.unchecked.append(f"{name} {reason}")
                 continue
