@@ -25,6 +25,7 @@ def test_nothing_is_wider_than_the_screen(kind: str, width: int, opened: Opened,
     page = opened(request.getfixturevalue(kind).report("html"), viewport={"width": width, "height": 700})
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate(WIDE) <= 0
+    assert page.locator(".keys span").is_visible() == (width > 1000)  # a phone has no keyboard
 
 
 @pytest.fixture(scope="module")
