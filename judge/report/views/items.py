@@ -13,14 +13,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import numpy as np
-
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, in_words, score_text, share_of_scale
 from judge.report.views.columns import groups, in_display_order, places
-from judge.report.views.finding import REFERENCE_METRICS
 from judge.report.views.item_scores import (
     CLAIMS,
     PREFERENCE,
@@ -287,7 +284,6 @@ def _scored(result: Result) -> Items:
         high = max(numbers, default=None) if column.high is None else column.high
         measures.append(replace(measure, column=replace(column, low=low, high=high), leads=name in leads))
     measures += _spreads(measures)
-    measures += _gaps(measures)
     measures += _people_gaps(measures, table.samples)
     samples = _samples_by_item(result)
     items = []
@@ -358,18 +354,6 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     return spreads
 
 
-def _gaps(measures: Sequence[Measure]) -> list[Measure]:
-    """Return a measure that is low if an overlap metric ranks a text higher than the judge does."""
-    overlap = next((m for name in REFERENCE_METRICS for m in measures if m.column.name == name), None)
-    leads = [m for m in measures if m.leads]
-    if overlap is None or overlap in leads:
-        return []
-    judged = {text: mean for text in overlap.numbers if (mean := _mean_share(leads, text)) is not None}
-    column = Column(f"rank by judge − rank by {overlap.name}", "metric", "", -1.0, 1.0, better="")
-    gaps = rank_gaps(judged, overlap.numbers)
-    return [Measure(column.name, column, 2, gaps)] if gaps else []
-
-
 def gap_name(name: str) -> str:
     """Return the name of the measure of the judge's score minus people's mean on a criterion."""
     return f"{name}: judge − people"
@@ -392,19 +376,6 @@ def _mean_share(measures: Sequence[Measure], text: Text) -> float | None:
     """Return a text's mean over these measures as a share of their scales; None if one of them is missing."""
     shares = [share for measure in measures if (share := measure.share(text)) is not None]
     return sum(shares) / len(shares) if shares and len(shares) == len(measures) else None
-
-
-def rank_gaps(judged: Mapping[Text, float], measured: Mapping[Text, float]) -> dict[Text, float]:
-    """Return rank by the judge less rank by the metric for the texts that have both, from -1 to 1; ties share ranks."""
-    both = [text for text in judged if text in measured]
-    if len(both) < 2:
-        return {}
-    ranks = []  # mid-ranks between 0 (lowest, if unique) and 1 (highest, if unique)
-    for side in (judged, measured):
-        values = np.array([side[text] for text in both])
-        order = np.sort(values)
-        ranks.append((order.searchsorted(values) + order.searchsorted(values, "right") - 1) / (2 * len(both) - 2))
-    return dict(zip(both, (ranks[0] - ranks[1]).tolist(), strict=True))
 
 
 def _ranked(result: Result) -> Items:
