@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, cached_property
 from itertools import filterfalse
-from math import isclose
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints, overload
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError, create_model
@@ -429,26 +427,18 @@ def check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
     """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""
-    others = "{} belongs to another run than {} beside it ({}): put its own back, or run again"
-    if lacking := {system for system, _ in estimates} - set(table.systems):
-        raise StorageError(others.format(folder / SAMPLES, RUN, f"it has no text of {min(lacking)!r}"))
-    if table.columns != columns:
-        named = [", ".join(column.name for column in group) for group in (table.columns, columns)]
-        mismatch = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
-        raise StorageError(others.format(folder / SAMPLES, RUN, mismatch))
     texts, names = {s.key for s in table.samples}, {column.name for column in columns}
-    for row in filterfalse(is_unwritten, table.rows()):
+
+    def known(row: Score | Failure) -> bool:
         sides = [name for name in (row.system, row.rival) if name]
         whole = not row.item and set(sides) <= set(table.systems)
-        if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
-            # Where the estimates are the means of these scores, it is the texts that are another run's.
-            values: dict[tuple[str, str], list[float]] = {}
-            for score in table.scores:
-                values.setdefault((score.system, score.column), []).append(score.value)
-            means = [(e.value, fmean(values[key])) for key, e in estimates.items() if key in values]
-            wrong = SAMPLES if means and all(isclose(*pair, rel_tol=1e-3) for pair in means) else SCORES
-            mismatch = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
-            raise StorageError(others.format(folder / wrong, "the files", mismatch))
+        return row.column in names and (whole or {(row.item, name) for name in sides} <= texts)
+
+    same = table.columns == columns and {system for system, _ in estimates} <= set(table.systems)
+    if not (same and all(map(known, filterfalse(is_unwritten, table.rows())))):
+        raise StorageError(
+            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: put the run's own back, or run again"
+        )
 
 
 def _keys_of_frame_rows(
@@ -465,19 +455,14 @@ def _keys_of_frame_rows(
     keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]
-        keys = [sample.key for sample in row]
-        lacking = [sample for sample in row if sample.key not in texts]
-        if lacking and not partly:
-            raise DataError(
-                f"row {place // each}: the run has no text of item {row[0].item!r}; join the frame it judged"
-            )
         for sample in row:
-            if texts.get(sample.key, sample.output) != sample.output:
+            if texts.get(sample.key, sample.output if partly else None) != sample.output:
                 raise DataError(
-                    f"row {place // each}: item {sample.item!r} of {sample.system!r} is another text than the run "
-                    "judged; join the frame it judged"
+                    f"row {place // each}: the run judged another text of item {sample.item!r}, or none; join the "
+                    "frame it judged"
                 )
-        keys_by_row.append(None if lacking else keys)
+        keys = [sample.key for sample in row]
+        keys_by_row.append(keys if texts.keys() >= {*keys} else None)
     return keys_by_row
 
 

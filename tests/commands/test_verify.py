@@ -436,7 +436,7 @@ def test_what_is_no_finished_run_is_refused(tmp_path: Path, stored: Callable[[st
         judge.verify(tmp_path)
     folder = shutil.copytree(stored("scores"), tmp_path / "run")
     shutil.copy(stored("panel") / SCORES, folder / SCORES)
-    with pytest.raises(StorageError, match="another run"):
+    with pytest.raises(StorageError, match="of different runs"):
         judge.verify(folder)
     (folder / RUN).write_text("{", encoding="utf-8")
     with pytest.raises(StorageError, match=r"cannot read .*run\.json"):

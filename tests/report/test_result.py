@@ -138,7 +138,7 @@ def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file:
     for name, one in (("a", result), ("b", replace(other, table=replace(other.table, scores=scores)))):
         one.save(tmp_path / name)
     shutil.copy(tmp_path / "b" / file, tmp_path / "a" / file)
-    with pytest.raises(StorageError, match=rf"{file} belongs to another run .*: put its own back, or run again"):
+    with pytest.raises(StorageError, match=r"are of different runs: put the run's own back, or run again"):
         load(tmp_path / "a")
 
 
@@ -146,16 +146,16 @@ def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> Non
     signed = tuple(replace(column, signature="another") for column in result.table.columns)
     fewer = tuple(s for s in result.table.samples if s.system != "lead")
     kept = tuple(s for s in result.table.scores if s.system != "lead")
-    others = {
-        "other signatures": {"columns": signed},
-        "it has no text of 'lead'": {"samples": fewer, "scores": kept, "failures": ()},
-        "columns rougeL, not rougeL, coherence, 一貫性, length": {"columns": result.table.columns[:1], "scores": ()},
-    }
-    for why, fields in others.items():
+    others: tuple[dict[str, Any], ...] = (
+        {"columns": signed},
+        {"samples": fewer, "scores": kept, "failures": ()},
+        {"columns": result.table.columns[:1], "scores": ()},
+    )
+    for fields in others:
         result.save(tmp_path / "a")
         _other(result, **fields).save(tmp_path / "b", overwrite=True)
         shutil.copy(tmp_path / "b" / "samples.parquet", tmp_path / "a" / "samples.parquet")
-        with pytest.raises(StorageError, match=rf"samples\.parquet belongs to another run than .* \({why}\)"):
+        with pytest.raises(StorageError, match=r"are of different runs"):
             load(tmp_path / "a")
 
 
