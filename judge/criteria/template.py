@@ -242,7 +242,7 @@ class Header(BaseModel):
                 self.scale = _scale_of_levels(self.levels)
             key = "allow_half"
             if self.allow_half:
-                self.scale = _with_halves(self.scale)
+                self.scale = with_halves(self.scale)
             key = "threshold" if self.pass_at is None else "pass_at"
             self.pass_at = self._pass_value()
             key = "levels"
@@ -348,7 +348,8 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, 
     return key, f"{key}: {problem}" if key else problem
 
 
-def _with_halves(scale: Scale) -> Scale:
+def with_halves(scale: Scale) -> Scale:
+    """Return a scale of whole numbers with its half points. Raises ValueError for any other."""
     low, high = round(scale.low), round(scale.high)
     if high - low > MAX_LABELS / 2 - 1 or scale != Scale.integers(low, high):
         raise ValueError(f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]")

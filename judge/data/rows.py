@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -31,8 +32,7 @@ class RawRow(NamedTuple):
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
     """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
-    # A DataFrame is known by its class's name: pandas need not be installed.
-    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
+    pandas: Any = sys.modules.get("pandas")
     if isinstance(data, str | PathLike):
         paths = files(data)
         for path, name in paths:  # before any is read
@@ -43,14 +43,12 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
                 yield from _READERS[path.suffix.lower()](path, name)
             except OSError as error:
                 raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
-    elif ("pandas", "DataFrame") in kinds:
-        import pandas as pd
-
+    elif pandas and isinstance(data, pandas.DataFrame):
         names = [str(name) for name in data.columns]
         _refuse_duplicate_columns(names, "the data")
         for number, values in enumerate(data.itertuples(index=False, name=None), 1):
             cells = {
-                name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain_value(value)
+                name: None if pandas.api.types.is_scalar(value) and pandas.isna(value) else _plain_value(value)
                 for name, value in zip(names, values, strict=True)
             }
             yield RawRow(f"row {number}", cells)
@@ -217,9 +215,8 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
                     )
             if shards := sorted(_shards(path)):
                 return [(file, str(file)) for file in shards]
-            beneath = next((file for file in sorted(path.glob("*/*")) if file.suffix.lower() in SUFFIXES), None)
-            hint = f"; its subfolders are read as '{path}/**/*{beneath.suffix}'" if beneath else ""
-            raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}){hint}")
+            deep = f"its subfolders are read as '{path}/**/*.csv'"
+            raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}); {deep}")
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
@@ -232,12 +229,16 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
             if visible := sorted(matching - hidden):
                 return [(file, str(file)) for file in visible]
             raise DataError(f"{name}: no file has such a name in {root.resolve() if root == Path() else root}")
-        siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
-        similar = difflib.get_close_matches(path.name, siblings, n=3)
-        hint = f"; near it: {', '.join(similar)}" if similar else ""
-        raise DataError(f"{name}: no such file{hint}")
+        raise DataError(f"{name}: no such file{nearby(path)}")
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def nearby(path: Path) -> str:
+    """Suggest a similar name in the same folder."""
+    names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def is_data(path: Path) -> bool:

@@ -22,6 +22,7 @@ from judge.core.records import (
     Score,
     is_unwritten,
 )
+from judge.criteria.template import with_halves
 from judge.scoring import checklist, parse, quotes, strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
@@ -140,11 +141,12 @@ def reread_rows(
 
 def _with_halves(scale: Scale, allow_half: bool | None) -> Scale:
     """Return a scale of whole numbers with or without half points; any other scale as it is."""
-    low, high = round(scale.low), round(scale.high)
-    if allow_half and scale == Scale.integers(low, high):
-        values = [number / 2 for number in range(2 * low, 2 * high + 1)]
-        return Scale(tuple(f"{value:g}" for value in values), tuple(values), halves=True)
-    return scale.asked if allow_half is False else scale
+    if not allow_half:
+        return scale if allow_half is None else scale.asked
+    try:
+        return with_halves(scale)
+    except ValueError:
+        return scale
 
 
 def reread(

@@ -14,6 +14,7 @@ from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.format import format_p, number, one_line, plural, signed, text_name
 from judge.core.records import Sample, whole
 from judge.data import ledger
+from judge.data.rows import nearby
 from judge.results.result import Result, load
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
@@ -33,7 +34,7 @@ from judge.suite.evidence import (
     pair_runs,
     values,
 )
-from judge.suite.schema import Suite, nearby
+from judge.suite.schema import Suite
 from judge.table import RUN, Table, split_rows
 
 PAIRS = "pairs"

@@ -330,11 +330,10 @@ class Case(Keys):
         for column, names, known in (("item", self.item, by_item), ("system", self.systems, systems)):
             for name in names:
                 if name not in known:
-                    if len(known) <= _MAX_NAMES:
-                        raise ConfigError(unknown_name_message(column, name, list(known)))
                     near = get_close_matches(name, known, n=1)
-                    message = unknown_name_message(column, name, [*dict.fromkeys([*near, *known])][:_MAX_NAMES])
-                    raise ConfigError(f"{message.removesuffix(')')}, ...: {plural(len(known), column)})")
+                    some = list(dict.fromkeys([*near, *known]))[:_MAX_NAMES]
+                    more = f"; {len(known) - len(some):,} more" if len(known) > len(some) else ""
+                    raise ConfigError(unknown_name_message(column, name, some) + more)
         of_items = {sample.key: sample for item in self.item or by_item for sample in by_item[item]}
         return [sample for sample in of_items.values() if not self.systems or sample.system in self.systems]
 

@@ -26,10 +26,11 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.core.request_options import forbidden_command
 from judge.data import ledger, samples
+from judge.data.rows import nearby
 from judge.suite.case import Case
 from judge.suite.evidence import Text
 from judge.suite.expectations import Expectation
-from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, nearby, unknown_key
+from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, unknown_key
 
 SUFFIX = ".judge.yaml"
 
@@ -150,10 +151,7 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
         return ""
     match = name if name in known else stems.get(name, "")
     if not match and sure:
-        near = get_close_matches(name, stems, n=1)
-        message = f"{unknown_name_message('criterion', name, known)}; add it to criteria:"
-        if near:
-            message = f"unknown criterion {name!r}; did you mean {near[0]!r}?"
+        message = f"{unknown_name_message('criterion', name, list(stems))}; add it to criteria:"
         file.report(message, "cases", place, "criterion")
     return match
 

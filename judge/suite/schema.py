@@ -285,10 +285,3 @@ def unknown_key(key: str) -> str:
         return f"{key} is for judge run and not for a suite; leave it out"
     near = get_close_matches(key, known_keys(), n=1)
     return f"unknown key {key!r}{f'; did you mean {near[0]!r}?' if near else ''}"
-
-
-def nearby(path: Path) -> str:
-    """Suggest a similar name in the same folder."""
-    names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = get_close_matches(path.name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

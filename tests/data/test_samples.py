@@ -444,7 +444,7 @@ def test_bad_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, c
 def test_missing_file_folder_and_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("data.jsonl"))
-    assert complaint("dta.jsonl") == "dta.jsonl: no such file; near it: data.jsonl"
+    assert complaint("dta.jsonl") == "dta.jsonl: no such file; did you mean 'data.jsonl'?"
     assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
     Path("folder.jsonl").mkdir()
     assert complaint(Path("folder.jsonl")).startswith("folder.jsonl: no data in this folder (known: .jsonl, ")

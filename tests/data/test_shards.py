@@ -149,8 +149,7 @@ def test_folders_and_patterns_without_data(folder: Path) -> None:
     known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)"
     Path("empty/.git").mkdir(parents=True)
     Path("empty/notes.txt").touch()
-    assert complaint("empty") == f"empty: no data in this folder {known}"
-    assert complaint(".") == f".: no data in this folder {known}; its subfolders are read as './**/*.jsonl'"
+    assert complaint("empty") == f"empty: no data in this folder {known}; its subfolders are read as 'empty/**/*.csv'"
     assert complaint("shards/*.arrow") == "shards/*.arrow: no file has such a name in shards"
     assert complaint("shrads/*.csv") == f"shrads/*.csv: no file has such a name in {Path.cwd()}"
     assert complaint("shards/*") == "shards/README.md: unknown suffix '.md' " + known

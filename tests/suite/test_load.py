@@ -318,7 +318,7 @@ def test_all_mistakes_are_said_at_once_from_the_top(said: Callable[..., list[str
 def test_files_that_are_not_there(write: Write, said: Callable[..., list[str]], tmp_path: Path) -> None:
     text = "data: dta.jsonl\nreplay: kept\nmodel: scripted/no.yaml\n" + HEAD.partition("\n")[2] + ONE
     assert said(text) == [
-        f"1: data: {tmp_path / 'dta.jsonl'}: no such file; near it: data.jsonl",
+        f"1: data: {tmp_path / 'dta.jsonl'}: no such file; did you mean 'data.jsonl'?",
         f"2: replay: {tmp_path / 'kept'}: no such file",
         f"3: model: {tmp_path / 'no.yaml'}: no such file",
     ]
