@@ -144,19 +144,10 @@ def _number(value: float) -> float:
 
 def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
-    names = [criterion.name for criterion in chosen]
-    unread = sorted({name for sample in samples for name in sample.human} - set(names))
-    if unread:
-        listed = ", ".join(one_line(name, 40) for name in unread[:5])
-        yield f"# Also rated: {listed}. To compare, name a criterion of that name with --criteria."
-    if unused := sorted(
-        {name for sample in samples for name in sample.extra}.difference(ALIASES, *(c.needs for c in chosen))
-    ):
+    read = set[str]().union(*(criterion.needs for criterion in chosen))
+    if unused := sorted({name for sample in samples for name in sample.extra}.difference(ALIASES, read)):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
-    systems, name = list(dict.fromkeys(sample.system for sample in samples)), _flow(chosen[0].name)
-    if len(systems) > 1 and not any(sample.human for sample in samples):
-        yield "# Which system should be better?"
-        yield f"#  - {_flow({'criterion': chosen[0].name, 'better': systems[-1], 'worse': systems[0]})}"
+    name = _flow(chosen[0].name)
     yield "# A text of your own, with the columns that the criterion reads:"
     needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
     yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"

@@ -87,7 +87,6 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
     ]
     assert len(asked.asked[False].samples) == len(RATED)
     assert "human rating 5; the middle of the scale is 3" in text
-    assert "# Also rated: overall_impression" in text
     assert suite.limits.failures == 0
 
 
@@ -114,10 +113,9 @@ def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun:
 
 def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in RATED]
-    text, suite, _ = begun(rows)
+    _, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
     assert [expected(case) for case in suite.cases] == [{"expect": {"min": 1}}] * 4
-    assert "#  - {criterion: relevance, better: y, worse: x}" in text
 
 
 def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path: Path) -> None:
