@@ -118,7 +118,7 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
                     f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
                 )
     names = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
-    lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(names)}
+    lacking = {name: [s for s in samples if not has(s, name)] for name in sorted(names)}
     for name, rows in lacking.items():
         if rows and len(rows) == len(samples):
             raise _missing_variable(criterion, name, samples)
@@ -137,7 +137,7 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
         )
 
 
-def _has(sample: Sample, name: str) -> bool:
+def has(sample: Sample, name: str) -> bool:
     """Whether a sample brings a variable; `render.template_variables` has exactly those."""
     if name == "source":
         return bool(sample.source)
@@ -149,7 +149,7 @@ def _has(sample: Sample, name: str) -> bool:
 def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:
     """What to raise for a variable that no sample has."""
     candidates = {"output", *_FIELDS}.union(*(sample.extra for sample in samples))
-    known = sorted(candidate for candidate in candidates if any(_has(sample, candidate) for sample in samples))
+    known = sorted(candidate for candidate in candidates if any(has(sample, candidate) for sample in samples))
     if criterion.pairwise:
         known = sorted({"first", "second", *known} - {"output"})
     at = _line(criterion, template_texts(criterion), name)

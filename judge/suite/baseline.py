@@ -249,10 +249,14 @@ def compare_with_baseline(
         else:
             continue
         decisions[name], expected[name] = decision, "agrees no worse with people"
-    undecided = suite.undecided or "pass"
     return [
         decision.verdict(
-            "baseline", f"{name} against the baseline", line, expected[name], criterion=name, undecided=undecided
+            suite.undecided or "pass",
+            kind="baseline",
+            name=f"{name} against the baseline",
+            line=line,
+            expected=expected[name],
+            criterion=name,
         )
         for name, decision in decisions.items()
         if name not in bounded or name in rated
@@ -345,5 +349,6 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
             estimate=change,
         )
         title = f"{name} of changed texts against the baseline"
-        verdicts.append(decision.verdict("baseline", title, line, "not worse", criterion=name))
+        verdict = decision.verdict(kind="baseline", name=title, line=line, expected="not worse", criterion=name)
+        verdicts.append(verdict)
     return verdicts

@@ -131,38 +131,13 @@ class AnyOf(Keys):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on a case, a limit (kind `limit`) or a criterion compared with the baseline (kind `baseline`).
-
-    `met`: whether it counts as passed. `expected` and `found` are short (`≥ 4`; `4.62 [4.31, 4.93]`), `reason`
-    explains it (`worse (p < .01)`; `no significant difference (needs about 400 items)`). `flaky` is the share of single
-    replies that turn the verdict on one text, if it is from .05 to .95. `before` is the baseline's value. `detail` is
-    a failure's message and the judge's reply.
-    """
-
-    name: str
-    line: int
-    kind: str
-    criterion: str
-    status: Status
-    met: bool
-    expected: str
-    found: str
-    reason: str = ""
-    flaky: float | None = None
-    estimate: Estimate | None = None
-    before: str = ""
-    detail: str = ""
-
-    @property
-    def subject(self) -> str:
-        """The subject: `case`, `limit` or `baseline`."""
-        return self.kind if self.kind in ("limit", "baseline") else "case"
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision of an expectation: some fields of a verdict."""
+    """The decision of an expectation.
+
+    `found` is short (`4.62 [4.31, 4.93]`), `reason` explains it (`worse (p < .01)`; `no significant difference (needs
+    about 400 items)`). `flaky` is the share of single replies that turn the verdict on one text, if it is from .05 to
+    .95. `before` is the baseline's value. `detail` is a failure's message and the judge's reply.
+    """
 
     status: Status
     reason: str = ""
@@ -172,13 +147,30 @@ class Decision:
     before: str = ""
     detail: str = ""
 
-    def verdict(
-        self, kind: str, name: str, line: int, expected: str, *, criterion: str = "", undecided: Policy = "fail"
-    ) -> Verdict:
-        """Return the verdict; `undecided` says how an undecided one counts."""
+    def verdict(self, undecided: Policy = "fail", **more: Any) -> Verdict:
+        """Return the verdict with `more` fields; `undecided` says how an undecided one counts."""
         met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
-        fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
-        return Verdict(name, line, kind, criterion, met=met, expected=expected, **fields)
+        return Verdict(met=met, **more, **{key: getattr(self, key) for key in Decision.__dataclass_fields__})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Decision):
+    """The verdict on a case, a limit (kind `limit`) or a criterion compared with the baseline (kind `baseline`).
+
+    `met`: whether it counts as passed. `expected` is short (`≥ 4`).
+    """
+
+    name: str
+    line: int
+    kind: str
+    met: bool
+    expected: str
+    criterion: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The subject: `case`, `limit` or `baseline`."""
+        return self.kind if self.kind in ("limit", "baseline") else "case"
 
 
 def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:

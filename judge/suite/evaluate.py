@@ -108,7 +108,7 @@ def limits(
             decision = _decide_estimate(cost, limit.cost.amount, str(Budget(cost, "usd")))
         decisions.append(("cost", f"≤ {limit.cost}", decision))
     line = suite.lines.get("limits", 1)
-    return [decision.verdict("limit", name, line, bound) for name, bound, decision in decisions]
+    return [decision.verdict(kind="limit", name=name, line=line, expected=bound) for name, bound, decision in decisions]
 
 
 def _decide_estimate(value: float, most: float, found: str) -> Decision:
@@ -151,10 +151,10 @@ def evaluate_case(
             before = case.decide(replace(context, result=baseline, baseline=None)).found
             decision = replace(decision, before=before)
     return decision.verdict(
-        case.kind,
-        case.name,
-        case.line,
-        case.expected(context),
+        case.undecided or case.undecided_is,
+        kind=case.kind,
+        name=case.name,
+        line=case.line,
+        expected=case.expected(context),
         criterion=case.stem() if keys_of(case.criterion) else case.criterion,
-        undecided=case.undecided or case.undecided_is,
     )

@@ -10,8 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from itertools import chain, count, islice
+from itertools import count, islice
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,24 +116,16 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
         for name in {*options["criteria"]} - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
     # Each gets a unique name: its own, or its expectation.
-    taken: dict[str, int] = {}
-    for case in cases:
-        name = " ".join(case.name.split())
-        if name in taken:
-            message = f"name: {one_line(name)!r} is already the case at line {taken[name]}"
+    names = [" ".join(case.name.split()) for case in cases]
+    for n, (case, name) in enumerate(zip(cases, names, strict=True)):
+        if name and (first := names.index(name)) < n:
+            message = f"name: {one_line(name)!r} is already the case at line {cases[first].line}"
             file.add(f"{message}; names must be unique", case.line)
-        elif name:
-            taken[name] = case.line
-    unique: list[Expectation] = []
-    for case in cases:
-        name = " ".join(case.name.split())
         if not name:
             sentence = case.describe()
-            candidates = chain([sentence], (f"{sentence} ({n})" for n in count(2)))
-            name = next(candidate for candidate in candidates if candidate not in taken)
-        taken[name] = case.line
-        unique.append(case.model_copy(update={"name": name}))
-    return tuple(unique)
+            numbered = (f"{sentence} ({number})" if number > 1 else sentence for number in count(1))
+            names[n] = next(candidate for candidate in numbered if candidate not in names)
+    return tuple(case.model_copy(update={"name": name}) for case, name in zip(cases, names, strict=True))
 
 
 def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *, sure: bool) -> str:
@@ -241,9 +232,9 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     Raises ConfigError with a line `FILE:LINE: …` for each case with an unknown item or system, too few texts, a score
     or label outside its criterion's scale, or a text without the columns that the criterion reads.
     """
-    seen: dict[str, frozenset[str]] = {}
+    seen: dict[str, frozenset[str]] = defaultdict(frozenset)
     for criterion in criteria.values():
-        seen[criterion.name] = seen.get(criterion.name, frozenset()) | criterion.used
+        seen[criterion.name] |= criterion.used
     data = list(ledger.withhold(data, seen))
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
@@ -252,22 +243,19 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     systems = {sample.system: None for sample in data}
     position = {sample.key: place for place, sample in enumerate(data)}
     texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
-    wanted: dict[bool, dict[str, frozenset[Text]]] = {False: {}, True: {}}
+    wanted: dict[bool, dict[str, frozenset[Text]]] = {side: defaultdict(frozenset) for side in texts_asked}
     about: dict[str, tuple[Text, ...]] = {}
-    checked: set[tuple[str, Text]] = set()
     wrong = Mistakes(suite.path)
     for case in suite.cases:
         criterion = criteria[case.criterion]
         try:
             texts = case.texts or case.select(by_item, systems)
             case.check(criterion, texts)
-            if case.texts:
-                _check_inline(case.texts, criterion)
-            elif criterion.template and (
-                new := [sample for sample in texts if (criterion.digest, sample.key) not in checked]
-            ):
-                criteria_module.check_samples(criterion, new)
-                checked.update((criterion.digest, sample.key) for sample in new)
+            for name in sorted(criterion.needs - {"first", "second"}):
+                if case.texts and not all(criteria_module.has(sample, name) for sample in texts):
+                    raise ConfigError(f"{criterion.name} reads {name}, which the text in the case lacks")
+            if criterion.template and not case.texts:
+                criteria_module.check_samples(criterion, texts)
             if not criterion.pairwise and (clash := next((text for text in case.texts if text.key in position), None)):
                 raise ConfigError(f"the data also has an {text_name(clash.item, clash.system)}; rename the case")
         except (ConfigError, CriterionError, DataError) as error:
@@ -278,26 +266,13 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
         about[case.name] = tuple(text.key for text in texts)
         texts_asked[criterion.pairwise].update(zip(about[case.name], texts, strict=True))
-        of_criterion = wanted[criterion.pairwise]
-        of_criterion[criterion.name] = of_criterion.get(criterion.name, frozenset()).union(about[case.name])
+        wanted[criterion.pairwise][criterion.name] |= {*about[case.name]}
     wrong.raise_if_any()
     asked = {}
     for pairwise, texts_by_key in texts_asked.items():
         in_order = sorted(texts_by_key.values(), key=lambda sample: position.get(sample.key, len(position)))
         asked[pairwise] = AskedTexts(tuple(in_order), wanted[pairwise])
     return SuiteTexts(criteria, asked, about)
-
-
-def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
-    """Raise ConfigError for a text in a case without a column that the criterion reads."""
-    for sample in texts:
-        has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
-        has |= {"source"} if sample.source else set()
-        has |= {"references", "reference"} if sample.references else set()
-        if lacking := sorted(criterion.needs - {"first", "second"} - has):
-            near = get_close_matches(lacking[0], sorted(has), n=1)
-            hint = f"; is that {near[0]!r}?" if near else ""
-            raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:

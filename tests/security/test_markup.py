@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from judge.report.document import Details, Document, Paragraph
 from judge.report.renderers.markdown import escape, render
-from judge.suite.case import Verdict
+from judge.suite.case import Decision
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.schema import Suite
 
@@ -31,7 +31,8 @@ def summary(text: str) -> str:
 
 
 def test_a_suites_name_is_no_html() -> None:
-    verdict = Verdict(HOSTILE, 1, "label", HOSTILE, "failed", False, HOSTILE, HOSTILE, HOSTILE)
+    decision = Decision("failed", HOSTILE, HOSTILE)
+    verdict = decision.verdict(kind="label", name=HOSTILE, line=1, expected=HOSTILE, criterion=HOSTILE)
     suites = [Outcome(Suite(Path("a.judge.yaml"), HOSTILE, {}, ()), (verdict,))] * 2
     page = Outcomes(suites).report("markdown")
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>") == 2

@@ -19,11 +19,11 @@ from rich.cells import cell_len
 
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls, one_line
-from judge.suite.case import Verdict
+from judge.suite.case import Decision, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.schema import Suite
 
-PASSED = Verdict("a", 1, "score_range", "c", "passed", True, "≥ 4", "4.5")
+PASSED = Decision("passed", found="4.5").verdict(kind="score_range", name="a", line=1, expected="≥ 4", criterion="c")
 PARSER = MarkdownIt("commonmark").enable("table")
 BARE = Suite(Path("a.judge.yaml"), "a", {}, ())
 
@@ -136,9 +136,8 @@ any_text = st.text(st.characters(codec=None), max_size=40)
 
 @given(any_text, any_text, st.sampled_from(["failed", "error", "passed"]))
 def test_any_text_is_xml(name: str, reason: str, status: Any) -> None:
-    verdict = Verdict(
-        name, 1, "label", "c", status, status == "passed", "≥ 4", reason, reason, detail=f"{reason}\n{name}"
-    )
+    decision = Decision(status, reason, reason, detail=f"{reason}\n{name}")
+    verdict = decision.verdict(kind="label", name=name, line=1, expected="≥ 4", criterion="c")
     text = Outcomes([Outcome(BARE, (verdict,))]).report("junit")
     case = ElementTree.fromstring(text.encode()).find(".//testcase")
     assert case is not None

@@ -148,7 +148,7 @@ def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) 
         ("criterion: relevance, text: {output: o}, expect: {min: 3}", "relevance reads source, which the text in"),
         (
             "criterion: tone.jinja, text: {output: o, tones: t}, expect: {label: pass}",
-            "tone reads tone, which the text in the case lacks; is that 'tones'?",
+            "tone reads tone, which the text in the case lacks",
         ),
         ("criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: Pass}", "unknown label of tone 'Pass'"),
         ("criterion: tone.jinja, item: mon, expect: {label: pass}", "tone.jinja:4: unknown variable 'tone'"),
