@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from judge.core.records import Choice, Request, Response, Token, Usage
 
-T = TypeVar("T")
 _PARTS = ("\ufffd", "bytes:", "\\x", "<0x")
-_TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
 class Call(NamedTuple):
@@ -82,28 +82,48 @@ def encoded(values: Mapping[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
+class _Reply(BaseModel):
+    draw: StrictInt = Field(ge=0)
+    text: StrictStr
+    finish_reason: StrictStr = "stop"
+    tokens: list[tuple[StrictStr, float, list[tuple[StrictStr, float]]]] | None = None
+    shares: list[tuple[StrictStr, float]] | None = None
+    usage: dict[str, Annotated[StrictInt, Field(ge=0)]] = {}
+    served_by: StrictStr = ""
+    unmet: list[StrictStr] = []
+
+    def response(self) -> Response:
+        tokens = None if self.tokens is None else tuple(Token(text, p, tuple(top)) for text, p, top in self.tokens)
+        choice = Choice(self.text, self.finish_reason, tokens, None if self.shares is None else tuple(self.shares))
+        return Response((choice,), Usage(**self.usage), self.served_by, tuple(self.unmet))
+
+
+class _Line(BaseModel):
+    prompt: StrictStr
+    model: StrictStr
+    endpoint: StrictStr = ""
+    params: dict[str, Any]
+    messages: list[dict[str, StrictStr]]
+    replies: list[_Reply]
+
+
 def read(line: bytes) -> RecordedCall | str:
     """The line that `write` wrote, or a person in the same form; or the note in its place. Raises ValueError."""
     try:
-        values = _expect(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
-        if set(values) == {"note"}:
+        values = json.loads(line.decode("utf-8", "surrogatepass"))
+        if isinstance(values, dict) and set(values) == {"note"}:
             return str(values["note"])
-        model, params = _expect(values["model"], str, "model"), _expect(values["params"], dict, "params")
-        messages = [_expect(message, dict, "a message") for message in _expect(values["messages"], list, "messages")]
-        for text in (text for message in messages for text in message.values()):
-            _expect(text, str, "a message's text")
-        call = Call(model, _json(messages), _json(params))
-        replies: dict[int, Response] = {}
-        for reply in _expect(values["replies"], list, "replies"):
-            replies[_count(_expect(reply, dict, "a reply")["draw"], "draw")] = _response(reply)
-        prompt_digest, endpoint = values["prompt"], _expect(values.get("endpoint", ""), str, "endpoint")
-    except KeyError as error:
-        raise ValueError(f"it has no {error}") from error
-    except (TypeError, OverflowError, RecursionError) as error:
+        read = _Line.model_validate(values)
+        replies = {reply.draw: reply.response() for reply in read.replies}
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from error
+    except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    if prompt_digest != digest(call):
-        raise ValueError(f"the messages do not match their digest {prompt_digest}: record them again")
-    return RecordedCall(call, endpoint, replies)
+    call = Call(read.model, _json(read.messages), _json(read.params))
+    if read.prompt != digest(call):
+        raise ValueError(f"the messages do not match their digest {read.prompt}: record them again")
+    return RecordedCall(call, read.endpoint, replies)
 
 
 def contradiction(line: RecordedCall) -> str:
@@ -122,40 +142,3 @@ def contradiction(line: RecordedCall) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _response(reply: Mapping[str, Any]) -> Response:
-    tokens, shares = reply.get("tokens"), reply.get("shares")
-    text = _expect(reply["text"], str, "text")
-    finish_reason = _expect(reply.get("finish_reason", "stop"), str, "finish_reason")
-    listed = () if tokens is None else _expect(tokens, list, "tokens")
-    triples = (_expect(token, list, "a token") for token in listed)
-    read = tuple(Token(*_pair([token, logprob]), tuple(_pairs(top))) for token, logprob, top in triples)
-    shared = None if shares is None else tuple(_pairs(shares))
-    choice = Choice(text, finish_reason, None if tokens is None else read, shared)
-    usage = Usage(**{name: _count(n, name) for name, n in _expect(reply.get("usage", {}), dict, "usage").items()})
-    unmet = [_expect(name, str, "unmet") for name in _expect(reply.get("unmet", []), list, "unmet")]
-    return Response((choice,), usage, _expect(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
-
-
-def _pairs(listed: Any) -> Iterator[tuple[str, float]]:
-    return map(_pair, _expect(listed, list, "tokens or shares"))
-
-
-def _pair(listed: Any) -> tuple[str, float]:
-    text, number = _expect(listed, list, "a token or share")
-    whole = number if isinstance(number, float) else _expect(number, int, f"the number of {text!r}")
-    return _expect(text, str, "a token or label"), float(whole)
-
-
-def _count(value: object, name: str) -> int:
-    if (count := _expect(value, int, name)) < 0:
-        raise ValueError(f"{name} is {count}")
-    return count
-
-
-def _expect(value: object, kind: type[T], name: str) -> T:
-    """The value, which has to be of this kind. Raises TypeError."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} is not {_TYPE_NAMES[kind]}: {value!r:.60}")
-    return value

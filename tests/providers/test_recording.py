@@ -110,7 +110,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     [
         ("{", "not a line of a recording"),
         ("[1]", "not a line of a recording"),
-        ('{"item": "1", "output": "A data file."}', "it has no 'model'"),
+        ('{"item": "1", "output": "A data file."}', "prompt: Field required"),
         ("<<<<<<< HEAD", "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "digest x"),
@@ -126,19 +126,25 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"params": [1]}, "params is not an object"),
-        ({"model": 3}, "model is not text"),
-        ({"messages": {"role": "user"}}, "messages is not a list"),
-        ({"messages": [{"role": "user", "content": ["x"]}]}, "a message's text is not text"),
-        ({"endpoint": 1}, "endpoint is not text"),
-        ({"replies": [{"draw": -1, "text": "4"}]}, "draw is -1"),
-        ({"replies": [{"draw": True, "text": "4"}]}, "draw is not a whole number"),
-        ({"replies": [{"draw": 0, "text": None}]}, "text is not text"),
-        ({"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]}, "prompt_tokens is -5"),
+        ({"params": [1]}, "params: Input should be a valid dictionary"),
+        ({"model": 3}, "model: Input should be a valid string"),
+        ({"messages": {"role": "user"}}, "messages: Input should be a valid list"),
+        ({"messages": [{"role": "user", "content": ["x"]}]}, "messages.0.content: Input should be a valid string"),
+        ({"endpoint": 1}, "endpoint: Input should"),
+        ({"replies": [{"draw": -1, "text": "4"}]}, "replies.0.draw: Input should be greater"),
+        ({"replies": [{"draw": True, "text": "4"}]}, "replies.0.draw: Input should be a valid integer"),
+        ({"replies": [{"draw": 0, "text": None}]}, "replies.0.text: Input should"),
+        (
+            {"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]},
+            "prompt_tokens: Input",
+        ),
         ({"replies": [{"draw": 0, "text": "4", "usage": {"tokens": 5}}]}, "unexpected keyword"),
-        ({"replies": [{"draw": 0, "text": "4", "shares": [["4", "much"]]}]}, "the number of '4' is not"),
-        ({"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]}, "too large"),
-        ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "unmet is not a list"),
+        (
+            {"replies": [{"draw": 0, "text": "4", "shares": [["4", "much"]]}]},
+            "replies.0.shares.0.1: Input",
+        ),
+        ({"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]}, "replies.0.tokens"),
+        ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "replies.0.unmet: Input should"),
         (None, "recursion"),
     ],
 )
@@ -314,5 +320,5 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="recording"):
         Recorder(tmp_path / "file" / "calls.jsonl")
     (tmp_path / "data.jsonl").write_text('{"item": "1", "output": "A data file."}')
-    with pytest.raises(DataError, match=r"data\.jsonl:1: .* no 'model'"):
+    with pytest.raises(DataError, match=r"data\.jsonl:1: .*: Field required"):
         Recorder(tmp_path / "data.jsonl")
