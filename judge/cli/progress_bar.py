@@ -10,7 +10,6 @@ from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.cli.terminal import no_ansi
@@ -21,8 +20,6 @@ from judge.providers.pricing import cost_usd
 from judge.results.planning import sum_prices
 
 _PLAIN_SECONDS = 10.0
-_LONG = 30.0
-"""Seconds after which a request in flight is named."""
 _QUICK = 2.0
 """Seconds without a bar if there is nothing but measuring: most measuring takes less."""
 
@@ -137,10 +134,4 @@ def _state_line(asked: Asked, counts: Done, start: float) -> str:
         parts.append(f"{counts.failed:,} failed")
     if rate_limit := counts.rate_limit:
         parts.append(rate_limit)
-    else:  # the request that takes longest, if it takes long
-        waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]
-        longest, (item, system, criterion) = max(waits, default=(0.0, ("", "", "")))
-        if longest >= _LONG:
-            place = f"{criterion} of item {item}" + (f", system {system}" if system else "")
-            parts.append(escape(f"{longest:,.0f} s on {place}"))
     return ", ".join([*parts, *filter(None, [counts.awaited])])

@@ -191,10 +191,6 @@ def metadata_factory(
         total = next((cost for cost in costs if cost["usd"] is None), None)  # one that is unknown, if there is one
         if costs and total is None:
             total = {"usd": sum(cost["usd"] for cost in costs), "note": ""}
-        requests = [
-            (seconds, name, *place) for name, counts in progress.judges.items() for seconds, place in counts.slowest
-        ]
-        keys = ("seconds", "judge", "item", "system", "criterion")
         budget = {}
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
@@ -208,10 +204,6 @@ def metadata_factory(
             "usage": add_counts(info["usage"] for info in models),
             "requests": add_counts(info["requests"] for info in models),
             "cost": total or {},
-            "slowest": [
-                dict(zip(keys, (round(seconds, 3), *place), strict=True))
-                for seconds, *place in sorted(requests, reverse=True)[:10]
-            ],
             "judges": info_by_judge,
             **budget,
         }

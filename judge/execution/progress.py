@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 from judge.core.records import Unit, Usage
 
@@ -15,10 +14,6 @@ FIRST = 20
 """Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
 GENERATING = "generating"
 """The stage in which systems generate their outputs."""
-_SLOWEST_KEPT = 10
-
-Named = tuple[str, str, str]
-"""What a request is for: item, system, criterion."""
 
 
 @dataclass(slots=True)
@@ -52,10 +47,9 @@ class JudgeProgress:
     alone, after a reply without one), `repaired` (scored by the answer to that).
     Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
-    `retried` counts the tries after a first one, `timeouts` those after a time-out. `slowest` has the ten requests with
-    the longest time from first try to answer: seconds and purpose, longest first. `timed` counts all of them, and
-    `seconds` is the sum of their times. `in_flight` maps those in flight to
-    the time of their first try; `blocked` counts those that wait for it. None is sent before `paused_until` (a time of
+    `retried` counts the tries after a first one, `timeouts` those after a time-out. `timed` counts the requests that
+    have ended, and `seconds` is the sum of their times from the first try. `in_flight` counts those between the two,
+    and `blocked` those that wait for their first try. None is sent before `paused_until` (a time of
     `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
     provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `trials`
     are by criterion. `reasons` is True once a reply showed that the model reasons. `draws` is how many replies are
@@ -79,10 +73,9 @@ class JudgeProgress:
     served_by: set[str] = field(default_factory=set)
     retried: int = 0
     timeouts: int = 0
-    slowest: list[tuple[float, Named]] = field(default_factory=list)
     timed: int = 0
     seconds: float = 0.0
-    in_flight: dict[InFlight, float] = field(default_factory=dict)
+    in_flight: int = 0
     blocked: int = 0
     paused_until: float = 0.0
     stopping: bool = False
@@ -93,45 +86,27 @@ class JudgeProgress:
     draws: int = 0
     trials: defaultdict[str, Trial] = field(default_factory=lambda: defaultdict(Trial))
 
-    @property
-    def waiting(self) -> tuple[float, Named] | None:
-        """What is under way for longest: the seconds since its first try, and what it is for."""
-        for flight, since in list(self.in_flight.items()):
-            try:
-                return time.monotonic() - since, flight.named()
-            except LookupError:  # it has just been answered: whoever shows this may do so from another thread
-                continue
-        return None
+    @contextmanager
+    def request(self) -> Iterator[Callable[[], None]]:
+        """Count one request, which is in flight from the first call of what this yields."""
+        started: list[float] = []
 
+        def first_try() -> None:
+            if not started:
+                started.append(time.monotonic())
+                self.blocked -= 1
+                self.in_flight += 1
 
-class InFlight:
-    """One request from its first try, `leave`, to the end of the block. `named` is only called for a slow one."""
-
-    __slots__ = ("_counts", "named")
-
-    def __init__(self, counts: JudgeProgress, named: Callable[[], Named]) -> None:
-        self._counts, self.named = counts, named
-
-    def __enter__(self) -> Self:
-        self._counts.blocked += 1
-        return self
-
-    def leave(self) -> None:
-        self._counts.blocked -= self not in self._counts.in_flight
-        self._counts.in_flight.setdefault(self, time.monotonic())
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        since = self._counts.in_flight.pop(self, None)
-        if since is None:
-            self._counts.blocked -= 1
-            return
-        took, slowest = time.monotonic() - since, self._counts.slowest
-        self._counts.timed += 1
-        self._counts.seconds += took
-        if len(slowest) < _SLOWEST_KEPT or took > slowest[-1][0]:
-            slowest.append((took, self.named()))
-            slowest.sort(reverse=True)
-            del slowest[_SLOWEST_KEPT:]
+        self.blocked += 1
+        try:
+            yield first_try
+        finally:
+            if started:
+                self.in_flight -= 1
+                self.timed += 1
+                self.seconds += time.monotonic() - started[0]
+            else:
+                self.blocked -= 1
 
 
 @dataclass(slots=True)
@@ -189,7 +164,7 @@ class Progress:
     @property
     def flying(self) -> int:
         """Number of requests in flight."""
-        return sum(len(counts.in_flight) for counts in self.judges.values())
+        return sum(counts.in_flight for counts in self.judges.values())
 
     def stop(self) -> None:
         """Send no more requests. The run ends when the requests in flight are answered."""

@@ -28,7 +28,7 @@ from judge.execution.pending import (
     by_prompt,
 )
 from judge.execution.prefix_queue import ROOM, PrefixAwareQueue, prefix
-from judge.execution.progress import FIRST, InFlight, JudgeProgress
+from judge.execution.progress import FIRST, JudgeProgress
 from judge.execution.retry import Retrier
 from judge.providers import Capabilities, Provider
 from judge.providers.recording import Recorder, ReplayProvider
@@ -297,15 +297,10 @@ class JudgeRun:
     async def _ask(self, request: Request) -> Response:
         async def send() -> Response:
             self.counts.sent += 1
-            flight.leave()
+            first_try()
             return await self._complete(request)
 
-        def describe() -> tuple[str, str, str]:
-            """What it is for: item, system and criterion of the first judgment that waits for it."""
-            judgment = next(iter(self._bundles[request][0].subscribers)).judgment
-            return judgment.sample.item, judgment.sample.system, judgment.criterion.name
-
-        with InFlight(self.counts, describe) as flight:
+        with self.counts.request() as first_try:
             return await self.retrier(send, request)
 
     def _answered(self, bundle: Request, answer: Answer) -> Awaitable[None]:

@@ -402,7 +402,7 @@ def _size(result: Result) -> int:
 def _partial(folder: Path) -> Result:
     table, journal_info = recover(folder)
     # The journal was begun before the run ended: what it says of requests, cost and time is not the run's total.
-    unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
+    unknown = ("usage", "requests", "cost", "seconds", "budget")
     info = {name: value for name, value in journal_info.items() if name not in unknown}
     return analyzed(table.samples, table.columns, list(table.rows()), {**info, "status": "partial"})
 

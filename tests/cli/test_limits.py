@@ -68,7 +68,7 @@ def test_a_silent_server_does_not_hold_a_command(
     assert options[0] in done.err
 
 
-def test_the_slowest_and_the_retried_are_in_the_record(
+def test_budget_and_retries_are_in_the_record(
     judge_them: Callable[..., Any], chat_server: Any, make_completion: Any, tmp_path: Path
 ) -> None:
     def answer(_: Any) -> tuple[int, dict[str, str], Any]:
@@ -79,6 +79,3 @@ def test_the_slowest_and_the_retried_are_in_the_record(
     info = json.loads((tmp_path / "out" / "run.json").read_text())["info"]
     assert info["requests"]["retried"] == 1
     assert info["budget"] == {"amount": 2e6, "unit": "tokens", "spent": 606.0}
-    assert {one["item"] for one in info["slowest"]} == {row["item"] for row in ROWS}
-    assert [one["seconds"] for one in info["slowest"]] == sorted((s["seconds"] for s in info["slowest"]), reverse=True)
-    assert {one["criterion"] for one in info["slowest"]} == {"fluency"}

@@ -13,7 +13,7 @@ from judge.cli import progress_bar
 from judge.commands.preparation import PreparedRun, prepare
 from judge.config import load_config
 from judge.core.records import Usage
-from judge.execution.progress import InFlight, JudgeProgress, Progress
+from judge.execution.progress import JudgeProgress, Progress
 from judge.providers.scripted import ScriptedProvider
 
 ROWS = [{"item": "a", "output": "x"}]
@@ -99,46 +99,22 @@ def test_measuring_that_is_soon_done_shows_no_bar(
     assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)
 
 
-def test_what_is_under_way_for_long_is_named(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_and_retries_are_shown(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
     of = JudgeProgress(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
-    since = time.monotonic()
-    of.in_flight = {
-        InFlight(of, lambda: ("[/doc-7]", "gpt", "fluency")): since - 45,
-        InFlight(of, lambda: ("b", "", "c")): since,
-    }
     text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
-    assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried, " in text
-    assert "45 s on fluency of item [/doc-7], system gpt" in text
-    of.in_flight = {InFlight(of, lambda: ("doc-7", "gpt", "fluency")): since}
-    assert "doc-7" not in shown(prepared, Progress(), monkeypatch, lines=1, of=of)
-
-
-def test_the_slowest_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, clock = JudgeProgress(), iter(range(1000))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    for place in range(30):
-        with InFlight(counts, lambda place=place: (f"i{place}", "s", "c")) as flight:  # type: ignore[misc]
-            flight.leave()
-            for _ in range(place % 20):
-                next(clock)
-            flight.leave()  # once more does not start it anew
-    with InFlight(counts, lambda: ("never", "sent", "")):
-        pass
-    assert not counts.in_flight
-    assert counts.waiting is None
-    assert [took for took, _ in counts.slowest] == sorted((p % 20 + 2 for p in range(30)), reverse=True)[:10]
-    assert counts.slowest[0][1] == ("i19", "s", "c")
+    assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried" in text
 
 
 def test_what_may_not_be_sent_yet_is_said(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     of = JudgeProgress(total=10, done=4)
-    with InFlight(of, lambda: ("1", "s", "fluency")) as flight:
+    with of.request() as first_try:
         assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)
-        flight.leave()
-        flight.leave()
+        first_try()
+        first_try()  # once more does not start it anew
+        assert (of.blocked, of.in_flight) == (0, 1)
         assert "held back" not in shown(prepared, Progress(), monkeypatch, of=of)
-    assert (of.blocked, of.in_flight) == (0, {})
-    with InFlight(of, lambda: ("1", "s", "fluency")):
+    assert (of.blocked, of.in_flight, of.timed) == (0, 0, 1)
+    with of.request():  # never sent
         pass
-    assert of.blocked == 0
+    assert (of.blocked, of.timed) == (0, 1)

@@ -20,7 +20,6 @@ import pytest
 import yaml
 
 from judge.cli import main
-from judge.execution.engines.batch_api import BatchJob, BatchJobStore
 
 ROOT = Path(__file__).parents[2]
 COUNT = int(os.environ.get("JUDGE_MUTATIONS", "5"))
@@ -288,18 +287,6 @@ def test_what_a_run_says_of_itself_has_its_form_or_is_named(
     said = capsys.readouterr().err
     assert f"cannot read {path}: " in said
     assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in said
-
-
-@pytest.mark.parametrize(
-    "damage", [{"asked": {"a": ["b", math.inf]}}, {"batch": "\ud800"}, {"asked": {"a": ["b", 10**400]}}]
-)
-def test_a_stored_batch_with_infinities_or_surrogates_is_set_aside(tmp_path: Path, damage: dict[str, Any]) -> None:
-    store = BatchJobStore(tmp_path, "endpoint")
-    store.save(BatchJob(store.folder / "x.json", "endpoint", {"a": ("b", 0)}, [], "file", "batch"))
-    (path,) = tmp_path.glob("*.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
-    assert store.load() == []
-    assert path.with_suffix(".damaged").exists()
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def _read(path: Path) -> BatchJob | None:
             return None
         entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
         return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
 
