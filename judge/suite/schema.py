@@ -244,7 +244,7 @@ class YamlSource(Mistakes):
         elif kind == "union_tag_not_found" and isinstance(value, dict):
             yield from self._describe_unclear_case(value, loc)
         elif kind == "extra_forbidden":
-            yield unknown_key(key), loc
+            yield unknown_key(key, inside=len(loc) > 1), loc
         elif kind == "missing":
             yield f"{key} is missing", loc
         elif kind == "tuple_type":
@@ -259,8 +259,8 @@ class YamlSource(Mistakes):
 
     def _describe_unclear_case(self, keys: Mapping[str, Any], loc: Loc) -> Iterator[tuple[str, Loc]]:
         """Describe a case without an expectation, or with several."""
-        if unknown := [key for key in keys if key not in known_keys()]:
-            yield from ((unknown_key(key), (*loc, key)) for key in unknown)
+        if unknown := [key for key in keys if key not in _known_keys(inside=True)]:
+            yield from ((unknown_key(key, inside=True), (*loc, key)) for key in unknown)
         elif matching := matching_classes(keys):
             names = [name for each in matching for name in required_keys(each) if keys.get(name) is not None]
             lines = " and ".join(f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names))
@@ -271,17 +271,18 @@ class YamlSource(Mistakes):
 
 
 @cache
-def known_keys() -> frozenset[str]:
-    """Return every key that a suite may have somewhere."""
-    models = schema()
-    return frozenset(key for model in (models, *models["$defs"].values()) for key in model.get("properties", ()))
+def _known_keys(*, inside: bool) -> frozenset[str]:
+    """Return every key at the top of a suite, or of the models inside it."""
+    document = schema()
+    models = document["$defs"].values() if inside else [document]
+    return frozenset(key for model in models for key in model.get("properties", ()))
 
 
-def unknown_key(key: str) -> str:
-    """Return the message about a key that is not allowed where it stands."""
-    if key in known_keys():
+def unknown_key(key: str, *, inside: bool = False) -> str:
+    """Return the message about a key that is not allowed at the top of the file, or inside of another key."""
+    if key in _known_keys(inside=True) | _known_keys(inside=False):
         return f"{key} does not belong here"
     if key in RunConfig.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
-    near = get_close_matches(key, known_keys(), n=1)
+    near = get_close_matches(key, _known_keys(inside=inside), n=1)
     return f"unknown key {key!r}{f'; did you mean {near[0]!r}?' if near else ''}"
