@@ -30,7 +30,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
 from judge.metrics import MetricResult, asks_judge, parallel
-from judge.providers import Capabilities, Provider
+from judge.providers import Provider
 from judge.results.result import Result, load
 from judge.scoring import checklist
 from judge.scoring.strategies import ModelTraits
@@ -314,10 +314,9 @@ def make_retrier(
     config: RunConfig, provider: Provider, counts: JudgeProgress, ledger: BudgetLedger, deadline: float | None
 ) -> Retrier:
     """Return the retrier for one model, which has its own rate limiter. Raises ConfigError."""
-    steady = Capabilities.of(provider).full_distribution
     return Retrier(
         Policy(attempts=config.retries + 1),
-        RateLimiter(config.max_concurrency, config.rpm, config.tpm, steady=steady),
+        RateLimiter(config.max_concurrency, config.rpm, config.tpm),
         ledger if ledger.covers(provider) else None,
         counts=counts,
         deadline=deadline,

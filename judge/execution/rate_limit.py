@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import statistics
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,72 +100,28 @@ def _number(text: str | None) -> float | None:
 class ConcurrencyLimit:
     """The number of requests in flight: slow start, then additive increase; at least 1, at most `most`.
 
-    It is cut once per burst of overload, and if replies take twice as long without coming at a higher rate. A cut of
-    the second kind is undone if the rate drops. A `steady` limit starts at `most`; only overload cuts it.
+    It is cut once per burst of overload.
     """
 
     FIRST, FAST, CUT = 32.0, 2.0, 0.7
-    SLOWER, MORE, KEPT, LEAST = 2.0, 1.1, 0.85, 16
 
-    def __init__(self, most: int, *, steady: bool) -> None:
+    def __init__(self, most: int) -> None:
         self.most = float(most)
-        self.now = self.most if steady else min(self.most, self.FIRST)
-        self._steady = steady
+        self.now = min(self.most, self.FIRST)
         self._slow_start = True
         self._cut_at = float("-inf")
-        self._durations: list[float] = []
-        self._since = float("-inf")
-        self._measured_from: float | None = None
-        self._best: tuple[float, float] | None = None
-        self._before_cut: tuple[float, float] | None = None
 
-    def answered(self, took: float, now: float, *, used: bool) -> None:
-        """Note a reply that took `took` seconds; `used` is True if at least half the limit was in flight."""
-        if used and self.now < self.most:
-            step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
-            self.now = min(self.most, self.now + step)
-        if self._steady:
-            return
-        if self._best is None:
-            self._best = took, 1 / max(took, 1e-6)
-            self.forget(now)
-        elif self._measured_from is not None:
-            self._durations.append(took)
-            if len(self._durations) >= max(self.LEAST, self.now):
-                self._review(
-                    statistics.median(self._durations), len(self._durations) / max(now - self._measured_from, 1e-6)
-                )
-                self.forget(now)
-        elif now - took >= self._since:
-            self._measured_from = now
+    def answered(self) -> None:
+        """Note a reply that came while at least half the limit was in flight."""
+        step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
+        self.now = min(self.most, self.now + step)
 
     def overloaded(self, sent: float, now: float) -> bool:
         """Cut for an overload of a request sent at `sent`; return False if an earlier cut covers it."""
         if sent <= self._cut_at:
             return False
         self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
-        self._before_cut = None
         return True
-
-    def forget(self, now: float) -> None:
-        """Restart the measurement with the first reply to a request sent from now on."""
-        self._durations, self._since, self._measured_from = [], now, None
-
-    def _review(self, took: float, rate: float) -> None:
-        """Adjust the limit to the replies since the last review: median seconds, and replies per second."""
-        best_took, best_rate = self._best or (took, rate)
-        if self._before_cut is not None:
-            (more, limit), self._before_cut = self._before_cut, None
-            if rate < self.KEPT * more:  # the texts are longer or the server is slower: not for our sake
-                self.now, self._best = max(self.now, limit), (took, more)
-                return
-        if rate > self.MORE * best_rate:
-            self._best = took, rate
-        elif took > self.SLOWER * best_took:
-            self._before_cut = rate, self.now
-            self.now, self._slow_start = max(1.0, self.now * self.CUT), False
-        else:
-            self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
 
 
 class SendRate:
@@ -232,13 +187,10 @@ class RateLimiter:
 
     `concurrency` is the maximum in flight, `rpm` and `tpm` the maximum of requests and tokens per minute. Tokens are
     estimated before a request and corrected by its reply. `refusals` counts the bursts of 429s since the last reply.
-    `steady` is for a provider that computes in batches, where the time of a reply says nothing about load.
     """
 
-    def __init__(
-        self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
-    ) -> None:
-        self.limit = ConcurrencyLimit(concurrency, steady=steady)
+    def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
+        self.limit = ConcurrencyLimit(concurrency)
         self.flying = self.refusals = 0
         self._buckets: dict[_Limit, Bucket] = {}
         if rpm is not None:
@@ -276,7 +228,8 @@ class RateLimiter:
     def on_success(self, permit: Permit, request: Request, response: Response) -> None:
         """Take a permit back, and learn from the reply."""
         now = asyncio.get_running_loop().time()
-        self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
+        if self.flying * 2 >= self.limit.now:
+            self.limit.answered()
         self._rate.answered()
         self.refusals = 0
         used = response.usage.prompt_tokens + response.usage.completion_tokens
@@ -293,11 +246,9 @@ class RateLimiter:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
         overload = error if isinstance(error, Transient) and (error.status in _BUSY or error.billed) else None
-        if overload is not None and self.limit.overloaded(permit.at, now):
-            self.limit.forget(max(now, self._resume_at))
-            if overload.status == 429:
-                self.refusals += 1
-                self._rate.limited(now)
+        if overload is not None and self.limit.overloaded(permit.at, now) and overload.status == 429:
+            self.refusals += 1
+            self._rate.limited(now)
         self._release()
 
     def pause_until(self, until: float) -> None:
@@ -305,7 +256,6 @@ class RateLimiter:
         now = asyncio.get_running_loop().time()
         self._rate.paused(max(0.0, until - max(now, self._resume_at)))
         self._resume_at = max(self._resume_at, until)
-        self.limit.forget(until)
 
     def _grant(self, cost: float, now: float) -> Permit:
         for (_, kind), bucket in self._buckets.items():

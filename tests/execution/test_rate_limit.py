@@ -195,62 +195,6 @@ def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Ru
     assert took <= (6400 / 256 + 1) * 0.2 * 1.1
 
 
-def test_a_server_that_works_one_by_one_is_not_given_a_long_queue(in_time: Run) -> None:
-    async def run() -> tuple[Server, float, float]:
-        server, rate_limiter = Server(1.0, slots=1), RateLimiter(64)
-        took = await drive(server, rate_limiter, 600)
-        return server, took, rate_limiter.limit.now
-
-    _, took, limit = in_time(run())
-    assert limit <= 12
-    assert took == pytest.approx(601.0)
-
-
-def test_who_computes_in_batches_is_given_all_at_once_and_less_only_when_it_is_too_much(in_time: Run) -> None:
-    async def run(server: Server) -> tuple[Server, float]:
-        rate_limiter = RateLimiter(64, steady=True)
-        await drive(server, rate_limiter, 600)
-        return server, rate_limiter.limit.now
-
-    server, limit = in_time(run(Server(1.0, slots=1)))  # as slow as the one above
-    assert server.most == limit == 64
-
-    def busy(server: Server) -> dict[str, str]:
-        if len(server.came) == 100:
-            raise Transient("busy", status=503)
-        return {}
-
-    _, limit = in_time(run(Server(1.0, limit=busy)))
-    assert 64 * 0.7 <= limit < 64
-
-
-def test_a_server_that_answers_many_together_is_given_many(in_time: Run) -> None:
-    async def run() -> float:
-        server, rate_limiter = Server(1.0), RateLimiter(64)
-
-        def batching(server: Server) -> dict[str, str]:
-            server.latency = 1.0 + 3.0 * server.flying / 64  # slower each, faster together
-            return {}
-
-        server.limit = batching
-        await drive(server, rate_limiter, 2000)
-        return rate_limiter.limit.now
-
-    assert in_time(run()) == 64.0
-
-
-def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
-    async def run() -> list[float]:
-        server, rate_limiter = Server(1.0), RateLimiter(32)
-        await drive(server, rate_limiter, 320, workers=32)
-        server.latency = 4.0  # the texts are longer now
-        before = rate_limiter.limit.now
-        await drive(server, rate_limiter, 320, workers=32)
-        return [before, rate_limiter.limit.now]
-
-    assert in_time(run()) == [32.0, 32.0]
-
-
 @pytest.mark.parametrize(
     ("limit", "remaining", "reset"),
     [
