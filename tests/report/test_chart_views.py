@@ -207,7 +207,7 @@ def test_of_many_systems_the_table_has_pairs_with_the_best_one(tested: Result) -
     many = replace(tested, comparisons=(Comparison("fluency", differences, ranks),))
     table = _tables(many)["fluency"]
     assert [row[0].text for row in table.rows] == [f"s0 − s{k}" for k in range(1, 6)]
-    assert table.caption.startswith("fluency: pairs with the first system, first minus second")
+    assert "pairs with the first system" in table.caption
 
 
 def test_nothing_is_shown_if_nothing_was_compared(result: Result) -> None:
@@ -277,17 +277,15 @@ def _blocks(result: Result) -> tuple[Paragraph, Chart, Table]:
 
 def test_drivers_are_a_chart_and_a_table(driven: Result) -> None:
     about, chart, _ = _blocks(driven)
-    assert about.text.endswith("Compare it with that of people's ratings.")
+    assert "no proof of bias" in about.text
     assert chart.alt.startswith("coherence length +0.52; coherence, people length +0.25; coherence copying −0.10;")
-    assert "longer texts score higher (27% of the variance)" in _tips(chart)
-    assert "texts that copy more score neither clearly higher nor lower (1% of the variance)" in _tips(chart)
     section = Section("drivers", "Drivers", lambda: drivers_blocks(driven))
     rows = re.findall(r"^\|.*$", markdown.render(Document("T", sections=(section,))).replace("\\", ""), re.MULTILINE)
-    assert rows == [
+    assert [re.sub(" (within items|pooled)", "", row) for row in rows] == [
         "| scores | explained | by chance | length | copying | position | texts |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| coherence | 34% [25, 43] | 8% | +0.52 [0.40, 0.61] | −0.10 [−0.25, 0.05] | 0.00 [−0.10, 0.10] | 48 |",
-        "| coherence, people | 9% [2, 17] | 8% | +0.25 [0.10, 0.40] | −0.20 [−0.40, −0.03] | – | 48 |",
+        "| coherence | 34% [25, 43] | 8.3% | +0.52 [0.40, 0.61] | −0.10 [−0.25, 0.05] | 0.00 [−0.10, 0.10] | 48 |",
+        "| coherence, people | 9% [2, 17] | 8.3% | +0.25 [0.10, 0.40] | −0.20 [−0.40, −0.03] | – | 48 |",
         "| 一貫性 all scores equal | – | – | – | – | – | 12 |",
     ]
 
@@ -298,13 +296,8 @@ def test_the_axis_of_drivers_holds_them_all(driven: Result) -> None:
     assert {"−0.5", "0.0", "0.5"} <= {*_words(_blocks(close)[1])}
 
 
-def test_the_key_says_what_scores_were_compared_with(driven: Result) -> None:
-    pooled = replace(JUDGED, within=False)
-    assert _blocks(driven)[2].key.endswith("Scores are compared within items.")
-    about, _, table = _blocks(replace(driven, drivers=(pooled,)))
-    assert about.text.endswith("because they are better.")
-    assert table.key.endswith("Scores are pooled over all texts.")
-    mixed = _blocks(replace(driven, drivers=(pooled, RATED)))[2]
+def test_the_texts_say_what_scores_were_compared_with(driven: Result) -> None:
+    mixed = _blocks(replace(driven, drivers=(replace(JUDGED, within=False), RATED)))[2]
     assert [row[-1].note for row in mixed.rows] == ["pooled", "within items"]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.core.format import format_interval, number, signed
+from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Column, Estimate
 from judge.report.document import ARROWS, Cell, Tone
-from judge.report.format import decimal_places, pass_text
+from judge.report.format import decimal_places, interval_text, mean_text, pass_text
 from judge.results.result import Result
 from judge.stats import anytime
 from judge.stats.pass_rate import pass_columns
@@ -146,6 +146,20 @@ def change_text(e: Estimate, places: int) -> str:
 def change_tone(change: float, better: str) -> Tone:
     """Return the tone of a significant change in a column with this better end."""
     return "strong" if not better else "good" if (change > 0) == (better == "higher") else "bad"
+
+
+def marked_mean(
+    column: Column, mean: Estimate, places: int, change: float | None, p: float | None, *, marked: bool, since: str
+) -> Cell:
+    """Write a mean with its interval, and with ▲ or ▼ if it is `marked` as a significant change `since` something."""
+    title = mark = ""
+    tone: Tone = ""
+    if change is not None:
+        title = ", ".join([f"{signed(change, places)} {since}", *([] if p is None else [format_p(p)])])
+        if marked:
+            mark, tone = " ▲" if change > 0 else " ▼", change_tone(change, column.better)
+    note = interval_text(column, mean.low, mean.high, places)
+    return Cell(mean_text(column, mean.value, places), note, tone, mark, title, value=mean.value)
 
 
 def p_cell(p: float | None) -> str:

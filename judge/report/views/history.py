@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 
-from judge.core.format import format_p, listed, number, one_line, plural, signed
+from judge.core.format import format_p, listed, number, one_line, plural
 from judge.report import charts
-from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
-from judge.report.format import column_title, decimal_places, interval_text, mean_text, share_label
-from judge.report.views.columns import change_tone
+from judge.report.document import Block, Cell, Column, Content, Document, Section, Table, table
+from judge.report.format import column_title, decimal_places, share_label
+from judge.report.views.columns import marked_mean
 from judge.results.history import History, HistoryRun, Series, Step
 from judge.stats.analyze import NAME as OVERALL
 
@@ -24,52 +23,49 @@ _COMMIT = 8
 def view(history: History) -> Document:
     """Make the report."""
     names = list(dict.fromkeys(each.column.name for each in history.series))
-    sections = [Section(f"column-{name}", column_title(name), partial(_blocks, history, name)) for name in names]
-    first = OVERALL if OVERALL in names else next(iter(names), "")
-    summary = [_table(history, first, short=True)] if first else []
+    finding = list(_finding(history))
     newest = next(iter(history.changes), None)
     compared = [history.runs[place].folder for place in (newest[1].since or 0, newest[1].run)] if newest else []
-    heads = [Column(head, numeric=False) for head in ("run", "started", "commit", "judge", "served by")]
-    heads += map(Column, ("texts", "other texts", "failed"))
     runs = [
-        [
-            run.folder, run.started[:_MINUTE].replace("T", " "), run.commit[:_COMMIT] or "–", one_line(run.judge, 60),
-            one_line(", ".join(run.served_by), 60) or "–", f"{run.texts:,}", f"{run.edited:,}", f"{run.failed:,}",
-        ]
+        (
+            run.folder, _minute(run), run.commit[:_COMMIT] or None, one_line(run.judge, 60),
+            one_line(", ".join(run.served_by), 60) or None, run.texts, run.edited, run.failed,
+        )
         for run in history.runs
     ]  # fmt: skip
-    records = [
-        {
-            "run": run.folder, "started": run.started, "commit": run.commit, "served_by": " ".join(run.served_by),
-            "column": each.column.name, "system": each.system, "mean": mean.value, "low": mean.low,
-            "high": mean.high, "n": mean.n, "change": change.estimate.value if change else None,
-            "since": history.runs[step.since].folder if step.since is not None else "", "p": step.adjusted,
-            "significant": step.significant,
-        }
-        for each in history.series
-        for step in each.steps
-        for run, mean, change in [(history.runs[step.run], step.mean, step.change)]
-    ]  # fmt: skip
+    heads = (Column(head, numeric=False) for head in ("run", "started", "commit", "judge", "served by"))
+    run_table = table((*heads, "texts", "other texts", "failed"), runs, name="history-runs")
     return Document(
         title=f"History of {plural(len(history.runs), 'run')}",
-        finding=tuple(_finding(history)),
+        finding=tuple(finding),
         scope=f"{_day(history.runs[0])} – {_day(history.runs[-1])}",
-        notices=tuple(map(one_line, history.notes)),
-        summary=tuple(summary),
-        sections=(*sections, Section("runs", "Runs", lambda: [table(heads, runs, name="history-runs")])),
+        notices=history.notes,
+        summary=tuple(_table(history, OVERALL if OVERALL in names else name, short=True) for name in names[:1]),
+        sections=(
+            *(Section(f"column-{name}", column_title(name), partial(_blocks, history, name)) for name in names),
+            Section("runs", "Runs", lambda: [run_table]),
+        ),
         next=(shlex.join(["judge", "compare", *compared]),) if compared else (),
         data={
             "schema": SCHEMA,
-            "finding": list(_finding(history)),
-            "runs": [asdict(run) for run in history.runs],
-            "series": [
-                {"column": each.column.name, "system": each.system, "steps": [asdict(step) for step in each.steps]}
-                for each in history.series
-            ],
-            "notes": list(history.notes),
+            "finding": finding,
+            "runs": history.runs,
+            "series": [{"column": s.column.name, "system": s.system, "steps": s.steps} for s in history.series],
+            "notes": history.notes,
         },
-        records=tuple(records),
-    )
+        records=tuple(
+            {
+                "run": run.folder, "started": run.started, "commit": run.commit, "served_by": " ".join(run.served_by),
+                "column": each.column.name, "system": each.system, "mean": mean.value, "low": mean.low,
+                "high": mean.high, "n": mean.n, "change": change.estimate.value if change else None,
+                "since": history.runs[step.since].folder if step.since is not None else "", "p": step.adjusted,
+                "significant": step.significant,
+            }
+            for each in history.series
+            for step in each.steps
+            for run, mean, change in [(history.runs[step.run], step.mean, step.change)]
+        ),
+    )  # fmt: skip
 
 
 def _finding(history: History) -> Iterator[str]:
@@ -111,39 +107,34 @@ def _sentence(history: History, series: Series, step: Step) -> str:
 
 def _table(history: History, name: str, *, short: bool = False) -> Table:
     """Return a row per run and a column per system; the summary has the newest runs."""
-    series = [each for each in history.series if each.column.name == name][: _MAX_SYSTEMS if short else None]
-    by_run = [{step.run: step for step in each.steps} for each in series]
+    every = [each for each in history.series if each.column.name == name]
+    series = every[: _MAX_SYSTEMS if short else None]
     places = max((decimal_places(s.column, [step.mean.value for step in s.steps]) for s in series), default=2)
-    heads = [Column("run", numeric=False)]
-    heads += [Column("commit", numeric=False)] if _has_commits(history) else []
-    heads += [Column(one_line(each.system, 40), better=each.column.better) for each in series]
-    rows = []
-    for place in range(max(0, len(history.runs) - _MAX_RUNS) if short else 0, len(history.runs)):
-        run = history.runs[place]
-        cells = [Cell(_label(history, run), title=run.folder)]
-        cells += [Cell(run.commit[:_COMMIT])] if _has_commits(history) else []
-        rows.append([*cells, *(_cell(s, steps.get(place), places) for s, steps in zip(series, by_run, strict=True))])
+    by_run = [{step.run: _cell(each, step, places) for step in each.steps} for each in series]
+    rows: list[tuple[Content, ...]] = [
+        (Cell(_minute(run), title=run.folder), run.commit[:_COMMIT] or None, *(cells.get(place) for cells in by_run))
+        for place, run in enumerate(history.runs)
+    ]
     key = "▲ ▼: changed significantly since the last mark, or since the first run."
-    hidden = len([each for each in history.series if each.column.name == name]) - len(series)
-    key += f" {plural(hidden, 'more system')}: --full." if hidden else ""
-    return table(heads, rows, caption=column_title(name) if short else "", key=key, name=f"history-{name}", short=short)
+    key += f" {plural(len(every) - len(series), 'more system')}: --full." if len(series) < len(every) else ""
+    return table(
+        (
+            "run",
+            Column("commit", numeric=False, optional=True),
+            *(Column(one_line(each.system, 40), better=each.column.better) for each in series),
+        ),
+        rows[-_MAX_RUNS if short else 0 :],
+        key,
+        caption=column_title(name) if short else "",
+        name=f"history-{name}",
+        short=short,
+    )
 
 
-def _cell(series: Series, step: Step | None, places: int) -> Cell:
-    if step is None:
-        return Cell("–")
-    column, change = series.column, step.change
-    tone: Tone = ""
-    mark = title = ""
-    if change is not None and step.significant:
-        mark = " ▲" if change.estimate.value > 0 else " ▼"
-        tone = change_tone(change.estimate.value, column.better)
-    if change is not None:
-        title = f"{signed(change.estimate.value, places)} since run {(step.since or 0) + 1}"
-        title += "" if step.adjusted is None else f", {format_p(step.adjusted)}"
-    mean = step.mean
-    note = interval_text(column, mean.low, mean.high, places)
-    return Cell(mean_text(column, mean.value, places), note, tone, mark, title, value=mean.value)
+def _cell(series: Series, step: Step, places: int) -> Cell:
+    change = step.change.estimate.value if step.change else None
+    since = f"since run {(step.since or 0) + 1}"
+    return marked_mean(series.column, step.mean, places, change, step.adjusted, marked=step.significant, since=since)
 
 
 def _blocks(history: History, name: str) -> Iterator[Block]:
@@ -157,21 +148,14 @@ def _blocks(history: History, name: str) -> Iterator[Block]:
             )
             for each in series[: charts.MAX_LINES]
         ]
-        ticks = [_label(history, run) for run in history.runs]
         ends = series[0].column.low, series[0].column.high
-        yield charts.lines(f"history-{name}", column_title(name), lines, ticks, ends)
+        yield charts.lines(f"history-{name}", column_title(name), lines, [_day(run) for run in history.runs], ends)
     yield _table(history, name)
-
-
-def _has_commits(history: History) -> bool:
-    return any(run.commit for run in history.runs)
 
 
 def _day(run: HistoryRun) -> str:
     return run.started[:_DAY] or run.folder
 
 
-def _label(history: History, run: HistoryRun) -> str:
-    """Return the run's day, with the time if another run has the same day."""
-    alone = sum(_day(other) == _day(run) for other in history.runs) == 1
-    return _day(run) if alone or not run.started else run.started[:_MINUTE].replace("T", " ")
+def _minute(run: HistoryRun) -> str:
+    return run.started[:_MINUTE].replace("T", " ") or run.folder

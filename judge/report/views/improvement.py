@@ -2,118 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from judge.core.format import escape_controls, format_p, number, one_line, percent, plural
-from judge.report.document import Block, Cell, Column, Diff, Document, Paragraph, Section, Table, table
-from judge.report.views.columns import change_text
+from judge.core.format import format_p, number, one_line, percent, plural
+from judge.report.document import Bullets, Column, Diff, Document, Paragraph, Section, Table, table
+from judge.report.views.columns import change_text, estimate_cell
 from judge.results.comparison import PLACES
 from judge.results.improvement import Improvement, Trial
 from judge.stats.correlation import OVER, UNITS
 
 SCHEMA = "judge.criteria.improve/1"
-_MOST_LINES = 24  # of the diff, on the console
 
 
 def view(improvement: Improvement) -> Document:
     """Make the report of an attempt."""
-    lines = list(map(escape_controls, improvement.diff))
-    more = f"… {len(lines) - _MOST_LINES} more lines: --full"
-    summary: list[Block] = []
+    finding = list(_finding(improvement))
     selection = improvement.selection
-    if selection is not None:
-        summary.append(_table(improvement))
-    if lines:
-        summary.append(Diff((*lines[:_MOST_LINES], *[more] * (len(lines) > _MOST_LINES))))
-    skipped = [
-        f"Revision {t.number} was not tried: {one_line(t.skipped, 200)}." for t in improvement.trials if t.skipped
-    ]
+    present = Trial(0, agreement=selection.values[0] if selection else None)
+    trials = (present, *improvement.trials)
     used = f"The ratings of the {plural(improvement.training.texts, 'training text')} count in no estimate now (`seen`)"
     left = f"those of {plural(improvement.testing.texts, 'text')} are left"
-    notes = [f"{used}; {left}."] if improvement.written else []
-    names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes",
-             "selection", "agreement")  # fmt: skip
-    records = [
-        {
-            "revision": trial.number, "training": trial.agreement, "chosen": trial.number == improvement.chosen,
-            "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
-        }
-        for trial in _trials(improvement)
-    ]  # fmt: skip
+    names = ("name", "file", "level", "trials", "chosen", "failed", "written", "diff", "notes", "selection",
+             "agreement")  # fmt: skip
     return Document(
         title=f"Improve {one_line(improvement.name, 60)}",
-        finding=tuple(_finding(improvement)),
+        finding=tuple(finding),
         scope=f"{improvement.training.texts:,} rated texts for training, {improvement.testing.texts:,} for the test",
-        notices=(*map(one_line, improvement.notes), *skipped, *notes),
-        summary=tuple(summary),
-        sections=tuple(_sections(improvement, lines)),
+        notices=(
+            *improvement.notes,
+            *(f"Revision {t.number} was not tried: {one_line(t.skipped, 200)}." for t in trials if t.skipped),
+            *([f"{used}; {left}."] if improvement.written else []),
+        ),
+        summary=(
+            *([_table(improvement, trials)] if selection else []),
+            *([Diff(improvement.diff)] if improvement.diff else []),
+        ),
+        sections=tuple(_sections(improvement)),
         data={
             "schema": SCHEMA,
-            "finding": list(_finding(improvement)),
+            "finding": finding,
             "improved": improvement.improved,
             **{name: getattr(improvement, name) for name in names},
             "training": improvement.training._asdict(),
             "testing": improvement.testing._asdict(),
         },
-        records=tuple(records),
-    )
+        records=tuple(
+            {
+                "revision": trial.number, "training": trial.agreement, "chosen": trial.number == improvement.chosen,
+                "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
+            }
+            for trial in trials
+        ),
+    )  # fmt: skip
 
 
 def _finding(improvement: Improvement) -> Iterator[str]:
     file, agreement = one_line(improvement.file, 40), improvement.agreement
+    gain = agreement.difference if agreement else None
     if not improvement.usable:
         yield f"No usable revision: {file} stays"
-        return
-    if improvement.chosen is None:
+    elif improvement.chosen is None:
         yield f"No revision agrees better with people in training: {file} stays"
-        return
-    gain = agreement.difference if agreement else None
-    if agreement is None or gain is None:
+    elif agreement is None or gain is None:
         yield f"The gain is undefined on the unseen ratings: {file} stays"
-        return
-    tested = f" ({format_p(gain.p)})" if gain.p is not None else ""
-    size = f"Spearman {change_text(gain, PLACES)} on {gain.n:,} unseen {UNITS[agreement.level]}s."
-    if improvement.improved:
-        yield f"Revision {improvement.chosen} agrees better with people{tested}"
-        yield f"{size} Written: {one_line(improvement.written, 60)}."
-    elif improvement.fails_more:
-        yield f"The judge fails more often with revision {improvement.chosen}: {file} stays"
-        yield f"Failed judgments: {improvement.failed[1]:,}, before {improvement.failed[0]:,}."
     else:
-        yield f"No significant gain{tested}: {file} stays"
-        yield size
+        tested = f" ({format_p(gain.p)})" if gain.p is not None else ""
+        written = f"Written: {one_line(improvement.written, 60)}."
+        if improvement.improved:
+            yield f"Revision {improvement.chosen} agrees better with people{tested}"
+        elif improvement.fails_more:
+            yield f"The judge fails more often with revision {improvement.chosen}: {file} stays"
+            written = f"Failed judgments: {improvement.failed[1]:,}, before {improvement.failed[0]:,}."
+        else:
+            yield f"No significant gain{tested}: {file} stays"
+            written = ""
+        size = f"Spearman {change_text(gain, PLACES)} on {gain.n:,} unseen {UNITS[agreement.level]}s."
+        yield f"{size} {written}".rstrip()
 
 
-def _table(improvement: Improvement) -> Table:
+def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     agreement, rows = improvement.agreement, []
-    for trial in (trial for trial in _trials(improvement) if not trial.skipped):
-        sides = {0: agreement and agreement.before, improvement.chosen: agreement and agreement.after}
-        test = sides.get(trial.number)
-        name, better = f"revision {trial.number}" if trial.number else "present wording", improvement.improved
-        tested = _value(test.value if test else None, "*" * (better and trial.number > 0))
-        rows.append((name, _value(trial.agreement), tested, one_line(trial.reason, 36)))
-    caption = f"Spearman's correlation with people, {OVER[improvement.level]}."
-    heads = ("", "training", "test", Column("what it changes", numeric=False))
-    key = "* significant" * improvement.improved
-    return table(heads, rows, caption=caption, key=key, name="trials")
+    tests = {0: agreement.before, improvement.chosen: agreement.after} if agreement else {}
+    for trial in (trial for trial in trials if not trial.skipped):
+        name = f"revision {trial.number}" if trial.number else "present wording"
+        mark = "*" * (improvement.improved and trial.number > 0)
+        training = None if trial.agreement is None else number(trial.agreement, PLACES)
+        rows.append(
+            (name, training, estimate_cell(tests.get(trial.number), PLACES, mark=mark), one_line(trial.reason, 36))
+        )
+    return table(
+        ("", "training", "test", Column("what it changes", numeric=False)),
+        rows,
+        "* significant",
+        caption=f"Spearman's correlation with people, {OVER[improvement.level]}.",
+        name="trials",
+    )
 
 
-def _trials(improvement: Improvement) -> tuple[Trial, ...]:
-    """Return the present wording, then the revisions."""
-    selection = improvement.selection
-    return Trial(0, agreement=selection.values[0] if selection else None), *improvement.trials
-
-
-def _value(value: float | None, mark: str = "") -> Cell:
-    return Cell("–") if value is None else Cell(number(value, PLACES), value=value, mark=mark)
-
-
-def _sections(improvement: Improvement, lines: list[str]) -> Iterator[Section]:
-    if len(lines) > _MOST_LINES:
-        yield Section("diff", "All changes", lambda: (Diff(tuple(lines)),))
-    reasons = [f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason]
+def _sections(improvement: Improvement) -> Iterator[Section]:
+    reasons = tuple(f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason)
     if reasons:
-        yield Section("reasons", "The writer's reasons", lambda: [Paragraph(reason) for reason in reasons])
+        yield Section("reasons", "The writer's reasons", lambda: [Bullets(reasons)])
     selection = improvement.selection
     if selection is not None:
         share = selection.shares[selection.chosen]

@@ -23,7 +23,6 @@ from judge.stats.system_differences import Comparison
 _MAX_PAIRS = 10  # in a table; if there are more, only those with the best system
 _SIGNIFICANT = 0.6  # shade
 _TITLES: Mapping[Level, str] = {"item": "all texts", "document": "within items", "system": "between systems"}
-_HEADS = ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost")
 
 
 def difference_blocks(result: Result) -> Iterator[Block]:
@@ -75,35 +74,33 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
 
 
 def _items(comparison: Comparison) -> str:
-    sizes = {d.estimate.n for d in comparison.differences}
-    return plural(max(sizes), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
+    sizes = [d.estimate.n for d in comparison.differences]
+    fewest, most = min(sizes), max(sizes)
+    return f"{fewest:,} to {most:,} items" if fewest < most else plural(most, "item")
 
 
 def _pairs(comparison: Comparison, head: str, decimals: int, test: str) -> blocks.Table:
-    differences, rows = comparison.differences, []
+    differences = comparison.differences
     if len(differences) > _MAX_PAIRS and not comparison.against:
         differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
-    for d in differences:
-        cells = (
-            Cell(f"{d.system} − {d.other}"),
+    only = ", pairs with the first system" if len(differences) < len(comparison.differences) else ""
+    rows = [
+        (
+            f"{d.system} − {d.other}",
             estimate_cell(d.estimate, decimals, signed, mark="*" * d.apart),
             Cell(p_cell(d.adjusted), value=d.adjusted),
-            Cell("–" if d.delta is None else signed(d.delta, 2), value=d.delta),
-            *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),
+            None if d.delta is None else Cell(signed(d.delta, 2), value=d.delta),
+            d.wins,
+            d.ties,
+            d.losses,
         )
-        rows.append(cells)
-    scope = (
-        f"pairs with {comparison.against}"
-        if comparison.against
-        else "all pairs"
-        if len(differences) == len(comparison.differences)
-        else "pairs with the first system"
-    )
+        for d in differences
+    ]
     return blocks.table(
-        _HEADS,
+        ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost"),
         rows,
-        caption=f"{head}: {scope}, first minus second, {_items(comparison)}.",
-        key=f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items.",
+        f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items.",
+        caption=f"{head}: first minus second, {_items(comparison)}{only}.",
         name=f"differences-{comparison.column}",
     )
 

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from functools import partial
 
 from judge.core.format import format_p, number, one_line, plural, signed
-from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
-from judge.report.format import column_title, decimal_places, interval_text, mean_text
-from judge.report.views.columns import change_tone
+from judge.report.document import Block, Cell, Column, Content, Document, Section, Table, table
+from judge.report.format import column_title, decimal_places, mean_text
+from judge.report.views.columns import estimate_cell, marked_mean
 from judge.results.slices import Slices
-from judge.stats.slices import SliceMean
 
 SCHEMA = "judge.slices/1"
 _MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary
@@ -20,53 +19,47 @@ _NAME = 40
 
 def view(slices: Slices) -> Document:
     """Make the report."""
-    sections = [
-        Section(f"slices-{name}", column_title(name), partial(_blocks, slices, name)) for name in slices.columns
-    ]
-    records = [
-        {
-            "slice": mean.slice, "column": mean.column, "system": mean.system, "mean": e.value, "low": e.low,
-            "high": e.high, "n": e.n, "gap": mean.gap, "p": mean.adjusted, "significant": mean.significant,
-        }
-        for mean in slices.means
-        for e in [mean.mean]
-    ]  # fmt: skip
+    finding = list(_finding(slices))
     return Document(
-        title=f"Scores by {one_line(slices.by)}",
-        finding=tuple(_finding(slices)),
+        title=f"Scores by {slices.by}",
+        finding=tuple(finding),
         scope=f"{plural(len(slices.items), 'slice')}, {plural(sum(slices.items.values()), 'item')}",
-        notices=tuple(map(one_line, slices.notes)),
+        notices=slices.notes,
         summary=(_table(slices, slices.main, short=True),),
-        sections=tuple(sections),
+        sections=tuple(
+            Section(f"slices-{name}", column_title(name), partial(_blocks, slices, name)) for name in slices.columns
+        ),
         data={
             "schema": SCHEMA,
-            "finding": list(_finding(slices)),
+            "finding": finding,
             "by": slices.by,
-            "items": dict(slices.items),
+            "items": slices.items,
             "means": [asdict(mean) | {"significant": mean.significant} for mean in slices.means],
             "differences": [asdict(each) | {"contradicts": each.contradicts} for each in slices.differences],
-            "notes": list(slices.notes),
+            "notes": slices.notes,
         },
-        records=tuple(records),
-    )
+        records=tuple(
+            {
+                "slice": mean.slice, "column": mean.column, "system": mean.system, "mean": e.value, "low": e.low,
+                "high": e.high, "n": e.n, "gap": mean.gap, "p": mean.adjusted, "significant": mean.significant,
+            }
+            for mean in slices.means
+            for e in [mean.mean]
+        ),
+    )  # fmt: skip
 
 
 def _finding(slices: Slices) -> Iterator[str]:
     """Say which slices are worse than the rest, and which contradict the whole."""
     worst, against = slices.worst, slices.contradictions
-    if all(mean.gap is None for mean in slices.means):
-        yield f"No slice of {one_line(slices.by)} could be tested"
-        return
-    if not worst and not against:
-        yield f"No slice of {one_line(slices.by)} is significantly worse than the rest"
-        return
-    names = dict.fromkeys(one_line(mean.slice, _NAME) for mean in worst)
-    contrary = list(dict.fromkeys(one_line(each.slice, _NAME) for each in against))
-    yield (
-        f"Significantly worse than the rest: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
-        if names
-        else f"Contradicting the whole data: {slices.by} = {', '.join(contrary[:_MAX_FOUND])}"
-    )
+    if worst or against:
+        what = "Significantly worse than the rest" if worst else "Contradicting the whole data"
+        names = dict.fromkeys(one_line(each.slice, _NAME) for each in worst or against)
+        yield f"{what}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
+    else:
+        tested = any(mean.gap is not None for mean in slices.means)
+        result = "is significantly worse than the rest" if tested else "could be tested"
+        yield f"No slice of {slices.by} {result}"
     for mean in worst[:_MAX_FOUND]:
         column, gap = slices.columns[mean.column], mean.gap or 0.0
         places = decimal_places(column, [mean.mean.value])
@@ -87,36 +80,31 @@ def _finding(slices: Slices) -> Iterator[str]:
 def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     """Return a row per slice and a column per system."""
     column = slices.columns[name]
-    cells = {(mean.slice, mean.system): mean for mean in slices.means if mean.column == name}
-    places = decimal_places(column, [mean.mean.value for mean in cells.values()])
+    means = {(mean.slice, mean.system): mean for mean in slices.means if mean.column == name}
+    places = decimal_places(column, [mean.mean.value for mean in means.values()])
     systems = slices.systems[: _MAX_SYSTEMS if short else None]
-    names = list(slices.items)[: _MAX_ROWS if short else None]
-    rows = [
-        [
-            Cell(one_line(each, _NAME)),
-            Cell(f"{slices.items[each]:,}", value=slices.items[each]),
-            *(_cell(slices, cells.get((each, system)), places) for system in systems),
+    rows: list[list[Content]] = []
+    for each in list(slices.items)[: _MAX_ROWS if short else None]:
+        cells = [
+            marked_mean(
+                column, mean.mean, places, mean.gap, mean.adjusted, marked=mean.significant, since="against the rest"
+            )
+            if (mean := means.get((each, system)))
+            else None
+            for system in systems
         ]
-        for each in names
-    ]
-    heads = [Column(one_line(slices.by, _NAME)), Column("items")]
-    heads += [Column(one_line(system, _NAME), better=column.better) for system in systems]
+        rows.append([one_line(each, _NAME), slices.items[each], *cells])
     key = "▲ ▼: significantly above or below the other items."
-    hidden = len(slices.items) - len(names)
-    key += f" {plural(hidden, 'more slice')}: --full." if hidden else ""
-    title = column_title(name) if short else ""
-    return table(heads, rows, caption=title, key=key, name=f"slices-{name}", short=short, sorts=True)
-
-
-def _cell(slices: Slices, mean: SliceMean | None, places: int) -> Cell:
-    if mean is None:
-        return Cell("–")
-    column, gap = slices.columns[mean.column], mean.gap or 0.0
-    mark = ("" if not mean.significant else " ▲" if gap > 0 else " ▼") if mean.gap is not None else ""
-    tone: Tone = change_tone(gap, column.better) if mark else ""
-    title = "" if mean.gap is None else f"{signed(gap, places)} against the rest, {format_p(mean.adjusted or 0.0)}"
-    note = interval_text(column, mean.mean.low, mean.mean.high, places)
-    return Cell(mean_text(column, mean.mean.value, places), note, tone, mark, title, value=mean.mean.value)
+    key += f" {plural(len(slices.items) - len(rows), 'more slice')}: --full." if len(rows) < len(slices.items) else ""
+    return table(
+        (slices.by, "items", *(Column(one_line(system, _NAME), better=column.better) for system in systems)),
+        rows,
+        key,
+        caption=column_title(name) if short else "",
+        name=f"slices-{name}",
+        short=short,
+        sorts=True,
+    )
 
 
 def _blocks(slices: Slices, name: str) -> Iterator[Block]:
@@ -124,21 +112,26 @@ def _blocks(slices: Slices, name: str) -> Iterator[Block]:
     differences = [each for each in slices.differences if each.column == name]
     if differences:
         places = decimal_places(slices.columns[name], [each.estimate.value for each in differences])
-        rows = [
-            [
-                Cell(one_line(each.slice, _NAME)), Cell(f"{one_line(each.better)} − {one_line(each.worse)}"),
-                Cell(signed(each.overall, places), value=each.overall),
-                Cell(
-                    signed(each.estimate.value, places),
-                    interval_text(slices.columns[name], each.estimate.low, each.estimate.high, places),
-                    "bad" if each.contradicts else "", " !" if each.contradicts else "", value=each.estimate.value,
-                ),
-                Cell(f"{each.estimate.n:,}", value=each.estimate.n),
-            ]
-            for each in differences
-        ]  # fmt: skip
-        heads = [Column(one_line(slices.by, _NAME), numeric=False), Column("systems", numeric=False)]
         yield table(
-            [*heads, "all items", "slice", "items"], rows, caption="Differences that are significant in all items",
-            key="!: the other system is significantly better here.", name=f"slice-differences-{name}", sorts=True,
-        )  # fmt: skip
+            (slices.by, Column("systems", numeric=False), "all items", "slice", "items"),
+            [
+                (
+                    one_line(each.slice, _NAME),
+                    f"{each.better} − {each.worse}",
+                    Cell(signed(each.overall, places), value=each.overall),
+                    estimate_cell(
+                        each.estimate,
+                        places,
+                        signed,
+                        tone="bad" if each.contradicts else "",
+                        mark=" !" * each.contradicts,
+                    ),
+                    each.estimate.n,
+                )
+                for each in differences
+            ],
+            "!: the other system is significantly better here.",
+            caption="Differences that are significant in all items",
+            name=f"slice-differences-{name}",
+            sorts=True,
+        )
