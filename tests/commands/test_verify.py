@@ -24,7 +24,6 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load_finished, run_digest
 from judge.table import RUN, SAMPLES, SCORES, Table
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "run"
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
 ROWS = [
     {
