@@ -24,6 +24,7 @@ from random import Random
 
 from judge import text
 from judge.audits.perturbations.edits import (
+    Draft,
     Edit,
     LanguageRules,
     Name,
@@ -63,26 +64,26 @@ _MIN_COVERAGE = 0.3  # share of a sentence's content words that are in the sourc
 _CONTEXT = 20  # characters around a number that decide which numbers fit
 
 
-def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def swapped_entity(draft: Draft) -> str | None:
     """Replace a name of the source, everywhere in the output, by another of its kind that the output does not have.
 
     Its first or last word alone (the family name) is replaced too. The new name is one of the source that shares no
     sentence with the old one, else a well-known one or one from other items. Without a source, names are the output's.
     """
-    whole, rules = sample.output, rules_for(sample.output)
-    known = names(rules, sample.source or whole)
+    whole, rules = draft.whole, draft.rules
+    known = names(rules, draft.source)
     places = mentions(whole, [name.text for name in known])
-    candidates = [name for name in known if places[name.text]]
+    present = [name for name in known if places[name.text]]
     candidates = [
         name
-        for name in candidates
-        if not any(name.text in longer.text.split() for longer in candidates if longer.text != name.text)
+        for name in present
+        if not any(name.text in longer.text.split() for longer in present if longer.text != name.text)
     ]
-    chance.shuffle(candidates)
+    draft.chance.shuffle(candidates)
     candidates.sort(key=lambda name: name.kind.startswith(_LAST_CHOICE_KINDS))
     for old in candidates:
         contexts = [(whole[:start], whole[start:end], whole[end:]) for start, end in places[old.text]]
-        for new in _replacement_names(rules, old, sample, others, chance):
+        for new in _replacement_names(draft, old):
             if all(rules.fits(before, matched, new, after) for before, matched, after in contexts):
                 parts = {old.text: new}
                 if old.kind == "person" and " " in old.text and " " in new:
@@ -122,25 +123,22 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _CASELESS_LENGTH else 0)
 
 
-def _replacement_names(
-    rules: LanguageRules, old: Name, sample: Sample, others: Sequence[Sample], chance: Random
-) -> Iterator[str]:
+def _replacement_names(draft: Draft, old: Name) -> Iterator[str]:
     """Yield names that can replace `old`, the best first."""
-    source, output = sample.source or sample.output, sample.output.casefold()
+    rules, source, others, output = draft.rules, draft.source, draft.others, draft.whole.casefold()
     neighbours = " ".join(sentence for sentence in sentences(source) if old.text in sentence)
     from_source = [name.text for name in names(rules, source) if name.kind == old.kind and name.text not in neighbours]
-    well_known = list(rules.peers.get(old.kind, ()))
-    few = chance.sample(range(len(others)), min(_OTHER_ITEMS, len(others)))
+    few = draft.chance.sample(range(len(others)), min(_OTHER_ITEMS, len(others)))
     from_others = [
         name.text
         for n in few
         for name in names(rules, others[n].source or others[n].output)
         if name.kind == old.kind and rules_for(others[n].output) is rules
     ]
-    unseen = [name for name in well_known if name not in source], [name for name in from_others if name not in source]
+    unseen = ([name for name in group if name not in source] for group in (rules.peers.get(old.kind, ()), from_others))
     words = set(old.text.casefold().split())
     for group in (from_source, *unseen):
-        chance.shuffle(group)
+        draft.chance.shuffle(group)
         for name in group:
             new = name.casefold()
             if new not in output and old.text not in name and name not in old.text and words.isdisjoint(new.split()):
@@ -168,13 +166,13 @@ _DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match
 _YEARS = range(1500, 2100)
 
 
-def swapped_number(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def swapped_number(draft: Draft) -> str | None:
     """Replace one number, in figures or words, by another that is as plausible and not in the source.
 
     A number of the source is preferred; a long number is replaced everywhere. A number that is grammar (one) or part of
     a name (F-16) stays.
     """
-    whole, source, rules = sample.output, sample.source or "", rules_for(sample.output)
+    whole, source, rules, chance = draft.whole, draft.sample.source or "", draft.rules, draft.chance
 
     def is_new(place: Edit) -> bool:
         number = re.escape(whole[place.start : place.end])
@@ -239,19 +237,19 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
 _LEADING = (31, range(10, 29)), (60, range(32, 60)), (99, range(61, 100))
 
 
-def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def negated(draft: Draft) -> str | None:
     """Negate the sentence closest to the source.
 
     None if no sentence that can be negated states a fact of the source.
     """
-    whole, rules = sample.output, rules_for(sample.output)
+    whole, chance = draft.whole, draft.chance
     candidates = [
-        (start, end, places) for start, end in text.sentence_spans(whole) if (places := rules.negated(whole[start:end]))
+        (start, end, places) for start, end in draft.places if (places := draft.rules.negated(whole[start:end]))
     ]
     if not candidates:
         return None
     chance.shuffle(candidates)
-    known = content(sample.source or whole)
+    known = content(draft.source)
     shares = [coverage(whole[start:end], known) for start, end, _ in candidates]
     if max(shares) < _MIN_COVERAGE:
         return None
@@ -260,25 +258,25 @@ def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | N
     return apply_edits(whole, [Edit(at + start, at + end, options)], chance)
 
 
-def duplicated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def duplicated(draft: Draft) -> str | None:
     """Repeat the whole output."""
-    whole = sample.output.strip()
-    return append_text(whole, [whole], rules_for(whole).joint) if whole else None
+    whole = draft.whole.strip()
+    return append_text(whole, [whole], draft.rules.joint) if whole else None
 
 
-def empty_phrases(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def empty_phrases(draft: Draft) -> str | None:
     """Add as many sentences without content as the output has sentences, at most all there are."""
-    whole, rules = sample.output, rules_for(sample.output)
+    whole, rules = draft.whole, draft.rules
     count = min(len(sentences(whole)), len(rules.empty))
-    added = chance.sample(rules.empty, count)
+    added = draft.chance.sample(rules.empty, count)
     if whole == whole.lower():
         added = [phrase.lower() for phrase in added]
     return append_text(whole, added, rules.joint) if count else None
 
 
-def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def copied_lead(draft: Draft) -> str | None:
     """Return the source's first sentences, as many as the output has. None if that is the whole source."""
-    source, count = sample.source or "", len(sentences(sample.output))
+    source, count = draft.sample.source or "", len(sentences(draft.whole))
     lead = sentences(source)
     if not 0 < count < len(lead):
         return None
@@ -292,16 +290,16 @@ _MIN_SHUFFLED = 3
 _MAX_DONORS = 8  # other items that may supply the padding
 
 
-def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def shuffled(draft: Draft) -> str | None:
     """Move every sentence to another place. A sentence without a stop, if others have one, was cut off and stays."""
-    whole, places = sample.output, text.sentence_spans(sample.output)
+    whole, places = draft.whole, draft.places
     stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     movable = stopped or list(range(len(places)))
     if len(movable) < _MIN_SHUFFLED:
         return None
     order = list(range(len(places)))
     for last in range(len(movable) - 1, 0, -1):  # Sattolo's: one cycle, so that none stays
-        partner = chance.randrange(last)
+        partner = draft.chance.randrange(last)
         a, b = movable[last], movable[partner]
         order[a], order[b] = order[b], order[a]
     parts = [whole[slice(*places[n])] for n in order]
@@ -317,29 +315,28 @@ def _replace_sentences(whole: str, places: Sequence[Span], parts: Sequence[str])
     return result + whole[end:]
 
 
-def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def truncated(draft: Draft) -> str | None:
     """Cut off the last sentence after 40 to 80% of it, where the cut is most visible. None if it is already cut."""
-    whole, places = sample.output, text.sentence_spans(sample.output)
+    whole, places, rules = draft.whole, draft.places, draft.rules
     if not places or not is_finished(whole):
         return None
     start, end = places[-1]
-    size, rules = end - start, rules_for(whole)
+    size = end - start
     if size < rules.shortest_cut:
         return None
     ends = [match.end() for match in re.finditer(r"\S+" if rules.joint else r"\w", whole[start:end])]
     inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
     telling = [at for at in inside if rules.trailing.search(whole[start:at])]
     inside = [at for at in inside if not is_finished(whole[:at])]
-    return whole[: chance.choice(telling or inside)] if telling or inside else None
+    return whole[: draft.chance.choice(telling or inside)] if telling or inside else None
 
 
-def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def padded(draft: Draft) -> str | None:
     """Add half as many sentences, from the output that shares least with this item among a few other items."""
-    own_sentences = sentences(sample.output)
-    language = text.detect_language([sample.output])
-    few = chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
+    own_sentences, others = sentences(draft.whole), draft.others
+    few = draft.chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
     donors = [(others[n], [sentence for sentence in sentences(others[n].output) if is_finished(sentence)]) for n in few]
-    known = content(sample.source or sample.output)
+    known, language = content(draft.source), text.detect_language([draft.whole])
     ranked = sorted(
         (coverage(" ".join(finished), known), n, finished)
         for n, (donor, finished) in enumerate(donors)
@@ -347,15 +344,13 @@ def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | No
     )
     if not own_sentences or not ranked:
         return None
-    return append_text(
-        sample.output, ranked[0][2][: max(1, round(len(own_sentences) / 2))], rules_for(sample.output).joint
-    )
+    return append_text(draft.whole, ranked[0][2][: max(1, round(len(own_sentences) / 2))], draft.rules.joint)
 
 
-def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def main_point_dropped(draft: Draft) -> str | None:
     """Remove the sentence with most of what the references (without any, the source) mention most often."""
-    whole, places = sample.output, text.sentence_spans(sample.output)
-    reference = " ".join(summary for summary in sample.references if summary.strip()) or sample.source
+    whole, places = draft.whole, draft.places
+    reference = " ".join(summary for summary in draft.sample.references if summary.strip()) or draft.sample.source
     if len(places) < 2 or not reference:
         return None
     known = content(reference)
@@ -372,14 +367,14 @@ def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random)
     return result.rstrip() or None
 
 
-def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def duplicated_sentences(draft: Draft) -> str | None:
     """Repeat about half of the sentences, each right after itself."""
-    whole, places = sample.output, text.sentence_spans(sample.output)
+    whole, places = draft.whole, draft.places
     finished = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     if len(places) < 2 or not finished:
         return None
-    twice = chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
-    mark = "\n" if "\n" in whole.strip() else rules_for(whole).joint
+    twice = draft.chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
+    mark = "\n" if "\n" in whole.strip() else draft.rules.joint
     parts = [whole[slice(*place)] for place in places]
     return _replace_sentences(
         whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)]
@@ -389,37 +384,37 @@ def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Rando
 _MIN_SLIPS = 2  # a single slip may be overlooked
 
 
-def typos(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def typos(draft: Draft) -> str | None:
     """Misspell some words, never a name or a number. None if fewer than two words can be misspelled."""
-    whole, rules = sample.output, rules_for(sample.output)
-    known_names = [name.text for part in (sample.source, whole) if part for name in names(rules, part)]
+    whole, rules = draft.whole, draft.rules
+    known_names = [name.text for part in (draft.sample.source, whole) if part for name in names(rules, part)]
     protected = [span for mentioned in mentions(whole, known_names).values() for span in mentioned]
     protected += [place[:2] for place in rules.number_words(whole)]
     places = [
         place
-        for place in non_overlapping(rules.misspelled(whole, chance))
+        for place in non_overlapping(rules.misspelled(whole, draft.chance))
         if all(place.end <= start or place.start >= end for start, end in protected)
     ]
-    return _edit_some(whole, places, max(_MIN_SLIPS, round(len(whole) / rules.typo_every)), chance)
+    return _edit_some(draft, places, max(_MIN_SLIPS, round(len(whole) / rules.typo_every)))
 
 
-def dropped_words(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def dropped_words(draft: Draft) -> str | None:
     """Remove half of the function words that leave a gap (articles, particles, josa, 的), at least two."""
-    places = non_overlapping(rules_for(sample.output).droppable(sample.output))
-    return _edit_some(sample.output, places, max(_MIN_SLIPS, (len(places) + 1) // 2), chance)
+    places = non_overlapping(draft.rules.droppable(draft.whole))
+    return _edit_some(draft, places, max(_MIN_SLIPS, (len(places) + 1) // 2))
 
 
-def _edit_some(whole: str, places: Sequence[Edit], count: int, chance: Random) -> str | None:
+def _edit_some(draft: Draft, places: Sequence[Edit], count: int) -> str | None:
     """Edit the text at `count` random places; None if there are too few places."""
     if len(places) < _MIN_SLIPS:
         return None
-    return apply_edits(whole, chance.sample(places, min(count, len(places))), chance)
+    return apply_edits(draft.whole, draft.chance.sample(places, min(count, len(places))), draft.chance)
 
 
-def lost_casing(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
+def lost_casing(draft: Draft) -> str | None:
     """Lower-case the whole text. None if it has fewer than two capitals."""
-    cased = text.detect_language([sample.output]) == "en" and sum(map(str.isupper, sample.output)) >= _MIN_SLIPS
-    return sample.output.lower() if cased else None
+    cased = text.detect_language([draft.whole]) == "en" and sum(map(str.isupper, draft.whole)) >= _MIN_SLIPS
+    return draft.whole.lower() if cased else None
 
 
 CHANGES: tuple[Perturbation, ...] = (
@@ -458,7 +453,8 @@ def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed
     results: the random numbers depend on seed, item and change. Human ratings are removed, as nobody rated it.
     """
     elsewhere = [donor for donor in others if donor.item != sample.item]
-    output = change.make(sample, elsewhere, Random(f"{seed}|{sample.item}|{change.name}"))  # noqa: S311
+    chance = Random(f"{seed}|{sample.item}|{change.name}")  # noqa: S311
+    output = change.make(Draft(sample, elsewhere, chance, rules_for(sample.output)))
     if output is None or output == sample.output or not output.strip():
         return None
     return replace(sample, output=output, system=change.name, human={}, ratings={})

@@ -15,22 +15,7 @@ from judge import text
 from judge.core.records import Sample
 from judge.metrics.qags import english_noun_phrases
 
-Make = Callable[[Sample, Sequence[Sample], Random], str | None]
-"""(sample, samples of other items, random numbers) to the changed output; None if the change does not apply."""
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Perturbation:
-    """One way to change a text. `criterion` is the quality it damages; empty for a neutral change.
-
-    `languages` are codes, empty for all.
-    """
-
-    name: str
-    criterion: str
-    make: Make
-    languages: tuple[str, ...] = ()
 
 
 class Edit(NamedTuple):
@@ -92,6 +77,43 @@ class LanguageRules(ABC):
 
     def fits(self, before: str, old: str, new: str, after: str) -> bool:
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text to change: `whole` is the output of the sample, `others` are samples of other items."""
+
+    sample: Sample
+    others: Sequence[Sample]
+    chance: Random
+    rules: LanguageRules
+
+    @property
+    def whole(self) -> str:
+        return self.sample.output
+
+    @property
+    def source(self) -> str:
+        """The source, or the output itself if there is none."""
+        return self.sample.source or self.sample.output
+
+    @property
+    def places(self) -> list[Span]:
+        """The places of the sentences."""
+        return text.sentence_spans(self.whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """One way to change a text. `criterion` is the quality it damages; empty for a neutral change.
+
+    `make` returns the changed output, None if the change does not apply. `languages` are codes, empty for all.
+    """
+
+    name: str
+    criterion: str
+    make: Callable[[Draft], str | None]
+    languages: tuple[str, ...] = ()
 
 
 def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
