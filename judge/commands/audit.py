@@ -16,7 +16,7 @@ from judge.commands import judge_models, judge_run, prompt_language
 from judge.commands.cost_estimate import cost_summary
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
-from judge.commands.pipeline import Display, run_sequentially
+from judge.commands.pipeline import Display, Runs
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
@@ -247,7 +247,7 @@ async def run_audit(
 
     Raises the errors of `pipeline.run_pipeline`.
     """
-    results = await run_sequentially(audit_plan.runs, audit_plan.config, progress, display)
+    results = await Runs(audit_plan.config, progress, display).run_all(audit_plan.runs)
     texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
     card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
     main = results[MAIN].info

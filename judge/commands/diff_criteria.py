@@ -19,7 +19,7 @@ from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.options import JudgeOptions
-from judge.commands.pipeline import run_sequentially
+from judge.commands.pipeline import Runs
 from judge.commands.preparation import (
     PreparedRun,
     choose_pairs,
@@ -312,7 +312,7 @@ async def run_diff(
     if diff_plan.runs is None:
         return diff_plan.comparison
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
-    results = await run_sequentially(runs, diff_plan.runs[0].config, progress, lambda _, run: watch(run))
+    results = await Runs(diff_plan.runs[0].config, progress, lambda _, run: watch(run)).run_all(runs)
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
     return replace(diff_plan.comparison, judged=judged, notes=notes)

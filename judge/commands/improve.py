@@ -7,7 +7,6 @@ one test, so that a useless revision is kept in at most 5% of cases (`benchmarks
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.pick_examples import rated_texts
-from judge.commands.pipeline import Display, ask_model, run_pipeline
+from judge.commands.pipeline import Display, Runs
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
 from judge.config import RunConfig
@@ -38,7 +37,6 @@ from judge.core.records import Criterion, Sample, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.data.ratings import base_name
-from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.metrics.common import ModelQuestion
 from judge.providers import Provider
@@ -211,38 +209,17 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     return f"{line}: {requests} and {plan.revisions} to the writer"
 
 
-class _Steps:
-    """The runs of one attempt, which share one budget and one deadline."""
+async def _judge(name: str, prepared: PreparedRun, runs: Runs) -> Result:
+    """Make one of the runs. Raises Unrecorded if a recording lacks replies."""
+    result = await runs.run(name, prepared)
+    require_all_recorded(result)
+    return result
 
-    def __init__(self, plan: ImprovementPlan, progress: Progress, display: Display) -> None:
-        self._plan, self._progress, self._display = plan, progress, display
-        self._ledger = BudgetLedger(plan.config.budget)
-        self._end = plan.config.deadline and asyncio.get_running_loop().time() + plan.config.deadline
 
-    async def judge(self, name: str, prepared: PreparedRun) -> dict[str, RatedColumn]:
-        """Make a run, and return the scores and failures of each criterion."""
-        result = await self.run(name, prepared)
-        columns = [column for column in result.table.columns if not column.judge]
-        return {column.name: column_from_table(column, result.table, column.name) for column in columns}
-
-    async def run(self, name: str, prepared: PreparedRun) -> Result:
-        self._set_deadline(prepared)
-        self._progress.stage = "judging"
-        with self._display(name, prepared):
-            result = await run_pipeline(prepared, self._progress, self._ledger)
-        require_all_recorded(result)
-        return result
-
-    async def write(self, prepared: PreparedRun, prompts: Sequence[str]) -> list[Any]:
-        """Return the writer's replies, or why there is none."""
-        self._set_deadline(prepared)
-        questions = [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts]
-        return await ask_model(prepared, questions, self._progress, self._ledger)
-
-    def _set_deadline(self, prepared: PreparedRun) -> None:
-        if self._end:
-            left = self._end - asyncio.get_running_loop().time()
-            prepared.config = prepared.config.model_copy(update={"deadline": left})
+def _columns(result: Result) -> list[RatedColumn]:
+    """Return the scores and failures of each criterion."""
+    columns = [column for column in result.table.columns if not column.judge]
+    return [column_from_table(column, result.table, column.name) for column in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +240,9 @@ async def run_improvement(
     All replies go through the cache, so a second call pays for nothing twice. Raises the errors of
     `pipeline.run_pipeline`, and StorageError.
     """
-    steps = _Steps(plan, progress if progress is not None else Progress(), display)
-    present = await steps.run("present wording", plan.first)
-    candidates, trials = await _revise(plan, steps, present)
+    runs = Runs(plan.config, progress, display)
+    present = await _judge("present wording", plan.first, runs)
+    candidates, trials = await _revise(plan, runs, present)
     improvement = Improvement(
         name=plan.wording.criterion.name,
         file=plan.wording.criterion.path,
@@ -276,7 +253,7 @@ async def run_improvement(
         notes=tuple(dict.fromkeys([*(j.notice for j in plan.first.judges.values() if j.notice), *plan.notes])),
     )
     if candidates:
-        improvement = await _choose_and_test(plan, steps, candidates, improvement, present)
+        improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
     if plan.out is not None:
         files = {f"revision-{c.trial.number}{plan.wording.path.suffix}": c.text.encode() for c in candidates}
         store(plan.out, {**files, "result.json": improvement.report("json").encode()})
@@ -287,12 +264,12 @@ def _size(rows: Sequence[Sample]) -> Part:
     return Part(len({row.item for row in rows}), len(rows))
 
 
-async def _revise(plan: ImprovementPlan, steps: _Steps, present: Result) -> tuple[list[_Candidate], tuple[Trial, ...]]:
+async def _revise(plan: ImprovementPlan, runs: Runs, present: Result) -> tuple[list[_Candidate], tuple[Trial, ...]]:
     """Have the writer revise the wording; return what can be tried, and a trial for each revision."""
     wording, criterion = plan.wording, plan.wording.criterion
     prompts = writing_prompts(wording, _largest_disagreements(plan, present), plan.revisions)
     writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
-    replies = await steps.write(writing, prompts)
+    replies = await runs.ask(writing, [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts])
     shown = [part for sample in plan.training for part in (sample.output, sample.source or "")]
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
@@ -348,15 +325,13 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
 
 
 async def _choose_and_test(
-    plan: ImprovementPlan, steps: _Steps, candidates: Sequence[_Candidate], improvement: Improvement, present: Result
+    plan: ImprovementPlan, runs: Runs, candidates: Sequence[_Candidate], improvement: Improvement, present: Result
 ) -> Improvement:
     """Try the revisions on the training part; test the best one, if it is not the present wording, and write it."""
     wording, training = plan.wording, plan.training
-    name = wording.criterion.name
-    column = next(column for column in present.table.columns if column.name == name)
-    columns = [column_from_table(column, present.table, name)]
+    columns = _columns(present)
     by_name = {f"revision-{c.trial.number}": c.criterion for c in candidates}
-    columns += (await steps.judge("revisions", _prepare(plan.config, training, by_name, plan.judges))).values()
+    columns += _columns(await _judge("revisions", _prepare(plan.config, training, by_name, plan.judges), runs))
     selection = choose_wording(training, plan.rating, columns, plan.level, plan.config.seed)
     tried = {
         c.trial.number: replace(c.trial, agreement=value, failed=len(tried_column.failed))
@@ -369,7 +344,7 @@ async def _choose_and_test(
         return improvement
     best = candidates[selection.chosen - 1]
     both = {"present": wording.criterion, "revised": best.criterion}
-    old, new = (await steps.judge("test", _prepare(plan.config, plan.testing, both, plan.judges))).values()
+    old, new = _columns(await _judge("test", _prepare(plan.config, plan.testing, both, plan.judges), runs))
     before, after = wording.text.splitlines(), revised(wording, best.revision, ())[0].splitlines()
     title = f"revision {best.trial.number}"
     improvement = replace(

@@ -168,20 +168,6 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
         error.add_note(f"{done} {again} to resume. The cache answers what is already paid for.")
 
 
-async def ask_model(
-    prepared: PreparedRun, questions: Sequence[ModelQuestion], progress: Progress, ledger: BudgetLedger
-) -> list[str | ModelError]:
-    """Return what `read` of each question made of the reply of a run's judge, which judges nothing here.
-
-    Raises what `run_pipeline` raises.
-    """
-    progress.judges = {name: JudgeProgress() for name in prepared.judges}
-    with _closing_run(prepared, progress):
-        retriers = judge_run.make_retriers(prepared, progress, ledger)
-        async with judge_run.metric_client(prepared, progress, retriers) as client:
-            return await client.ask(questions)
-
-
 async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
     """Run over data that is not held in memory."""
     retriers = judge_run.make_retriers(prepared, progress, ledger)
@@ -246,17 +232,33 @@ Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]
 """Shows a run, given its name, while the context is open."""
 
 
-async def run_sequentially(
-    runs: Mapping[str, PreparedRun], config: RunConfig, progress: Progress | None, display: Display
-) -> dict[str, Result]:
-    """Run one after the other; all share the budget and deadline of the plan. Raises what `run_pipeline` raises."""
-    progress = progress if progress is not None else Progress()
-    ledger, results = BudgetLedger(config.budget), dict[str, Result]()
-    now, deadline = asyncio.get_running_loop().time, judge_run.deadline_of(config)
-    for name, prepared in runs.items():
-        if deadline is not None:
-            prepared.config = prepared.config.model_copy(update={"deadline": deadline - now()})
-        progress.stage = "judging"
-        with display(name, prepared):
-            results[name] = await run_pipeline(prepared, progress, ledger)
-    return results
+class Runs:
+    """Runs one after the other, which share the budget and deadline of a plan. Raises what `run_pipeline` raises."""
+
+    def __init__(self, config: RunConfig, progress: Progress | None, display: Display) -> None:
+        self._progress, self._display = progress if progress is not None else Progress(), display
+        self._ledger, self._deadline = BudgetLedger(config.budget), judge_run.deadline_of(config)
+
+    async def run(self, name: str, prepared: PreparedRun) -> Result:
+        """Make a run inside its display."""
+        self._limit(prepared)
+        self._progress.stage = "judging"
+        with self._display(name, prepared):
+            return await run_pipeline(prepared, self._progress, self._ledger)
+
+    async def ask(self, prepared: PreparedRun, questions: Sequence[ModelQuestion]) -> list[str | ModelError]:
+        """Return what `read` of each question made of the reply of a run's judge, which judges nothing here."""
+        self._limit(prepared)
+        self._progress.judges = {name: JudgeProgress() for name in prepared.judges}
+        with _closing_run(prepared, self._progress):
+            retriers = judge_run.make_retriers(prepared, self._progress, self._ledger)
+            async with judge_run.metric_client(prepared, self._progress, retriers) as client:
+                return await client.ask(questions)
+
+    async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
+        return {name: await self.run(name, prepared) for name, prepared in runs.items()}
+
+    def _limit(self, prepared: PreparedRun) -> None:
+        if self._deadline is not None:
+            left = self._deadline - asyncio.get_running_loop().time()
+            prepared.config = prepared.config.model_copy(update={"deadline": left})

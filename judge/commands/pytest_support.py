@@ -5,7 +5,6 @@ A test asks a server only if the judge was typed on the command line.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,6 +25,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Provenance
 from judge.core.request_options import Judge
 from judge.providers.scripted import ScriptedProvider
@@ -171,7 +171,7 @@ _TEXT, _BETTER, _WORSE = "text", "better", "worse"
 _WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "set", "workers", "systems", "limit", "out"}
 _WHOLE_RUN_KEYS |= {"calibrate", "engine", "ray_workers"}
 """Options of a run that mean nothing for a single text."""
-_MARKER_KEYS = sorted(run_options("run").keys() - _WHOLE_RUN_KEYS)
+_MARKER_KEYS = run_options("run").keys() - _WHOLE_RUN_KEYS
 _RESERVED_COLUMNS = ("item", "system", "human")
 
 
@@ -266,13 +266,8 @@ class JudgeFixture:
     """The fixture `judge`: score and compare texts with the options of a run; paths are relative to `folder`."""
 
     def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
-        for key in sorted(run_options):
-            if key in _WHOLE_RUN_KEYS:
-                raise ConfigError(f"@pytest.mark.judge: {key} is for whole runs, not for one text")
-            if key not in _MARKER_KEYS:
-                near = difflib.get_close_matches(key, _MARKER_KEYS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_MARKER_KEYS)}"
-                raise ConfigError(f"@pytest.mark.judge: unknown key {key!r}; {hint}")
+        if unknown := sorted(run_options.keys() - _MARKER_KEYS):
+            raise ConfigError(f"@pytest.mark.judge: {unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}")
         self._session = session
         self._folder = folder
         self._options = {name: resolve_value(name, value, folder) for name, value in run_options.items()}
