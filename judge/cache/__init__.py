@@ -11,15 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from judge.cache.base import Cache, InspectableCache, NoCache
 from judge.cache.disk import DiskCache, TextDisk
 from judge.core.errors import ConfigError, MissingExtra, StorageError
 from judge.core.redis_url import RedisUrl, is_redis_url
-
-if TYPE_CHECKING:
-    from judge.cache.redis import RedisClient
 
 __all__ = [
     "Cache", "DiskCache", "InspectableCache", "Location", "NoCache", "TextDisk", "cache_location", "check_reachable",
@@ -101,27 +98,23 @@ def open_for_admin(location: RedisUrl | Path | None, *, beneath: bool = True) ->
 def check_reachable(location: Location) -> None:
     """Raises ConfigError where a shared cache does not answer, or not as one; of any other nothing is looked at."""
     if location is not False and not isinstance(place := cache_location(location), Path):
-        _connect(place, None, must=True).close()
+        _shared(place, None, None, must=True).close()
 
 
 def _open(
     location: RedisUrl | Path | None, notes: list[str] | None = None, *, must: bool, folder: bool
 ) -> InspectableCache | None:
     place = cache_location(location)
-    remote = None if isinstance(place, Path) else _connect(place, notes, must=must)
     disk = DiskCache(local_dir(location), notes) if folder else None
-    if remote is None:
-        return disk
-    from judge.cache.tiered import TieredCache
-
-    return TieredCache(remote, disk)
+    return disk if isinstance(place, Path) else _shared(place, disk, notes, must=must)
 
 
-def _connect(place: RedisUrl, notes: list[str] | None, *, must: bool) -> RedisClient:
+def _shared(place: RedisUrl, disk: DiskCache | None, notes: list[str] | None, *, must: bool) -> InspectableCache:
     try:
-        from judge.cache.redis import RedisClient
+        from judge.cache.redis import RedisCache
+        from judge.cache.tiered import TieredCache
     except ModuleNotFoundError as error:
         raise MissingExtra(f"{place}: this cache needs the package redis: pip install 'textjudge[redis]'") from error
-    remote = RedisClient(place, notes)
-    remote.reach(must=must)
-    return remote
+    cache = TieredCache(place, disk, notes) if disk else RedisCache(place, notes)
+    cache.reach(must=must)
+    return cache

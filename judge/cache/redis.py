@@ -1,4 +1,4 @@
-"""Client of the Redis or Valkey server that several machines share as a cache.
+"""The Redis or Valkey server that several machines share as a cache.
 
 Replies are stored at `judge:reply:KEY` as `base.encode` writes them and prompts at `judge:prompt:DIGEST`, both without
 an expiry. The process that is asking for a reply is stored at `judge:claim:KEY`, which expires soon after that process
@@ -24,6 +24,7 @@ from redis.retry import Retry
 
 from judge.cache import base
 from judge.core.errors import ConfigError, StorageError
+from judge.core.records import Response
 from judge.core.redis_url import RedisUrl
 
 BLOCK = 500
@@ -53,11 +54,11 @@ _ADVICE = "mend that, or name another or a folder with --cache"
 T = TypeVar("T")
 
 
-class RedisClient:
+class RedisCache(base.InspectableCache):
     """One Redis. While it is out of reach, reads find nothing and writes do nothing.
 
     A thread renews the leases, and looks whether a lost Redis is back. The first loss and the first refusal to be
-    written to are printed on standard error and added to `notes`. Raises ConfigError.
+    written to are printed on standard error and added to `notes`. Raises ConfigError. Not for several threads.
     """
 
     def __init__(self, address: RedisUrl, notes: list[str] | None = None) -> None:
@@ -94,11 +95,17 @@ class RedisClient:
                 raise ConfigError(f"the shared cache {self.address}: {self._explain(error)}; {_ADVICE}") from None
             self._lose(error)
 
-    def get(self, keys: Sequence[str]) -> dict[str, str]:
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        return base.decode_replies(self._found(keys))
+
+    def put_rows(self, rows: Mapping[str, str]) -> None:
+        self._write(rows)
+
+    def _found(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the rows with these keys."""
         return self._try(lambda: self._get(keys), {})
 
-    def put(self, rows: Mapping[str, str], *, new: Collection[str] = ()) -> bool:
+    def _write(self, rows: Mapping[str, str], *, new: Collection[str] = ()) -> bool:
         """Write rows, prompts and those in `new` only if there are none. Return False if Redis did not take them."""
 
         def write() -> bool:
@@ -114,7 +121,10 @@ class RedisClient:
         return self.writable and self._try(write, False, writes=True)
 
     def claim(self, keys: Sequence[str]) -> set[str]:
-        """Lease these keys, as long as Redis can be written to, and return those that another process has leased."""
+        """Lease these keys, as long as Redis can be written to, and return those that another process has leased.
+
+        The leases of a process that dies end within 15 s.
+        """
         others: set[str] = set()
         for some in blocks(keys) if self.writable else ():
             states: list[int] = self._try(partial(self._run_script, _CLAIM, some), [], writes=True)
@@ -143,7 +153,10 @@ class RedisClient:
 
     # All that it holds. These raise StorageError.
 
-    def keys(self, kind: Literal["reply", "prompt"]) -> Iterator[list[str]]:
+    def key_blocks(self) -> Iterator[Sequence[str]]:
+        return self._keys("reply")
+
+    def _keys(self, kind: Literal["reply", "prompt"]) -> Iterator[list[str]]:
         """The keys of all rows of a kind, in blocks; some twice."""
         start = len("judge:reply:" if kind == "reply" else "judge:")
         with self._strict():
@@ -153,7 +166,7 @@ class RedisClient:
     def stats(self) -> dict[str, int]:
         """Number of `responses`, and `bytes` of these and their prompts."""
         sizes: dict[str, object] = {}
-        for some in chain(self.keys("reply"), self.keys("prompt")):
+        for some in chain(self._keys("reply"), self._keys("prompt")):
             with self._strict():
                 pipe = self._redis.pipeline(transaction=False)
                 for key in some:
@@ -170,9 +183,9 @@ class RedisClient:
             return self._get(keys)
 
     def clear(self) -> int:
-        """Delete every row; return how many replies there were."""
+        """Delete every row in Redis, and none on a disk; return how many replies there were."""
         count = 0
-        for some in chain(self.keys("reply"), self.keys("prompt")):
+        for some in chain(self._keys("reply"), self._keys("prompt")):
             with self._strict():
                 deleted = int(self._redis.unlink(*map(_name, some)))
             count += 0 if some[0].startswith(base.PROMPT) else deleted

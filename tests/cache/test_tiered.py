@@ -54,12 +54,11 @@ def cache(redis_server: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     with contextlib.ExitStack() as opened_here:
 
         def open_as(machine: str = "a", notes: list[str] | None = None) -> Any:
-            from judge.cache.redis import RedisClient
             from judge.cache.tiered import TieredCache
 
-            remote = RedisClient(RedisUrl.read(redis_server.url), notes)
-            remote.reach(must=True)
-            return opened_here.enter_context(TieredCache(remote, DiskCache(tmp_path / machine, notes)))
+            shared = TieredCache(RedisUrl.read(redis_server.url), DiskCache(tmp_path / machine, notes), notes)
+            shared.reach(must=True)
+            return opened_here.enter_context(shared)
 
         yield open_as
 
@@ -394,12 +393,12 @@ def test_an_old_redis_that_repeats_what_it_was_sent_does_not_give_the_password_a
 ) -> None:
     import redis
 
-    from judge.cache.redis import RedisClient
+    from judge.cache.redis import RedisCache
 
-    def echo(self: RedisClient) -> None:
+    def echo(self: RedisCache) -> None:
         raise redis.ResponseError("unknown command 'AUTH', with args beginning with: 'ge/heim'")
 
-    monkeypatch.setattr(RedisClient, "_probe", echo)
+    monkeypatch.setattr(RedisCache, "_probe", echo)
     assert "ResponseError; mend" in refusal(address)
 
 
