@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, cached_property
@@ -110,18 +111,14 @@ class Result(Outlets):
 
         Abstentions of metrics are not failures.
         """
-        kinds = (self.info.get("streamed") or {}).get("failures")
-        every = len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
-        return every - self.abstained
+        return failure_counts(self).total() - self.abstained
 
     @property
     def abstained(self) -> int:
         """Number of values from which metrics abstained. A heuristic used as the judge fails instead."""
-        kinds = (self.info.get("streamed") or {}).get("failures")
-        if kinds is not None:
-            return sum(n for kind in kinds if kind["error"] == ABSTAINED for *_, n in kind["counts"])
         metrics = {column.name for column in self.table.columns if column.kind == "metric"}
-        return sum(row.error == ABSTAINED and row.column in metrics for row in self.failures)
+        counts = failure_counts(self).items()
+        return sum(n for (_, error, _, column), n in counts if error == ABSTAINED and column in metrics)
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
@@ -298,6 +295,15 @@ class Result(Outlets):
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
         return plugins.fragment(self)
+
+
+def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
+    """Count the failures by stage, error, system and column, with those of texts that the table does not hold."""
+    streamed = result.info.get("streamed")
+    if streamed is None:
+        return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
+    kinds = streamed["failures"]
+    return Counter({(kind["stage"], kind["error"], s, c): n for kind in kinds for s, c, n in kind["counts"]})
 
 
 def analyzed(

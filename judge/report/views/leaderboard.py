@@ -57,7 +57,7 @@ from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
 from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
 from judge.report.views.variance import variance_blocks
-from judge.results.result import Result
+from judge.results.result import Result, failure_counts
 from judge.stats import anytime
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.pass_rate import pass_table
@@ -107,7 +107,9 @@ def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
     rates, main = shown_pass_rates(result), main_comparison(result)
     groups = tuple(with_pass_rate(group, rates) for group in in_display_order(result))
-    total, failed = count_texts(result, generations=False), _count_failures(result)
+    total, failed = count_texts(result, generations=False), Counter[tuple[str, str]]()
+    for (_, _, name, column_name), n in failure_counts(result).items():
+        failed[name, column_name] += n
     against = main.against if main else ""
     tested = dict(compared_columns(result))
     if rates and tested:
@@ -215,7 +217,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     if result.checklists:
         yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
     yield from claims_section(result)
-    if result.failures or (result.info.get("streamed") or {}).get("failures"):
+    if failure_counts(result):
         yield Section("failures", "Failures", lambda: provenance.failure_blocks(result))
     yield from provenance.reading_section(result)
     if result.table.samples:
@@ -257,7 +259,7 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
         made = sum(score.column in columns for score in result.table.scores)
     if not criteria:
         return "values", made, lost
-    failed = sum(n for (_, column), n in _count_failures(result).items() if column in criteria)
+    failed = sum(n for (*_, column), n in failure_counts(result).items() if column in criteria)
     return "judgments", made, failed
 
 
@@ -424,17 +426,6 @@ def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
         return Counter(streamed["texts"])
     texts = ((s.system, s.item if generations else s.source_item) for s in result.table.samples)
     return Counter(system for system, _ in dict.fromkeys(texts))
-
-
-def _count_failures(result: Result) -> Counter[tuple[str, str]]:
-    """Count the failures by system and column."""
-    if not (streamed := result.info.get("streamed")):
-        return Counter((f.system, f.column) for f in result.table.failures)
-    counts = Counter[tuple[str, str]]()
-    for kind in streamed["failures"]:
-        for system, column, n in kind["counts"]:
-            counts[system, column] += n
-    return counts
 
 
 _FIELDS = (

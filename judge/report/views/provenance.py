@@ -17,7 +17,7 @@ from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.data import ledger
 from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph, Section, table
-from judge.results.result import Result
+from judge.results.result import Result, failure_counts
 from judge.scoring.checklist import split
 
 _UNMET = {
@@ -201,26 +201,16 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     """Count the failures by stage and error, the most common first."""
-    if streamed := result.info.get("streamed"):  # such a run counts its failures while it reads the data
-        kinds = [
-            FailureKind(
-                kind["stage"],
-                kind["error"],
-                sum(n for _, _, n in kind["counts"]),
-                tuple(dict.fromkeys(column for _, column, _ in kind["counts"])),
-                _example(Failure(**kind["example"])),
-            )
-            for kind in streamed["failures"]
-        ]
+    if streamed := result.info.get("streamed"):
+        examples = {(kind["stage"], kind["error"]): Failure(**kind["example"]) for kind in streamed["failures"]}
     else:
-        by_kind: dict[tuple[str, str], list[Failure]] = {}
-        for failure in filter(failed, result.failures):
-            by_kind.setdefault((failure.stage, failure.error), []).append(failure)
-        kinds = [
-            FailureKind(stage, error, len(rows), tuple(dict.fromkeys(f.column for f in rows)), _example(rows[0]))
-            for (stage, error), rows in by_kind.items()
-        ]
-    return tuple(sorted(kinds, key=lambda kind: -kind.count))
+        examples = {(f.stage, f.error): f for f in reversed(result.failures) if failed(f)}
+    kinds: dict[tuple[str, str], Counter[str]] = {}
+    for (stage, error, _, column), n in failure_counts(result).items():
+        if (stage, error) in examples:
+            kinds.setdefault((stage, error), Counter())[column] += n
+    rows = [FailureKind(*key, n.total(), tuple(n), _example(examples[key])) for key, n in kinds.items()]
+    return tuple(sorted(rows, key=lambda kind: -kind.count))
 
 
 def readings(result: Result) -> tuple[Readings, ...]:
