@@ -236,7 +236,7 @@ def test_values_of_all_texts_together_have_no_test() -> None:
         for value in (30.0, 32.5)
     )
     (row,) = table(compared(one, other), "means").rows
-    assert [cell.text for cell in row] == ["BLEU ↑", "x", "30.00", "32.50", "+2.50", "–", "", "", ""]
+    assert [cell.text for cell in row] == ["BLEU ↑", "x", "30.00", "32.50", "+2.50", "–", "–", "–", "–"]
 
 
 def remarks(before: Result, after: Result) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from judge.core.format import escape_controls, first_names, format_p, number, one_line, plural, signed
 from judge.core.records import Column as Measured
-from judge.core.records import Estimate
+from judge.core.records import Estimate, Failure
 from judge.report import charts
 from judge.report.document import (
     ARROWS,
@@ -19,6 +19,7 @@ from judge.report.document import (
     Cell,
     Chart,
     Column,
+    Content,
     Details,
     Diff,
     Document,
@@ -350,7 +351,7 @@ def _mean_table(means: Sequence[_Mean]) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
     methods = Counter(mean.row.estimate.method for mean in means if mean.row.estimate.low is not None)
     interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[Content, ...]] = []
     for mean in means:
         row = mean.row
         tested = row.estimate.p is not None or row.estimate.n == 1
@@ -362,7 +363,7 @@ def _mean_table(means: Sequence[_Mean]) -> Table:
                 Cell(mean.text(row.after), value=row.after),
                 mean.change,
                 Cell(p_cell(row.adjusted), value=row.adjusted),
-                *(Cell(f"{n:,}" if tested else "", value=n) for n in (row.up, row.same, row.down)),
+                *((row.up, row.same, row.down) if tested else (None, None, None)),
             )
         )
     texts = (Column(head, group="texts") for head in ("↑", "=", "↓"))
@@ -403,13 +404,15 @@ def _setting(comparison: RunComparison, change: Change) -> str:
 
 
 def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
-    rows = []
+    kinds: dict[tuple[str, str], list[Failure]] = {}
     for state, failures in (("new", comparison.runs.appeared), ("gone", comparison.runs.vanished)):
-        for error, n in Counter(row.error for row in failures).most_common():
-            same = [row for row in failures if row.error == error]
-            columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
-            place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
-            rows.append((f"{state} {one_line(error)}", f"{n:,}", columns, f"{place}: {one_line(same[0].message, 200)}"))
+        for row in failures:
+            kinds.setdefault((state, row.error), []).append(row)
+    rows: list[tuple[Content, ...]] = []
+    for (state, error), same in kinds.items():
+        place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
+        columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
+        rows.append((f"{state} {one_line(error)}", len(same), columns, f"{place}: {one_line(same[0].message, 200)}"))
     heads = [Column(head, numeric=head == "count") for head in ("failure", "count", "columns", "example")]
     yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
