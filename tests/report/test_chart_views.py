@@ -13,7 +13,7 @@ from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
 from judge.report.renderers import markdown
-from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts, scatter_charts
+from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.ranking import win_rate_matrix
@@ -110,13 +110,6 @@ def test_a_matrix_has_the_shades_of_its_table(ranking: Result) -> None:
     for tip, colour in cells.items():
         share = float(re.findall(r"([\d.]+)%", tip)[0])
         assert colour == ("heat-good" if share > 50 else "heat-bad" if share < 50 else "")
-
-
-def test_a_judge_is_drawn_against_people(rated: Result) -> None:
-    (chart,) = scatter_charts(rated)
-    assert chart.svg.count("<circle") == 12
-    assert chart.name == "scatter-relevance-script"
-    assert re.match(r"Spearman [\d.−]+ \[[^]]*\] over all texts\. 12 texts; points are jittered", chart.caption)
 
 
 # Differences and correlations

@@ -22,7 +22,6 @@ from judge.report.charts import (
     histograms,
     intervals,
     scale,
-    scatter,
 )
 from judge.report.document import Chart, Document
 from judge.report.renderers import svg
@@ -60,7 +59,6 @@ def _examples() -> list[Chart]:
         intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
         bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), r], caption="By system."),
         histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, SCALE, (1, 5)),
-        scatter("scatter", "Scatter", [(1, 1), (1, 1), (3, 5)], (1, 5)),
         calibration("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
         heat_map("heat", "Correlations", ("a", "b"), ("a", "b"), cells),
     ]  # fmt: skip
@@ -75,7 +73,6 @@ def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
         intervals(HOSTILE, HOSTILE, [HOSTILE], [Panel(scale(0, 1), [Bar(1, text=HOSTILE, note=HOSTILE)], HOSTILE)]),
         bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
         histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, {}, (0, 1)),
-        scatter(HOSTILE, HOSTILE, [(1, 1)], caption=HOSTILE),
         calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1)),
         heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Heat(HOSTILE, 1, HOSTILE)]], caption=HOSTILE),
     ]
@@ -200,29 +197,6 @@ def test_a_scale_of_many_or_unknown_values_has_ten_bins() -> None:
     assert bins({str(k): k for k in range(101)}, (0, 100), [])[1][:2] == ["0.00–10.00", "10.00–20.00"]
     edges, _ = bins({}, (None, None), [2.0, 12.0, 12.0])
     assert (edges[0], edges[-1]) == (3.0, 11.0)
-
-
-def test_equal_points_are_drawn_side_by_side_and_inside_the_frame() -> None:
-    chart = scatter("n", "T", [(5, 5)] * 30 + [(1, 1)], (1, 5))
-    places = _numbers(_elements(chart, "circle"), "cx", "cy")
-    assert len(set(places)) == 31
-    assert chart == scatter("n", "T", [(5, 5)] * 30 + [(1, 1)], (1, 5))
-    (low_x, low_y), (high_x, high_y) = places[-1], places[0]
-    assert low_x < high_x
-    assert high_y < low_y
-    assert chart.caption == "31 texts; points are jittered slightly."
-
-
-def test_a_scatter_has_at_most_1000_points() -> None:
-    chart = scatter("n", "T", [(k / 2_000, 1) for k in range(2_000)], (None, None), caption="Spearman 0.1.")
-    assert len(_elements(chart, "circle")) == 1_000
-    assert chart.caption == "Spearman 0.1. 1,000 of 2,000 texts; points are jittered slightly."
-
-
-def test_values_outside_the_scale_get_an_axis_that_contains_them() -> None:
-    ticks = [e.text for e in _elements(scatter("n", "T", [(0, 1), (1, 10)], (0, 1)), "text", "tick")]
-    assert ticks[0] == "0.0"
-    assert "10" in ticks
 
 
 def test_calibration_points_grow_with_their_number_of_texts() -> None:

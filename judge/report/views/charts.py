@@ -19,7 +19,6 @@ from judge.report.charts import (
     histograms,
     intervals,
     scale,
-    scatter,
 )
 from judge.report.document import ARROWS, Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
@@ -117,23 +116,6 @@ def matrix_chart(table: Table, title: str) -> Chart:
     names = [row[0].text for row in table.rows]
     heads = [column.head for column in table.columns[1:]]
     return replace(heat_map(table.name, title, names, heads, cells), tabled=True)
-
-
-def scatter_charts(result: Result) -> Iterator[Chart]:
-    """Yield each judge's scores against people's ratings, criterion by criterion."""
-    for rated in result.rated:
-        name = rated.criterion
-        ratings = result.table.ratings(name)
-        columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == name]
-        for column, row in zip(columns, rated.judges, strict=False):
-            scores = result.table.column_scores(column.name)
-            points = [(s.value, ratings[s.key]) for s in scores if s.key in ratings]
-            rho = row.correlation.estimates.get(("item", "spearman"))
-            if points:
-                title = f"Scores and ratings: {one_line(name)}, {one_line(row.name)}"
-                interval = rho and f"{number(rho.value, 2)} {format_interval(rho.low, rho.high, 2)}".rstrip()
-                caption = f"Spearman {interval} over all texts." if interval else ""
-                yield scatter(f"scatter-{name}-{row.name}", title, points, (column.low, column.high), caption=caption)
 
 
 def metric_chart(result: Result) -> Iterator[Chart]:

@@ -36,7 +36,7 @@ from judge.report.format import (
 )
 from judge.report.views import items, panel, provenance
 from judge.report.views.calibration import calibration_blocks
-from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
+from judge.report.views.charts import distribution_blocks, means_charts, metric_chart
 from judge.report.views.checklists import checklist_blocks, checklist_summary
 from judge.report.views.claims import claims_section, claims_summary
 from judge.report.views.columns import (
@@ -225,8 +225,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     if len(board.systems) > 1 and result.comparisons:
         yield Section("differences", "System against system", lambda: difference_blocks(result), folded=True)
     if result.rated:
-        people = lambda: (*people_blocks(result), *scatter_charts(result))  # noqa: E731
-        yield Section("people", "Against people", people, folded=True)
+        yield Section("people", "Against people", lambda: people_blocks(result), folded=True)
     if result.calibrated:
         make = partial(calibration_blocks, result.calibrated)
         yield Section("calibrated", "On people's scale", make, folded=True)
