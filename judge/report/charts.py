@@ -19,7 +19,7 @@ from typing import Literal
 from unicodedata import east_asian_width
 
 from judge.core.format import decimals, minus, number, one_line, plural
-from judge.report.document import Chart
+from judge.report.document import Cell, Chart
 from judge.report.format import isolate
 
 MAX_ROWS = 100
@@ -253,25 +253,16 @@ _CELLS = 12  # of a heading; longer ones become numbers that the rows repeat
 _DEEPEST = 0.6  # opacity, so that a text can be read on it
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """A cell: its `shade` is from -1 (worst) to 1 (best), `note` a longer tooltip."""
-
-    text: str
-    shade: float = 0.0
-    note: str = ""
-
-
 def heat_map(
     name: str,
     title: str,
     rows: Sequence[str],
     columns: Sequence[str],
-    heats: Sequence[Sequence[Heat | None]],
+    table: Sequence[Sequence[Cell | None]],
     *,
     caption: str = "",
 ) -> Chart:
-    """Draw a cell per row and column; None leaves a cell empty."""
+    """Draw a shaded cell per row and column, its title as a tooltip; None leaves it empty."""
     if len(rows) > MAX_ROWS or len(columns) > _MAX_COLUMNS:
         sizes = (len(rows), MAX_ROWS, "row"), (len(columns), _MAX_COLUMNS, "column")
         limits = " and ".join(f"{min(n, limit)} of {plural(n, noun)}" for n, limit, noun in sizes)
@@ -290,15 +281,15 @@ def heat_map(
     for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
         y = _HEADINGS + _TALL * i
         parts.append(name_text(0, y + 18, label))
-        for k, (head, heat) in enumerate(zip(columns, heats[i], strict=False)):
-            if heat is None or not heat.text:
+        for k, (head, cell) in enumerate(zip(columns, table[i], strict=False)):
+            if cell is None or not cell.text:
                 continue
-            x, kind = margin + wide * k, "heat-good" if heat.shade > 0 else "heat-bad"
-            depth = _DEEPEST * min(1.0, abs(heat.shade))
-            drawn = rect(kind, (x + 1, y + 1), (wide - 2, _TALL - 2), depth) if heat.shade else ""
-            parts.append(group(heat.note, drawn, text(x + wide / 2, y + 18, heat.text, "value", "middle")))
-            if heat.shade:
-                described.setdefault(frozenset((row, head)), (-abs(heat.shade), f"{row} and {head} {heat.text}"))
+            x, shade = margin + wide * k, cell.shade or 0.0
+            kind, depth = "heat-good" if shade > 0 else "heat-bad", _DEEPEST * min(1.0, abs(shade))
+            drawn = rect(kind, (x + 1, y + 1), (wide - 2, _TALL - 2), depth) if shade else ""
+            parts.append(group(cell.title, drawn, text(x + wide / 2, y + 18, cell.text, "value", "middle")))
+            if shade:
+                described.setdefault(frozenset((row, head)), (-abs(shade), f"{row} and {head} {cell.text}"))
     size = (margin + wide * len(columns), _HEADINGS + _TALL * len(rows))
     values = [value for _, value in sorted(described.values())] or ["nothing stands out"]
     return chart(name, title, size, parts, values=values, caption=caption)

@@ -11,7 +11,6 @@ from judge.core.format import one_line
 from judge.report.charts import (
     Bar,
     Bin,
-    Heat,
     Panel,
     around,
     bars,
@@ -23,7 +22,7 @@ from judge.report.charts import (
     intervals,
     scale,
 )
-from judge.report.document import Chart, Document
+from judge.report.document import Cell, Chart, Document
 from judge.report.renderers import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,7 +52,7 @@ def _examples() -> list[Chart]:
     mean = Bar(4.36, 4.2, 4.5, "4.36*", "pegasus: 4.36 [4.20, 4.50], 40 texts", "best")
     names = ("pegasus", "システム二", "evil|<b>*sys*", "a name of more than twenty-eight letters")
     low, r, wide = Bar(2, text="2.00", tone="worse"), Bar(-0.5, -0.7, -0.3, "−0.50"), even(-1, 1, 1)
-    cells = [[None, Heat("0.50", 0.5, "0.50 [0.30, 0.70], 12 items")], [Heat("−0.25", -0.25), None]]
+    cells = [[None, Cell("0.50", shade=0.5, title="0.50 [0.30, 0.70], 12 items")], [Cell("−0.25", shade=-0.25), None]]
     return [
         intervals("mean", "Relevance ↑", names, [Panel(scale(1, 5), [mean, low, None, mean])]),
         intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
@@ -74,7 +73,7 @@ def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
         bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
         histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, {}, (0, 1)),
         calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1)),
-        heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Heat(HOSTILE, 1, HOSTILE)]], caption=HOSTILE),
+        heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Cell(HOSTILE, shade=1, title=HOSTILE)]], caption=HOSTILE),
     ]
     for chart in [*_examples(), *hostile]:
         root = ElementTree.fromstring(chart.svg)
@@ -218,7 +217,7 @@ def test_cells_are_shaded_by_their_distance_from_0() -> None:
 
 def test_long_headings_become_numbers() -> None:
     names = ("a heading that is long", "b")
-    words = _words(heat_map("n", "T", names, names, [[None, Heat("1")], [Heat("2"), None]]))
+    words = _words(heat_map("n", "T", names, names, [[None, Cell("1")], [Cell("2"), None]]))
     assert words == ["1", "2", "1 a heading that is long", "1", "2 b", "2"]
 
 
@@ -227,7 +226,7 @@ def test_of_many_rows_the_first_hundred_are_drawn() -> None:
     drawn = [
         intervals("n", "T", names, [Panel(scale(0, 1), [Bar(1)] * 3_000)], caption="C."),
         histograms("n", "T", {name: [1.0] for name in names}, {}, (0, 1)),
-        heat_map("n", "T", names, ["s0"], [[Heat("1", 1)]] * 3_000, caption="C."),
+        heat_map("n", "T", names, ["s0"], [[Cell("1", shade=1)]] * 3_000, caption="C."),
     ]
     assert [chart.caption for chart in drawn] == [
         "The first 100 of 3,000 rows. C.",

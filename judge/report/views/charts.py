@@ -10,7 +10,6 @@ from judge.core.records import Estimate
 from judge.report.charts import (
     Axis,
     Bar,
-    Heat,
     Panel,
     around,
     bars,
@@ -112,7 +111,7 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
 
 def matrix_chart(table: Table, title: str) -> Chart:
     """Draw a table of shaded cells, with the rows' names in its first column."""
-    cells = [[Heat(cell.text, cell.shade or 0.0, cell.title) for cell in row[1:]] for row in table.rows]
+    cells = [row[1:] for row in table.rows]
     names = [row[0].text for row in table.rows]
     heads = [column.head for column in table.columns[1:]]
     return replace(heat_map(table.name, title, names, heads, cells), tabled=True)

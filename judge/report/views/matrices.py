@@ -8,7 +8,7 @@ from dataclasses import replace
 from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column
 from judge.report import document as blocks
-from judge.report.charts import Heat, heat_map
+from judge.report.charts import heat_map
 from judge.report.document import Block, Cell, Chart
 from judge.report.format import share_label
 from judge.report.views.charts import titles
@@ -53,14 +53,14 @@ def difference_blocks(result: Result) -> Iterator[Block]:
 
 def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) -> Chart:
     systems = [rank.system for rank in comparison.ranks]
-    cells: dict[tuple[str, str], Heat] = {}
+    cells: dict[tuple[str, str], Cell] = {}
     better = -1 if column.better == "lower" else 1
     for d in comparison.differences:
         p = "" if d.adjusted is None else f", {format_p(d.adjusted)}"
         for row, rival, e in ((d.system, d.other, d.estimate), (d.other, d.system, d.estimate.times(-1))):
             shade = _SIGNIFICANT * (1 if e.value * better > 0 else -1) if d.apart else 0.0
             note = f"{row} − {rival}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
-            cells[row, rival] = Heat(signed(e.value, decimals), shade, note)
+            cells[row, rival] = Cell(signed(e.value, decimals), shade=shade, title=note)
     captions = [f"Row minus column, {_items(comparison)}. Shaded: p < {ALPHA:g} (Holm-corrected)."]
     if comparison.detectable is not None:
         captions.append(f"Detectable difference: {number(comparison.detectable, decimals)} (80% power).")
@@ -122,10 +122,10 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
             yield heat_map(f"correlations-{level}", title, matrix.names, matrix.names, cells, caption=caption)
 
 
-def _correlation(matrix: Matrix, row: int, column: int) -> Heat:
+def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
     value = matrix.values[row][column]
     if value is None:
-        return Heat("–", note="not defined")
+        return Cell("–", title="not defined")
     ends = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
     size = plural(matrix.n[row][column], UNITS[matrix.level])
-    return Heat(number(value, 2), value, f"{number(value, 2)} {ends}".rstrip() + f", {size}")
+    return Cell(number(value, 2), shade=value, title=f"{number(value, 2)} {ends}".rstrip() + f", {size}")
