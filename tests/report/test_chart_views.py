@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-import judge
 from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
@@ -37,18 +36,6 @@ def _cells(chart: Chart) -> dict[str, str]:
     """The colour of each cell of a matrix by its tooltip."""
     pairs = re.findall(r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg)
     return dict(pairs)
-
-
-@pytest.fixture(scope="module")
-def rated() -> Result:
-    """A judge on 12 texts that people rated too."""
-    rows = [
-        {"item": f"{k}", "system": system, "source": "S.", "output": f"{system} {k}", "human": {"relevance": 1 + k % 5}}
-        for k in range(6)
-        for system in ("a", "b")
-    ]
-    replies = judge.ScriptedProvider(lambda request: str(1 + sum(map(ord, str(request.messages))) % 5))
-    return judge.evaluate(rows, model=replies, criteria=["relevance"], metrics=[])
 
 
 # Means, distributions and rankings

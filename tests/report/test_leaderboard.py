@@ -127,11 +127,6 @@ def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
     assert board.place("unscored") == "–"
 
 
-def test_missing_values_are_a_notice(result: Result) -> None:
-    cut = replace(result, table=replace(result.table, scores=result.table.scores[1:]), info={"status": "complete"})
-    assert plugins.document(cut).notices == ("1 value are missing: not requested, or not answered yet.",)
-
-
 def test_the_caption_names_the_second_method_too(result: Result) -> None:
     key = next(iter(result.estimates))
     other = {**result.estimates, key: replace(result.estimates[key], method="95% percentile bootstrap")}

@@ -67,6 +67,7 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
+_UNEVEN = "Not every system has a text for every item: means over different items do not compare well."
 _TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
 """The tones of the marks of significant differences; they get a star."""
 
@@ -178,7 +179,7 @@ def view(result: Result) -> Document:
         finding=finding(result),
         scope=number_of_items(result),
         about=tuple(filter(None, facts)),
-        notices=(*about.banners, *_coverage_notes(result, board)),
+        notices=(*about.banners, *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1)),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
         footer=(
@@ -271,17 +272,6 @@ def _counts(result: Result, lost: int) -> str:
         writing = provenance.generation_cost(result.info)
         parts.append(f"${cost:,.2f}" + (f" (generation ${writing:,.2f})" if writing else ""))
     return ", ".join(parts)
-
-
-def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
-    if len(set(count_texts(result, generations=False).values())) > 1:
-        yield "Not every system has a text for every item: means over different items do not compare well."
-    # A panel's value is computed from its judges' scores, so no row of its own is missing.
-    not_per_text = {group.name for group in board.groups if group.judged} | result.table.corpus_columns
-    missing = len(result.table.samples) * sum(column.name not in not_per_text for column in result.table.columns)
-    missing -= sum(row.column not in not_per_text for row in result.table.rows())
-    if missing > 0:
-        yield f"{plural(missing, 'value')} are missing: not requested, or not answered yet."
 
 
 def _short_table(result: Result, board: Leaderboard) -> Table:

@@ -199,22 +199,8 @@ def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of these data; judge/report/schema.json holds it."""
     from pydantic import TypeAdapter
 
-    definition: dict[str, Any] = _terse(TypeAdapter(Means | Ranked).json_schema(mode="serialization"))
+    definition = TypeAdapter(Means | Ranked).json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **definition}
-
-
-def _terse(node: Any) -> Any:
-    """Without titles that repeat a field's name, descriptions on one line, `anyOf` of plain types as one list."""
-    if isinstance(node, list):
-        return [_terse(child) for child in node]
-    if not isinstance(node, dict):
-        return node
-    short = {name: _terse(value) for name, value in node.items() if name != "title" or not isinstance(value, str)}
-    if isinstance(text := short.get("description"), str):
-        short["description"] = " ".join(text.split())
-    if all(child.keys() == {"type"} for child in short.get("anyOf", [{}])):
-        short["type"] = [child["type"] for child in short.pop("anyOf")]
-    return short
 
 
 def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
