@@ -236,11 +236,11 @@ def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Re
 @pytest.mark.parametrize(
     ("options", "headline"),
     [
-        ({}, "All 16 judgments failed (ParseError): there is nothing to compare"),
-        ({"models": "mn"}, "All 32 judgments failed (ParseError): there is nothing to compare"),
+        ({}, "No judgment succeeded (16 ParseError)"),
+        ({"models": "mn"}, "No judgment succeeded (32 ParseError)"),
         (
             {"metrics": ["rouge"], "set": {"rouge": {"types": ["rouge1"]}}},
-            "All 16 judgments failed (ParseError); only metrics compare the systems",
+            "No judgment succeeded (16 ParseError)",
         ),
     ],
 )
@@ -250,10 +250,10 @@ def test_if_all_judgments_failed_the_headline_says_so(options: dict[str, Any], h
 
 def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> None:
     ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
-    assert finding(ranked) == ("All 4 judgments failed (ParseError): there is nothing to compare",)
+    assert finding(ranked) == ("No judgment succeeded (4 ParseError)", "There is nothing to compare.")
     column = Column("chrf", "metric", "")
     failures = tuple(Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples)
-    for number, words in ((9, "All 9 values failed (DataError)"), (1, "The only value failed (DataError)")):
+    for number, words in ((9, "No value succeeded (9 DataError)"), (1, "No value succeeded (1 DataError)")):
         table = Table(result.table.samples[:number], (column,), (), failures[:number])
         assert finding(Result(table, {}))[0].startswith(words)
 
@@ -271,12 +271,12 @@ def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
 def test_kinds_of_failures_are_counted(result: Result) -> None:
     rows = [Failure(f"i{k}", "a", "coherence", "request", "Refused" if k else "Other", "no") for k in range(3)]
     table = replace(result.table, scores=(), failures=tuple(rows))
-    (headline,) = finding(replace(result, table=table, estimates={}))
-    assert headline == "All 3 judgments failed (2 Refused, 1 Other): there is nothing to compare"
+    headline, _ = finding(replace(result, table=table, estimates={}))
+    assert headline == "No judgment succeeded (2 Refused, 1 Other)"
 
 
 def test_one_judgment_is_enough_to_compare() -> None:
-    assert "failed" not in " ".join(finding(judged(lambda request: "4" if "a 3" in str(request) else "no")))
+    assert "succeeded" not in " ".join(finding(judged(lambda request: "4" if "a 3" in str(request) else "no")))
 
 
 def test_a_column_that_can_be_tested_comes_before_one_that_cannot() -> None:

@@ -104,7 +104,7 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
     result = Result(table, {}, {}, rankings=found)
     for format in FORMATS:
         assert result.report(format) or format == "csv"
-    assert result.report().startswith("The only judgment failed (Refused): there is nothing to compare")
+    assert result.report().startswith("No judgment succeeded (1 Refused)")
 
 
 def test_a_panels_ranking_comes_before_its_judges() -> None:

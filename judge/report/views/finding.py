@@ -45,15 +45,12 @@ def finding(result: Result) -> tuple[str, ...]:
         sentences = _means(result)
     if not (lost := _all_failed(result, {column.name for column in judged if column.weight})):
         return tuple(sentences)
-    headline = f"{lost[0].upper()}{lost[1:]}"
-    if not sentences:
-        return (f"{headline}: there is nothing to compare",)
-    first, *rest = sentences
-    return (f"{headline}; only metrics compare the systems", f"{first}.", *rest)
+    first, *rest = sentences or ["There is nothing to compare"]
+    return (lost, f"{first}.", *rest)
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:
-    """Say that all judgments failed (without a judge: all values) and with which errors; "" if any succeeded."""
+    """Say that no judgment succeeded (without a judge: no value) and with which errors; "" if any succeeded."""
     names, noun = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
     if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
         return ""
@@ -61,10 +58,8 @@ def _all_failed(result: Result, judged: set[str]) -> str:
     for kind in build_provenance(result).failures:
         if names & set(kind.columns):
             kinds[one_line(kind.error, _MAX_NAME)] += kind.count
-    if not kinds:
-        return ""
-    breakdown = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common()) if len(kinds) > 1 else next(iter(kinds))
-    return f"{f'all {n:,} {noun}s' if (n := kinds.total()) > 1 else f'the only {noun}'} failed ({breakdown})"
+    errors = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common())
+    return f"No {noun} succeeded ({errors})" if kinds else ""
 
 
 def _means(result: Result) -> list[str]:
@@ -84,9 +79,7 @@ def _means(result: Result) -> list[str]:
             interval = interval_text(passing, rate.low, rate.high, 0)
             text += f", {mean_text(passing, rate.value, 0)} pass {interval}".rstrip()
         sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
-    if not sentences:
-        return []
-    return [sentences[0], *(f"{sentence}." for sentence in sentences[1:])]
+    return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
 
 
 def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
