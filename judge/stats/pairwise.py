@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from math import ceil, sqrt
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Estimate, Failure, Score
 from judge.stats import anytime
 from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
+from judge.stats.coefficients import share
 from judge.stats.paired_differences import holm, mean_differences, tests
 from judge.stats.power import ALPHA
 
@@ -165,23 +166,34 @@ _RESIDUAL = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
-    """The compared pairs of texts as arrays of equal length, and their systems.
+class _Sides:
+    """The compared pairs of texts, each from both sides, as arrays of equal length; and the systems that they have.
 
-    `item`, `a` and `b` are indices (a < b), `p` is the preference for `a`, `tied` whether every order said 0.5.
+    `item`, `system` and `rival` are indices, `p` is the preference for `system`, `tied` whether every order said 0.5.
     `flipped` (0 or 1) and `first`, the mean value of the text shown first, are NaN if the judge was not asked in both
     orders.
     """
 
     systems: tuple[str, ...]
     item: Ints
-    a: Ints
-    b: Ints
+    system: Ints
+    rival: Ints
     p: Floats
     tied: Bools
     flipped: Floats
     first: Floats
     incomplete: int
+
+    def between(self, values: Floats) -> Floats:
+        """Return the sum of one value per side, systems × rivals."""
+        size = len(self.systems)
+        sums: Floats = np.bincount(self.system * size + self.rival, values, size * size).astype(np.float64)
+        return sums.reshape(size, size)
+
+    def by_item(self, chosen: Bools) -> Floats:
+        """Return the mean preference of these sides by item, NaN without any."""
+        items, n_items = self.item[chosen], int(self.item.max(initial=-1)) + 1
+        return share(np.bincount(items, self.p[chosen], n_items), np.bincount(items, minlength=n_items))
 
 
 def rankings(
@@ -221,20 +233,20 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    pairs = {name: _collect_pairs(rows[name], tuple(systems), orders, source_items) for name in columns}
+    sides = {name: _collect_sides(rows[name], tuple(systems), orders, source_items) for name in columns}
     ranked = tuple(
         _ranking(
-            name, pairs[name], tuple(systems), against=against, until_decided=bool(until_decided),
+            name, sides[name], tuple(systems), against=against, until_decided=bool(until_decided),
             failed=sum(isinstance(row, Failure) for row in rows[name]),
         )
-        for name in pairs
+        for name in sides
     )  # fmt: skip
     number = tests(len(known), against=bool(against)) * len(until_decided)
-    return _with_tests(ranked, pairs, until_decided, number) if until_decided else ranked
+    return _with_tests(ranked, sides, until_decided, number) if until_decided else ranked
 
 
 def _with_tests(
-    ranked: Sequence[Ranking], pairs: Mapping[str, _Pairs], columns: Collection[str], number: int
+    ranked: Sequence[Ranking], sides: Mapping[str, _Sides], columns: Collection[str], number: int
 ) -> tuple[Ranking, ...]:
     """Return the rankings with anytime-valid tests in these columns, corrected for this number of tests."""
     tested: dict[str, list[PairTest]] = {ranking.column: [] for ranking in ranked}
@@ -242,7 +254,7 @@ def _with_tests(
         against, order = ranking.against, [standing.system for standing in ranking.standings]
         met = [(name, against) for name in order if name != against] if against else list(combinations(order, 2))
         met = met if {*order} >= {name for pair in met for name in pair} else []
-        estimates = anytime.estimates(_preferences(pairs[ranking.column], met), 0.0, 1.0, TIE)
+        estimates = anytime.estimates(_preferences(sides[ranking.column], met), 0.0, 1.0, TIE)
         named = zip(met, estimates, strict=True)
         tested[ranking.column] = [PairTest(*pair, e, None) for pair, e in named if e is not None]
     adjusted = iter(holm([test.estimate.p for column in tested.values() for test in column], number))
@@ -256,43 +268,32 @@ def _with_tests(
 
 
 def _ranking(
-    column: str, pairs: _Pairs, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool
+    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool
 ) -> Ranking:
-    size = max(1, len(pairs.systems))
-    codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
-    cells = _Cells(
-        codes // size,
-        codes % size,
-        cell_of_pair.astype(np.intp),
-        np.bincount(cell_of_pair, weights=pairs.p, minlength=len(codes)).astype(np.float64),
-        np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64),
-    )
-    strengths = _fit_strengths(pairs, cells)
-    p_values = {} if until_decided else _test_against(pairs, against)
+    number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
+    strengths = _fit_strengths(sides, number, preferred)
+    p_values = {} if until_decided else _test_against(sides, against)
     standings = [
-        replace(_standing(pairs, at, column, strengths, until_decided=until_decided), p=p_values.get(name))
-        for at, name in enumerate(pairs.systems)
+        replace(_standing(sides, at, column, strengths, until_decided=until_decided), p=p_values.get(name))
+        for at, name in enumerate(sides.systems)
     ]
-    rates: dict[tuple[str, str], tuple[float, int]] = {}
-    for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
-        system, rival = pairs.systems[a], pairs.systems[b]
-        rates[system, rival] = float(preferred / n_pairs), int(n_pairs)
-        rates[rival, system] = float((n_pairs - preferred) / n_pairs), int(n_pairs)
-    matrix = [[rates.get((system, rival), (None, 0)) for rival in systems] for system in systems]
-    bias = _mean(pairs.first)
+    at = np.array([systems.index(name) for name in sides.systems], dtype=np.intp)
+    cells = np.zeros((2, len(systems), len(systems)))
+    cells[:, at[:, None], at] = number, preferred
+    counts, sums = cells.tolist()
+    bias = _mean(sides.first)
     bounded = any(standing.low is not None for standing in standings)
-    met = {rates.get(pair, (None, 0))[1] for pair in combinations(pairs.systems, 2)}
-    by_strength = len(met) > 1 and strengths.values is not None
+    by_strength = len(np.unique(number[np.triu_indices(len(number), 1)])) > 1 and strengths.values is not None
     return Ranking(
         column,
         systems,
         tuple(sorted(standings, key=lambda s: -((s.strength or 0.0) if by_strength else s.win_rate))),
-        tuple(tuple(rate for rate, _ in row) for row in matrix),
-        tuple(tuple(n for _, n in row) for row in matrix),
-        pairs=len(pairs.p),
-        incomplete=pairs.incomplete,
+        tuple(tuple(p / n if n else None for n, p in zip(*row, strict=True)) for row in zip(counts, sums, strict=True)),
+        tuple(tuple(map(int, row)) for row in counts),
+        pairs=len(sides.p) // 2,
+        incomplete=sides.incomplete,
         failed=failed,
-        flip_rate=_mean(pairs.flipped),
+        flip_rate=_mean(sides.flipped),
         position_bias=None if bias is None else bias - TIE,
         method=(_ANYTIME if until_decided else _METHOD)
         if bounded
@@ -303,27 +304,22 @@ def _ranking(
     )
 
 
-def _test_against(pairs: _Pairs, against: str) -> dict[str, float | None]:
+def _test_against(sides: _Sides, against: str) -> dict[str, float | None]:
     """Return the corrected p of each other system's win rate against this one, over items; {} for none."""
-    if against not in pairs.systems:
+    if against not in sides.systems:
         return {}
-    others = [name for name in pairs.systems if name != against]
-    rows = _preferences(pairs, [(name, against) for name in others]) - TIE
+    others = [name for name in sides.systems if name != against]
+    rows = _preferences(sides, [(name, against) for name in others]) - TIE
     n_flips = max(10_000, ceil(2 * len(others) / ALPHA))
     p_values = [estimate.p if estimate else None for estimate in mean_differences(rows, n_flips=n_flips)]
     return dict(zip(others, holm(p_values), strict=True))
 
 
-def _preferences(pairs: _Pairs, met: Sequence[tuple[str, str]]) -> Floats:
+def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
     """Return the mean preference for the first of two systems, pairs of systems × items, NaN if they did not meet."""
-    rows = np.full((len(met), int(pairs.item.max(initial=-1)) + 1), np.nan)
-    for row, (name, other) in zip(rows, met, strict=True):
-        at, rival = pairs.systems.index(name), pairs.systems.index(other)
-        chosen = ((pairs.a == at) & (pairs.b == rival)) | ((pairs.b == at) & (pairs.a == rival))
-        preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[chosen]
-        items, item_of_pair = np.unique(pairs.item[chosen], return_inverse=True)
-        row[items] = np.bincount(item_of_pair, preferred) / np.bincount(item_of_pair)
-    return rows
+    places = [(sides.systems.index(system), sides.systems.index(rival)) for system, rival in met]
+    rows = [sides.by_item((sides.system == at) & (sides.rival == rival)) for at, rival in places]
+    return np.array(rows).reshape(len(met), -1)
 
 
 Answers = list[Score | None]
@@ -351,9 +347,9 @@ def complete_pairs(
     return complete, len(answers_by_pair) - len(complete)
 
 
-def _collect_pairs(
+def _collect_sides(
     rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders, source_items: Mapping[str, str]
-) -> _Pairs:
+) -> _Sides:
     """Collect the rows of one column, combining the two orders. Several generations belong to one item."""
     complete, incomplete = complete_pairs(rows, systems, orders)
     present = {name for _, *ends in complete for name in ends}
@@ -362,80 +358,50 @@ def _collect_pairs(
     sources = {item: source_items.get(item, item) for item, _, _ in complete}
     ordered = [*(source for item, source in source_items.items() if item in sources), *sources.values()]
     items = {source: k for k, source in enumerate(dict.fromkeys(ordered))}
-    item, a, b = (
-        np.array([(items[sources[item]], at[a], at[b]) for item, a, b in complete], dtype=np.intp).reshape(-1, 3).T
-    )
-    verdicts = []
-    for forward, backward in complete.values():
+    found = []
+    for (item, a, b), (forward, backward) in complete.items():
         outcome = verdict(forward, backward)
         flip, mean_of_first = np.nan, np.nan
         if forward is not None and backward is not None and orders == 2 and outcome.flipped is not None:
             flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
-        verdicts.append((outcome.preference, outcome.tied, flip, mean_of_first))
-    p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
-    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, incomplete)
+        both = outcome.tied, flip, mean_of_first
+        found.append((items[sources[item]], at[a], at[b], outcome.preference, *both))
+        found.append((items[sources[item]], at[b], at[a], 1 - outcome.preference, *both))
+    *places, p, tied, flipped, first = np.array(found, dtype=np.float64).reshape(-1, 7).T
+    item, system, rival = np.array(places, dtype=np.intp)
+    return _Sides(names, item, system, rival, p, tied > 0, flipped, first, incomplete)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The pairs of systems that met, `a` and `b`: sum of preferences for `a`, number of pairs of texts.
-
-    `cell_of_pair` is the cell of every pair of texts.
-    """
-
-    a: Ints
-    b: Ints
-    cell_of_pair: Ints
-    preferred: Floats
-    n_pairs: Floats
+def mean_over_items(values: Floats, items: Ints) -> Estimate:
+    """Return the mean of one value (0–1) per pair, each of an item, with an interval over items, which `n` counts."""
+    mean, (known, item_of_pair) = float(values.mean()), np.unique(items, return_inverse=True)
+    n, deviations = len(known), np.bincount(item_of_pair, values - mean)
+    variance = float((deviations**2).sum()) / len(values) ** 2 * n**2 / max(1, n - 1)
+    ends = mean_interval(mean, variance if variance > _NEAR**2 else 0.0, n, 0.0, 1.0)
+    return Estimate("share", mean, ends.low, ends.high, n, ends.method)
 
 
-class Share(NamedTuple):
-    """A mean of values from 0 to 1 with its interval (None for too few items); `variance` is that of the mean."""
-
-    value: float
-    low: float | None
-    high: float | None
-    variance: float
-    items: int
-    method: str
-
-
-def mean_over_items(values: Floats, items: Ints) -> Share:
-    """Return the mean of one value per pair, each of an item, with an interval over items."""
-    share, (known, item_of_pair) = float(values.mean()), np.unique(items, return_inverse=True)
-    deviations = np.bincount(item_of_pair, values - share)
-    variance = float((deviations**2).sum()) / len(values) ** 2 * len(known) / max(1, len(known) - 1)
-    variance = variance if variance > _NEAR**2 else 0.0
-    ends = mean_interval(share, variance * len(known), len(known), 0.0, 1.0)
-    return Share(share, ends.low, ends.high, variance, len(known), ends.method)
-
-
-def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, *, until_decided: bool) -> Standing:
-    involved = (pairs.a == at) | (pairs.b == at)
-    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
-    size, rate = len(preferred), mean_over_items(preferred, pairs.item[involved])
-    low, high = rate.low, rate.high
-    if until_decided:
-        _, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
-        sequence = anytime.mean_estimate(np.bincount(item_of_pair, preferred) / np.bincount(item_of_pair), 0.0, 1.0)
-        low, high = sequence.low, sequence.high
-    sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
-    ties = int(pairs.tied[involved].sum())
+def _standing(sides: _Sides, at: int, column: str, strengths: _Strengths, *, until_decided: bool) -> Standing:
+    own = sides.system == at
+    preferred, by_item = sides.p[own], sides.by_item(own)
+    rate = mean_over_items(preferred, sides.item[own])
+    ends = anytime.mean_estimate(by_item, 0.0, 1.0) if until_decided else rate
+    alike = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
+    ties = int(sides.tied[own].sum())
     return Standing(
-        pairs.systems[at],
+        sides.systems[at],
         column,
         rate.value,
-        low,
-        high,
-        *strengths.with_interval(at, rate.items, None if rate.variance else size),
-        n=size,
-        wins=int((sign > 0).sum()),
-        losses=int((sign < 0).sum()),
+        ends.low,
+        ends.high,
+        *strengths.with_interval(at, rate.n, len(preferred) if alike else None),
+        n=len(preferred),
+        wins=int((preferred > TIE).sum()),
+        losses=int((preferred < TIE).sum()),
         ties=ties,
-        undecided=int((sign == 0).sum()) - ties,
-        flip_rate=_mean(pairs.flipped[involved]),
-        items=rate.items,
+        undecided=int((preferred == TIE).sum()) - ties,
+        flip_rate=_mean(sides.flipped[own]),
+        items=rate.n,
     )
 
 
@@ -470,48 +436,49 @@ class _Strengths:
         return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 
-def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
-    """Fit strengths and White's sandwich (1982), adding up the scores of an item's pairs (Liang and Zeger 1986)."""
-    from scipy.sparse import csr_array
+def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats) -> _Strengths:
+    """Fit strengths and White's sandwich (1982), adding up the scores of an item's pairs (Liang and Zeger 1986).
+
+    `number` of pairs and sum of preferences are systems × rivals.
+    """
     from scipy.sparse.csgraph import connected_components
 
-    size = len(pairs.systems)
+    size = len(sides.systems)
     if not size:
         return _Strengths("No pair was compared.")
-    groups, _ = connected_components(csr_array((np.ones(len(cells.a)), (cells.a, cells.b)), (size, size)), False)
+    groups, _ = connected_components(number)
     if groups > 1:
         return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
     import evalica
 
-    # Add one tie to every cell. Accept strengths only if they solve the likelihood equations.
-    ends = [*cells.a.tolist(), *cells.b.tolist()]
-    others = [*cells.b.tolist(), *cells.a.tolist()]
-    wins = np.concatenate([cells.preferred, cells.n_pairs - cells.preferred]) + 0.5
+    # Add one tie to every pair of systems. Accept strengths only if they solve the likelihood equations.
+    met = number > 0
+    with_tie, wins = number + met, preferred + met / 2
+    ends, others = (side.tolist() for side in np.nonzero(met))
     winners = [evalica.Winner.X] * len(ends)
-    result = evalica.bradley_terry(ends, others, winners, weights=wins.tolist(), tolerance=_TOLERANCE, limit=_LIMIT)
+    result = evalica.bradley_terry(
+        ends, others, winners, weights=wins[met].tolist(), tolerance=_TOLERANCE, limit=_LIMIT
+    )
     odds = result.scores.sort_index().to_numpy(dtype=np.float64)
-    number = np.tile(cells.n_pairs + 1, 2)
     with np.errstate(all="ignore"):
-        residuals = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
-        solved = np.abs(residuals) <= _RESIDUAL * np.bincount(ends, number, size)
+        expected = odds[:, None] / (odds[:, None] + odds)
+        residuals = (wins - with_tie * expected).sum(axis=1)
+        solved = np.abs(residuals) <= _RESIDUAL * with_tie.sum(axis=1)
         strengths = np.log(odds)
     if not (solved.all() and np.isfinite(strengths).all()):
         return _Strengths("The Bradley-Terry fit did not converge: no strengths.")
-    strengths = strengths - strengths.mean()
-    expected = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
-    sides = np.eye(size)[cells.a] - np.eye(size)[cells.b]
-    inverse = np.linalg.pinv(sides.T @ (((cells.n_pairs + 1) * expected * (1 - expected))[:, None] * sides))
-    by_item = csr_array(
-        (pairs.p - expected[cells.cell_of_pair], (pairs.item, cells.cell_of_pair)),
-        shape=(int(pairs.item.max()) + 1, len(expected)),
+    variance = expected * (1 - expected)
+    inverse, untied = (
+        np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights) for weights in (with_tie * variance, number * variance)
     )
-    untied = np.linalg.pinv(sides.T @ ((cells.n_pairs * expected * (1 - expected))[:, None] * sides))
+    by_item = np.zeros((int(sides.item.max()) + 1, size))
+    np.add.at(by_item, (sides.item, sides.system), sides.p - expected[sides.system, sides.rival])
     return _Strengths(
         "",
-        strengths,
-        ((by_item @ (sides @ inverse)) ** 2).sum(axis=0),
+        strengths - strengths.mean(),
+        ((by_item @ inverse) ** 2).sum(axis=0),
         np.diag(inverse).copy(),
-        (sides @ untied).T @ (0.5 - expected),
+        untied @ (met * (0.5 - expected)).sum(axis=1),
     )
 
 

@@ -8,7 +8,7 @@ the ratings of the two texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal
@@ -176,6 +176,6 @@ def _row(
     same = mean_over_items(
         np.array([1 - distance / 2 for _, distance in shared]), np.array([down[pair[0]] for pair, _ in shared])
     )
-    estimate = Estimate("same", same.value, same.low, same.high, len(shared), f"{_SAME}; {same.method}")
+    estimate = replace(same, name="same", n=len(shared), method=f"{_SAME}; {same.method}")
     kappa = agree(votes, ("kappa_linear",), bootstrap).estimates.get("kappa_linear")
     return PreferenceRow(kind, name, estimate, kappa)
