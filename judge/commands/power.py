@@ -11,21 +11,22 @@ from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.results.planning import ColumnPower, PairPower, RunPower, SdPower
-from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
+from judge.stats.power import MIN_ITEMS, Spread
 
 
 def sd_power(sd: float, *, difference: float | None, items: int | None, power: float) -> SdPower:
     """Return the power for a standard deviation of paired differences. Raises ConfigError for too few items."""
     if items and items < MIN_ITEMS:
         raise ConfigError(f"--items {items}: no difference can be significant on fewer than {MIN_ITEMS} items")
+    spread = Spread(items or 0, difference or 0.0, sd)
     return SdPower(
         sd=sd,
         difference=difference,
         items=items,
         power=power,
-        detectable=detectable(sd, items, power=power) if items else None,
-        items_needed=needed(sd, difference, power=power) if difference else None,
-        achieved_power=power_of(sd, items, difference) if items and difference else None,
+        detectable=spread.detectable(power=power) if items else None,
+        items_needed=spread.needed(power=power),
+        achieved_power=spread.power_of() if items and difference else None,
     )
 
 

@@ -1,14 +1,14 @@
 """Compute the power of the paired tests: which differences a number of items can detect, and how many items are needed.
 
 The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05 divided
-by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `power_of` approximates it, and holds at few
-items and on scales with few labels (docs/statistics.md). Verdicts, `judge power` and `Result.power` all use `scatter`.
+by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `Spread` approximates its power, and holds at
+few items and on scales with few labels (docs/statistics.md). Verdicts, `judge power` and `Result.power` use `scatter`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from math import comb, exp, fsum, sqrt
 
@@ -35,56 +35,6 @@ def min_items(alpha: float) -> int:
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
-def power_of(
-    sd: float, items: int, difference: float, *, alpha: float = ALPHA, zeros: float = 0.0, step: float = 0.0
-) -> float:
-    """Return the probability (0–1) that the sign-flip test of this many items finds the difference significant.
-
-    `sd` is that of the differences by item, `step` the distance of neighbouring values, and `zeros` the share of items
-    without a difference if the mean were 0; as the density of a normal variable, it falls by exp(−(mean / sd)² / 2). It
-    is the power of Student's t test (Johnson and Welch 1940) of the difference less step / n, a
-    continuity correction, times the probability of `min_items` nonzero differences. If there are no more, all must
-    have the same sign.
-    """
-    least, freedom = min_items(alpha), items - 1
-    if items < least:
-        return 0.0
-    effect = abs(difference) / sd
-    zeros = min(1.0, zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
-    few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
-    critical = t_quantile(alpha / 2, freedom) if items < _MANY else NORMAL.inv_cdf(1 - alpha / 2)
-    shift = max(0.0, abs(difference) - step / items) * sqrt(items) / sd
-    middle, width = critical * (1 - 1 / (4 * freedom)), sqrt(1 + critical**2 / (2 * freedom))
-    power = NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
-    same_sign = NORMAL.cdf(effect) ** least
-    return max(0.0, 1 - fsum(few)) * power + few[-1] * min(power, same_sign)
-
-
-def detectable(sd: float, items: int, *, power: float = POWER, **test: float) -> float | None:
-    """Return the smallest difference that `power_of` this `test` detects with that power; None for too few items."""
-    if power_of(sd, items, _MAX_RATIO * sd, **test) < power:
-        return None
-    low, high = 0.0, sd
-    while power_of(sd, items, high, **test) < power:
-        low, high = high, 2 * high
-    while high - low > 1e-6 * sd:
-        middle = (low + high) / 2
-        low, high = (low, middle) if power_of(sd, items, middle, **test) >= power else (middle, high)
-    return high
-
-
-def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA, **differences: float) -> int:
-    """Return the items at which `power_of` the difference reaches this power."""
-    low, high = min_items(alpha) - 1, min_items(alpha)
-    while high < _MAX_ITEMS and power_of(sd, high, difference, alpha=alpha, **differences) < power:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = power_of(sd, middle, difference, alpha=alpha, **differences) >= power
-        low, high = (low, middle) if enough else (middle, high)
-    return high
-
-
 def items_needed(estimate: Estimate) -> int | None:
     """Return the items at which a statistic is detectable, if its standard error follows its bootstrap interval.
 
@@ -95,41 +45,72 @@ def items_needed(estimate: Estimate) -> int | None:
     if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
         return None
     error = (high - low) / (2 * NORMAL.inv_cdf(1 - ALPHA / 2))
-    return needed(error * sqrt(estimate.n), estimate.value)
+    return Spread(estimate.n, estimate.value, error * sqrt(estimate.n)).needed()
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The paired differences of two systems: `items` that both have, their `mean` and `sd`.
+    """The paired differences of two `systems`: the `items` that both have, their `mean` and `sd`.
 
-    `mean` is that of the first minus the second. `level` is the α of one of the run's tests. For `zeros` and `step` see
-    `power_of`.
+    `mean` is that of the first minus the second. `level` is the α of one of the run's tests. `step` is the distance of
+    neighbouring values, and `zeros` the share of items without a difference if the mean were 0; as the density of a
+    normal variable, it falls by exp(−(mean / sd)² / 2).
     """
 
-    systems: tuple[str, str]
     items: int
     mean: float
     sd: float
-    level: float
+    level: float = ALPHA
     zeros: float = 0.0
     step: float = 0.0
-
-    @property
-    def _test(self) -> dict[str, float]:
-        return {"alpha": self.level, "zeros": self.zeros, "step": self.step}
+    systems: tuple[str, str] = ("", "")
 
     def power_of(self, items: int | None = None, difference: float | None = None) -> float:
-        """Return the probability (0–1) that this difference, or the observed one, is significant."""
-        return power_of(self.sd, items or self.items, self.mean if difference is None else difference, **self._test)
+        """Return the probability (0–1) that the sign-flip test finds this difference, or the observed one, significant.
+
+        It is the power of Student's t test (Johnson and Welch 1940) of the difference less step / n, a continuity
+        correction, times the probability of `min_items` nonzero differences. If there are no more, all must have the
+        same sign.
+        """
+        items, least = items or self.items, min_items(self.level)
+        if items < least:
+            return 0.0
+        difference = abs(self.mean if difference is None else difference)
+        effect, freedom = difference / self.sd, items - 1
+        zeros = min(1.0, self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
+        few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
+        tail = self.level / 2
+        critical = t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
+        shift = max(0.0, difference - self.step / items) * sqrt(items) / self.sd
+        middle, width = critical * (1 - 1 / (4 * freedom)), sqrt(1 + critical**2 / (2 * freedom))
+        power = NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
+        same_sign = NORMAL.cdf(effect) ** least
+        return max(0.0, 1 - fsum(few)) * power + few[-1] * min(power, same_sign)
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
         """Return the smallest detectable difference with the present items or with `items`; None if too few."""
-        return detectable(self.sd, items or self.items, power=power, **self._test)
+        if self.power_of(items, _MAX_RATIO * self.sd) < power:
+            return None
+        low, high = 0.0, self.sd
+        while self.power_of(items, high) < power:
+            low, high = high, 2 * high
+        while high - low > 1e-6 * self.sd:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.power_of(items, middle) >= power else (middle, high)
+        return high
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
         """Return the items needed to detect this difference, or the observed one; None if that is zero."""
-        sought = self.mean if difference is None else difference
-        return needed(self.sd, sought, power=power, **self._test) if sought else None
+        if not (self.mean if difference is None else difference):
+            return None
+        high = min_items(self.level)
+        low = high - 1
+        while high < _MAX_ITEMS and self.power_of(high, difference) < power:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.power_of(middle, difference) >= power else (middle, high)
+        return high
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,21 +165,11 @@ def scatter(
         order = best_first(values, column.better)
         compared = pairs(order, rival)
         if pair is not None:
-            first, second = table.systems.index(pair[0]), table.systems.index(pair[1])
-            if lacking := [name for name, row in zip(pair, (first, second), strict=True) if row not in order]:
-                scatters.append(Scatter(column.name, len(order), note=f"{lacking[0]} has no value", against=against))
-                continue
-            compared = [(first, second)]
+            compared = [(table.systems.index(pair[0]), table.systems.index(pair[1]))]
         rows = differences(values, compared)
-        each = scatter_of_pairs(column.name, table.systems, compared, rows, systems=len(order), against=against)
-        if pair is not None and not each.pairs and each.tests:
-            shared = int((~np.isnan(rows)).sum())
-            note = "the difference is the same in all shared items"
-            if shared < MIN_ITEMS:
-                items = f"{shared} item{'s' * (shared != 1)}"
-                note = f"the two share {items}; at least {MIN_ITEMS} are needed"
-            each = replace(each, note=note)
-        scatters.append(each)
+        scatters.append(
+            scatter_of_pairs(column.name, table.systems, compared, rows, systems=len(order), against=against)
+        )
     return scatters
 
 
@@ -213,7 +184,7 @@ def scatter_of_pairs(
     shared = [row[~np.isnan(row)] for row in rows]
     varying = [
         Spread(
-            (names[first], names[second]), len(row), float(row.mean()), float(row.std(ddof=1)), level, *_lattice(row)
+            len(row), float(row.mean()), float(row.std(ddof=1)), level, *_lattice(row), (names[first], names[second])
         )
         for (first, second), row in zip(compared, shared, strict=True)
         if len(row) >= MIN_ITEMS and np.ptp(row) > 0
@@ -235,6 +206,6 @@ def scatter_of_pairs(
 
 
 def _lattice(row: Floats) -> tuple[float, float]:
-    """Return `zeros` and `step` of differences (`power_of`): the smallest distance between their sizes, or from 0."""
+    """Return `zeros` and `step` of differences: the smallest distance between their sizes, or from 0."""
     sizes, effect = np.round(np.abs(row), _DECIMALS), min(abs(row.mean()) / row.std(ddof=1), _MAX_EFFECT)
     return float((sizes == 0).mean() * exp(effect**2 / 2)), float(np.diff(np.unique([0.0, *sizes])).min())

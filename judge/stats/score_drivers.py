@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from math import log
 
 import numpy as np
@@ -82,26 +82,6 @@ class Drivers:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """The index of every text's item, and its score and the drivers in `names`, each centred with mean square 1."""
-
-    item: Ints
-    values: Floats
-    names: tuple[str, ...]
-    within: bool
-    note: str
-
-    @property
-    def items(self) -> int:
-        return len(np.unique(self.item))
-
-    @property
-    def chance(self) -> float:
-        """Return the expected R² of irrelevant drivers for normal scores: drivers / degrees of freedom."""
-        return min(1.0, len(self.names) / (len(self.item) - (self.items if self.within else 1)))
-
-
 def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT) -> tuple[Drivers, ...]:
     """Return the drivers of each judge's column, then those of people's ratings of the same criteria.
 
@@ -116,24 +96,14 @@ def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstr
     scored = [(c.name, False, {s.key: s.value for s in table.column_scores(c.name)}) for c in columns]
     names = dict.fromkeys(map(criterion, columns))
     scored += [(name, True, rated) for name in names if (rated := table.ratings(name))]
-    results = []
-    for name, people, values in scored:
-        texts = _centre_texts(values, looks)
-        labels = name, people, texts.within, len(texts.item), texts.items
-        if not texts.names:
-            results.append(Drivers(*labels, note=texts.note))
-            continue
-        *each, together = _estimates(texts, bootstrap)
-        size = len(texts.names)
-        pulls = tuple(map(Driver, texts.names, each[:size], each[size:]))
-        results.append(Drivers(*labels, pulls, together, texts.chance, texts.note))
-    return tuple(results)
+    return tuple(_drivers(name, people, values, looks, bootstrap) for name, people, values in scored)
 
 
-def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
-    """Return the texts that count; without names if `note` explains a problem."""
+def _drivers(
+    column: str, people: bool, values: Mapping[Text, float], looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap
+) -> Drivers:
     texts = [text for text in values if text in looks]
-    rows = [(values[text], *(getattr(looks[text], name) for name in NAMES)) for text in texts]
+    rows = [(values[text], *astuple(looks[text])) for text in texts]
     matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
     common = 2 * (~np.isnan(matrix)).sum(axis=0) >= max(1, len(matrix))
     complete = ~np.isnan(matrix[:, common]).any(axis=1)
@@ -143,59 +113,59 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
     within = bool(2 * beside.sum() >= max(1, len(item)))
     if within:
         item, matrix = item[beside], matrix[beside]
+    items, item = np.unique(item, return_inverse=True)
+    nothing = Drivers(column, people, within, len(item), len(items))
     if len(item) < FEWEST:
-        return _Texts(item, matrix, (), within, f"fewer than {FEWEST} texts")
-    if within:
-        sums = np.zeros((item.max() + 1, matrix.shape[1]))
-        np.add.at(sums, item, matrix)
-        matrix = matrix - sums[item] / np.bincount(item)[item, None]
-    else:
-        matrix = matrix - matrix.mean(axis=0)
+        return replace(nothing, note=f"fewer than {FEWEST} texts")
+    group = item if within else np.zeros_like(item)
+    sums = np.stack([np.bincount(group, side) for side in matrix.T], axis=1)
+    matrix = matrix - (sums / np.bincount(group)[:, None])[group]
     varied = np.abs(matrix).max(axis=0) > _TOLERANCE
     if not varied[0]:
-        return _Texts(item, matrix, (), within, f"all scores equal{' within their items' if within else ''}")
-    used = np.flatnonzero(common & varied)
-    matrix = matrix[:, used]
-    names = tuple(NAMES[place - 1] for place in used[1:])
+        return replace(nothing, note=f"all scores equal{' within their items' if within else ''}")
     lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
-    names_by_reason = {
-        reason: [name for name, out in zip(NAMES, left_out[1:], strict=True) if out]
-        for reason, left_out in lacking.items()
-    }
-    return _Texts(
-        item,
-        matrix / np.sqrt((matrix**2).mean(axis=0)),
-        names,
-        within,
-        "; ".join(f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out),
-    )
+    names_by_reason = {reason: [NAMES[at] for at in np.flatnonzero(out[1:])] for reason, out in lacking.items()}
+    note = "; ".join(f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out)
+    used = common & varied
+    names = [NAMES[at] for at in np.flatnonzero(used[1:])]
+    if not names:
+        return replace(nothing, note=note)
+    matrix = matrix[:, used] / np.sqrt((matrix[:, used] ** 2).mean(axis=0))
+    each, explained, together = _estimates(item, matrix, names, "within items" if within else "pooled", bootstrap)
+    free = len(item) - (len(items) if within else 1)
+    pulls = tuple(map(Driver, names, each, explained))
+    # Irrelevant drivers of normal scores explain drivers / degrees of freedom.
+    return replace(nothing, each=pulls, together=together, chance=min(1.0, len(names) / free), note=note)
 
 
-def _estimates(texts: _Texts, bootstrap: Bootstrap) -> list[Estimate]:
-    """Return each driver's correlation, the share that each explains, and the share of all."""
+def _estimates(
+    item: Ints, values: Floats, names: Sequence[str], scope: str, bootstrap: Bootstrap
+) -> tuple[list[Estimate], list[Estimate], Estimate]:
+    """Return each driver's correlation, the share that each explains, and the share of all.
+
+    `values` are the score and the drivers of every text, each centred with mean square 1.
+    """
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
-    rows = np.column_stack([np.ones(len(texts.item)), texts.values])
-    moments = np.zeros((texts.items, rows.shape[1], rows.shape[1]))
-    np.add.at(moments, np.unique(texts.item, return_inverse=True)[1], rows[:, :, None] * rows[:, None, :])
-    size = len(texts.names)
+    rows = np.column_stack([np.ones(len(item)), values])
+    size, n_items = len(names), int(item.max()) + 1
+    moments = np.zeros((n_items, rows.shape[1], rows.shape[1]))
+    np.add.at(moments, item, rows[:, :, None] * rows[:, None, :])
     observed, drawn = bootstrap.observed_and_resampled(
-        lambda counts: _statistics(np.tensordot(counts, moments, 1)), len(moments)
+        lambda counts: _statistics(np.tensordot(counts, moments, 1)), n_items
     )
-    values = observed.tolist()
-    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
-    interval = f"{len(moments)} items: too few for an interval"
-    if len(moments) >= _MIN_ITEMS:
-        low, high = bootstrap.interval(drawn, len(moments))
+    ends, interval = np.full((2, len(observed)), None), f"{n_items} items: too few for an interval"
+    if n_items >= _MIN_ITEMS:
+        low, high = bootstrap.interval(drawn, n_items)
         bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
         low[size:], high[size:] = np.maximum(0.0, low[size:] - bias), np.minimum(1.0, high[size:] - bias)
-        ends, interval = list(zip(low.tolist(), high.tolist(), strict=True)), str(bootstrap)
-    scope = "within items" if texts.within else "pooled"
-    names_and_descriptions = [("r", f"Pearson's r with {name}, {scope}") for name in texts.names]
-    names_and_descriptions += [("R2", f"R² of {name}, {scope}") for name in (*texts.names, ", ".join(texts.names))]
-    return [
-        Estimate(name, value, low, high, len(texts.item), f"{description}; {interval}")
-        for (name, description), value, (low, high) in zip(names_and_descriptions, values, ends, strict=True)
+        ends, interval = np.stack([low, high]), str(bootstrap)
+    titles = [("r", f"Pearson's r with {name}") for name in names]
+    titles += [("R2", f"R² of {name}") for name in (*names, ", ".join(names))]
+    estimates = [
+        Estimate(name, value, low, high, len(item), f"{title}, {scope}; {interval}")
+        for (name, title), value, low, high in zip(titles, observed.tolist(), *ends.tolist(), strict=True)
     ]
+    return estimates[:size], estimates[size:-1], estimates[-1]
 
 
 def _statistics(sums: Floats) -> Floats:

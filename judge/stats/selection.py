@@ -8,7 +8,7 @@ measures its bias and coverage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, isnan, sqrt
 
 import numpy as np
 
@@ -85,14 +85,13 @@ def select(
 ) -> Selection:
     """Choose among `values` (candidates × items × systems) by their Spearman with `ratings` (items × systems).
 
-    A text counts if it has a rating and a value of every candidate. A `failed` text (a mask like `values`) counts too:
-    the candidate gets its mean value there, so that it gains nothing from failures. At level `document`, items with
-    equal ratings do not count, and a candidate that gives all texts of an item the same value has 0 there.
+    A text counts if it has a rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
+    candidate's mean value, which gains nothing. At level `document`, items with equal ratings do not count, and a
+    candidate that gives all texts of an item the same value has 0 there.
 
     The estimate is that of the .632+ bootstrap (Efron and Tibshirani 1997): between the choices' values on the items
-    left out and the value on all items, closer to the first the less sure the choice is. Its variance adds that between
-    the choices to the chosen candidate's. Differences have max-t intervals: the best candidate is called worse in at
-    most 5% of cases.
+    left out and the value on all items, closer to the first the less sure the choice is. Differences have max-t
+    intervals: the best candidate is called worse in at most 5% of cases.
 
     Raises DataError for too few rated items, or if no candidate has a value.
     """
@@ -102,38 +101,68 @@ def select(
             f"choosing at level {level} needs at least {FEWEST_ITEMS[level]} items whose ratings differ between texts; "
             f"there {'is' if items == 1 else 'are'} {items}"
         )
-    draws = _draw(statistic, items, bootstrap)
-    observed = draws.observed
+    observed = rounded(statistic(np.ones((1, items)))[0])
     if np.isnan(observed).all():
         raise DataError(f"no candidate has a Spearman with the ratings at level {level}: its values are all equal")
-    ranked = _best_first(observed[None])[0]
-    chosen, second = int(ranked[0]), int(ranked[1]) if (~np.isnan(observed)).sum() > 1 else None
-    errors, critical = _simultaneous(draws, chosen, items)
+    chosen, *others = _best_first(observed[None])[0].tolist()
+    second = others[0] if (~np.isnan(observed)).sum() > 1 else None
+    inside, outside = _inside_and_outside(statistic, items, bootstrap)
+    order = _best_first(inside)
+    by_rank = np.take_along_axis(outside, order, axis=1)
+    shares = np.bincount(order[:, 0], minlength=len(observed)) / len(order)
     gaps = observed[chosen] - observed
+    errors, critical = _simultaneous(inside[:, [chosen]] - inside, gaps, items)
     drawn = f"{bootstrap.n_resamples} resamples of items, seed {bootstrap.seed}"
     method = f"difference of {NAMES['spearman']} {OVER[level]}; simultaneous 95% max-t interval; {drawn}"
     differences = [
-        Estimate("difference", gap, gap - critical * error, gap + critical * error, items, method)
-        if gap == gap and place != chosen
-        else None
-        for place, (gap, error) in enumerate(zip(gaps.tolist(), errors.tolist(), strict=True))
+        Estimate("difference", gap, gap - half, gap + half, items, method)
+        for gap, half in zip(gaps.tolist(), (critical * errors).tolist(), strict=True)
     ]
     more = None
-    if second is not None and gaps[second] > critical * errors[second]:
-        more = 0
-    elif second is not None:
-        more = _more_items(_corrected(gaps[second], draws.gap_to_second), float(errors[second]), critical, items)
+    if second is not None:
+        corrected = _corrected(gaps[second], average(by_rank[:, 0] - by_rank[:, 1]))
+        significant = gaps[second] > critical * errors[second]
+        more = 0 if significant else _more_items(corrected, float(errors[second]), critical, items)
+    gain = average(by_rank[:, 0] - average(outside.T))
     return Selection(
         chosen=chosen,
         level=level,
         items=items,
-        values=tuple(value if value == value else None for value in observed.tolist()),
-        shares=tuple(draws.shares.tolist()),
-        honest=_honest(draws, chosen, items, level, drawn),
-        differences=tuple(differences),
+        values=tuple(None if isnan(value) else value for value in observed.tolist()),
+        shares=tuple(shares.tolist()),
+        honest=_honest(observed, inside, chosen, gain=gain, shares=shares, items=items, level=level, drawn=drawn),
+        differences=tuple(None if at == chosen or isnan(d.value) else d for at, d in enumerate(differences)),
         runner_up=second,
         more_items=more,
     )
+
+
+def _inside_and_outside(statistic: Statistic, items: int, bootstrap: Bootstrap) -> tuple[Floats, Floats]:
+    """Return the candidates' values on the items of each resample, and on those that it leaves out."""
+    counts = np.concatenate(list(resample_weights(items, bootstrap.n_resamples, bootstrap.seed)))
+    counts = counts[(counts == 0).any(axis=1)]
+    left_out = counts == 0
+    return rounded(statistic(counts)), statistic(left_out * (items / left_out.sum(axis=1, keepdims=True)))
+
+
+def _honest(
+    observed: Floats, inside: Floats, chosen: int, *, gain: Floats, shares: Floats, items: int, level: Level, drawn: str
+) -> Estimate:
+    """Return what to expect of the chosen candidate, which has this `gain` over the mean one on the items left out.
+
+    The variance is its own and that between the choices.
+    """
+    usual, known = float(average(observed)), np.nan_to_num(observed)
+    value = usual + _corrected(observed[chosen] - usual, gain)
+    between_choices = float(shares @ (known - shares @ known) ** 2)
+    variance = float(_variance(inside[:, chosen])) * items / (items - 1) + between_choices
+    if level == "document" and abs(value) < 1:  # a mean of coefficients
+        low, high, interval = mean_interval(value, variance * items, items, -1.0, 1.0)
+    else:
+        half = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance)
+        low, high, interval = max(-1.0, value - half), min(1.0, value + half), "95% t interval over items"
+    method = f"{NAMES['spearman']} {OVER[level]}; .632+ bootstrap; {drawn}; {interval}"
+    return Estimate("spearman", value, low, high, items, method)
 
 
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
@@ -163,78 +192,26 @@ def _statistic(values: Floats, ratings: Floats, level: Level, failed: Bools | No
     return mean(np.nan_to_num(by_item)), len(by_item)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    """Spearman on all items (candidates), inside and outside resamples (resamples × candidates), and the choices."""
-
-    observed: Floats
-    inside: Floats
-    outside: Floats
-    order: Ints
-
-    @property
-    def shares(self) -> Floats:
-        """How often each candidate was chosen."""
-        return np.bincount(self.order[:, 0], minlength=len(self.observed)) / len(self.order)
-
-    @property
-    def gain(self) -> float:
-        """How much better than the mean candidate the chosen one is outside."""
-        best = np.take_along_axis(self.outside, self.order[:, :1], axis=1)[:, 0]
-        return float(average(best - average(self.outside.T)))
-
-    @property
-    def gap_to_second(self) -> float:
-        """How much better than the second the chosen candidate is outside."""
-        first, second = np.take_along_axis(self.outside, self.order[:, :2], axis=1).T
-        return float(average(first - second))
-
-
-def _draw(statistic: Statistic, items: int, bootstrap: Bootstrap) -> _Draws:
-    counts = np.concatenate(list(resample_weights(items, bootstrap.n_resamples, bootstrap.seed)))
-    left_out = counts == 0
-    counts, left_out = (each[left_out.any(axis=1)] for each in (counts, left_out))
-    outside = statistic(left_out * (items / left_out.sum(axis=1, keepdims=True)))
-    inside = rounded(statistic(counts))
-    return _Draws(rounded(statistic(np.ones((1, items)))[0]), inside, outside, _best_first(inside))
-
-
 def _best_first(values: Floats) -> Ints:
     """Return the places of each row's values, the highest first and NaN last; ties keep their order."""
     return np.argsort(-values, axis=1, kind="stable")
 
 
-def _honest(draws: _Draws, chosen: int, items: int, level: Level, drawn: str) -> Estimate:
-    method = f"{NAMES['spearman']} {OVER[level]}; .632+ bootstrap; {drawn}"
-    naive, usual = float(draws.observed[chosen]), float(average(draws.observed))
-    value = usual + _corrected(naive - usual, draws.gain)
-    known, shares = np.nan_to_num(draws.observed), draws.shares
-    between_choices = float(shares @ (known - shares @ known) ** 2)
-    variance = float(_variance(draws.inside[:, chosen])) * items / (items - 1) + between_choices
-    if level == "document" and abs(value) < 1:  # a mean of coefficients
-        low, high, interval = mean_interval(value, variance * items, items, -1.0, 1.0)
-    else:
-        half = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance)
-        low, high, interval = max(-1.0, value - half), min(1.0, value + half), "95% t interval over items"
-    return Estimate("spearman", value, low, high, items, f"{method}; {interval}")
-
-
-def _corrected(naive: float, outside: float) -> float:
+def _corrected(naive: float, outside: Floats) -> float:
     """Return the .632+ estimate of a gain from its values on all items and on those left out (nearly none is 0)."""
-    outside = min(naive, outside)
-    overfitting = min(1.0, (naive - outside) / naive) if naive > 0 else 0.0
-    return naive + _DRAWN / (1 - (1 - _DRAWN) * overfitting) * (outside - naive)
+    least = min(naive, float(outside))
+    overfitting = min(1.0, (naive - least) / naive) if naive > 0 else 0.0
+    return naive + _DRAWN / (1 - (1 - _DRAWN) * overfitting) * (least - naive)
 
 
 def _variance(resampled: Floats) -> Floats:
     return average((resampled - average(resampled)) ** 2)
 
 
-def _simultaneous(draws: _Draws, chosen: int, items: int) -> tuple[Floats, float]:
+def _simultaneous(drawn: Floats, gaps: Floats, items: int) -> tuple[Floats, float]:
     """Return the standard errors of the differences to the chosen candidate, and how many the intervals reach."""
-    drawn = draws.inside[:, [chosen]] - draws.inside
     errors = np.sqrt(_variance(drawn))
-    away = np.abs(drawn - (draws.observed[chosen] - draws.observed)) / np.where(errors > 0, errors, np.inf)
+    away = np.abs(drawn - gaps) / np.where(errors > 0, errors, np.inf)
     reach = float(np.quantile(np.nan_to_num(away).max(axis=1), CONFIDENCE))
     # Student's t in place of the normal distribution, and the divisor n − 1.
     usual = t_quantile((1 - CONFIDENCE) / 2, items - 1) / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
@@ -245,5 +222,5 @@ def _more_items(gap: float, error: float, critical: float, items: int) -> int | 
     """Return how many items to add until a difference of `gap` is expected to be significant."""
     if gap <= 0:
         return None
-    needed = ceil(items * ((critical + NORMAL.inv_cdf(_POWER)) * error / gap) ** 2)
-    return max(1, needed - items) if needed - items <= MOST_ITEMS else None
+    lacking = ceil(items * ((critical + NORMAL.inv_cdf(_POWER)) * error / gap) ** 2) - items
+    return max(1, lacking) if lacking <= MOST_ITEMS else None

@@ -20,7 +20,7 @@ from judge.results.result import Result
 from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
-from judge.stats.power import ALPHA, MIN_ITEMS, needed
+from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
@@ -167,7 +167,7 @@ class MeanTest:
         if not self.sd or not e.value:
             unseen = self.unit == "draw" and e.p is None and e.high != e.low
             return " (unseen probability decides)" if unseen else self.tested
-        items = needs(needed(self.sd, e.value), e.n, self.unit)
+        items = needs(Spread(e.n, e.value, self.sd).needed(), e.n, self.unit)
         if items and self.direction and e.p is not None:
             return f" ({format_p(e.p)} decides, not the interval; {items.removeprefix(' (')}"
         return items or self.tested

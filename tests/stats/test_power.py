@@ -10,7 +10,7 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.paired_differences import holm, pairs, sign_flip
-from judge.stats.power import ALPHA, Scatter, detectable, needed, power_of, scatter, scatter_of_pairs
+from judge.stats.power import ALPHA, Scatter, Spread, scatter, scatter_of_pairs
 from judge.stats.system_differences import TOO_FEW, compare
 from judge.table import Table
 
@@ -20,21 +20,22 @@ def test_of_continuous_differences_it_is_the_power_of_students_t(items: int) -> 
     for alpha, effect in product((0.05, 0.05 / 3), (0.3, 0.6, 1.2)):
         critical = stats.t.ppf(1 - alpha / 2, items - 1)
         expected = stats.nct.sf(critical, items - 1, effect * math.sqrt(items))
-        assert power_of(2.0, items, -2 * effect, alpha=alpha) == pytest.approx(expected, abs=0.02)
-    assert power_of(1.0, items, 0.0) == pytest.approx(0.05, abs=0.01)
+        assert Spread(items, -2 * effect, 2.0, alpha).power_of() == pytest.approx(expected, abs=0.02)
+    assert Spread(items, 0.0, 1.0).power_of() == pytest.approx(0.05, abs=0.01)
 
 
 @pytest.mark.parametrize("items", [6, 9, 18, 50, 2000])
 def test_what_is_detectable_needs_these_items(items: int) -> None:
-    for test in ({"alpha": 0.05}, {"alpha": 0.05, "zeros": 0.2, "step": 1.0}, {"alpha": 0.05 / 6, "step": 0.5}):
-        least = detectable(0.8, items, **test)
+    for test in ((0.05,), (0.05, 0.2, 1.0), (0.05 / 6, 0.0, 0.5)):
+        spread = Spread(items, 0.0, 0.8, *test)
+        least = spread.detectable()
         if least is None:
             assert items < 9
             continue
-        assert power_of(0.8, items, least, **test) == pytest.approx(0.8, abs=1e-4)
-        assert needed(0.8, 1.0001 * least, **test) == items
-    assert needed(0.1, 5.0) == 6  # of five, all one way, p is .0625
-    assert needed(0.1, 5.0, alpha=ALPHA / 6) == 8
+        assert spread.power_of(difference=least) == pytest.approx(0.8, abs=1e-4)
+        assert spread.needed(1.0001 * least) == items
+    assert Spread(0, 5.0, 0.1).needed() == 6  # of five, all one way, p is .0625
+    assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 
 
 CUTS = (-1.28, -0.52, 0.52, 1.28)
@@ -93,9 +94,7 @@ def test_the_median_pair_and_the_worst() -> None:
     assert [pair.step for pair in found.pairs] == [1.0] * 3
     equal = [pair.zeros * math.exp(-((pair.mean / pair.sd) ** 2) / 2) for pair in found.pairs]
     assert sorted(equal) == pytest.approx([2 / 6, 2 / 6, 6 / 7])
-    own = {"alpha": 0.05 / 3, "zeros": found.worst.zeros, "step": 1.0}
-    assert found.worst.detectable(100) == detectable(sds[2], 100, **own)
-    assert found.worst.needed() == needed(sds[2], found.worst.mean, **own)
+    assert found.worst.level == 0.05 / 3
 
 
 @pytest.mark.parametrize("systems", range(2, 8))
@@ -120,11 +119,11 @@ def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
     assert (pair.systems, pair.items, found.tests) == (("b", "a"), 7, 3)
     assert pair.mean == pytest.approx(1 / 7)
     (none,) = scatter(table, table.columns, ("a", "d"))
-    assert (none.pairs, none.note) == ((), "d has no value")
+    assert (none.pairs, none.note) == ((), "no two systems share an item; at least 6 are needed")
     same = _table({"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]})
     notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
-    assert notes[0] == "the difference is the same in all shared items"
-    assert notes[1] == "the two share 3 items; at least 6 are needed"
+    assert notes[0] == "the differences are the same in all shared items"
+    assert notes[1] == "no two systems share more than 3 items; at least 6 are needed"
 
 
 def test_so_many_systems_are_not_tested() -> None:

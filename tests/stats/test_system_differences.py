@@ -12,7 +12,7 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.stats import analyze
 from judge.stats import system_differences as module
 from judge.stats.paired_differences import holm
-from judge.stats.power import detectable
+from judge.stats.power import Spread
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
 
@@ -68,7 +68,7 @@ def test_every_two_systems_best_first_with_what_each_number_is() -> None:
         raw.append(d.estimate.p)
     assert [d.adjusted for d in found.differences] == holm([p for p in raw if p is not None])
     sds = [np.std(np.subtract(values[a], values[b]), ddof=1) for a, b in combinations("abc", 2)]
-    assert found.detectable == pytest.approx(detectable(float(np.median(sds)), 40, alpha=0.05 / 3), rel=0.1)
+    assert found.detectable == pytest.approx(Spread(40, 0.0, float(np.median(sds)), 0.05 / 3).detectable(), rel=0.1)
     assert (found.column, found.note) == ("m", "")
 
 
