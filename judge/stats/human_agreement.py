@@ -17,13 +17,13 @@ import numpy as np
 
 from judge import text
 from judge.core import plugins
-from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.records import Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.data import ledger
 from judge.data.ratings import Ratings
-from judge.metrics import Metric, parallel
+from judge.metrics import parallel
+from judge.metrics.heuristic import CRITERIA
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
@@ -236,8 +236,6 @@ def unknown_criteria(ratings: Iterable[str], criteria: Sequence[str], sheet: str
 
 
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
-_CHANGED = ("alpha=", "stop=", "exc=", "preset=")
-"""Parts of a ROUGE signature that the baseline does not have."""
 
 
 def baselines_without_judge(
@@ -245,13 +243,14 @@ def baselines_without_judge(
 ) -> list[RatedColumn]:
     """Return the heuristic of these criteria, scores from elsewhere, the length in words, and ROUGE with references.
 
-    Without `measure` the heuristic and ROUGE are left out unless the table has them.
+    The heuristic and ROUGE are the table's own, if it has them, else they are measured if `measure` is true: ROUGE is
+    then the stemmed F, averaged over references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
-    existing = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
-    columns = [column_from_table(column, table, "heuristic") for name, column in existing.items() if name in criteria]
+    heuristics = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
+    columns = [column_from_table(column, table, "heuristic") for name, column in heuristics.items() if name in criteria]
     for column in table.columns:
         if column.signature.startswith(f"{column.name}|external"):
             external = column_from_table(column, table, column.name)
@@ -259,42 +258,18 @@ def baselines_without_judge(
                 values = {key: -value for key, value in external.values.items()}
                 external = replace(external, name=f"{column.name} reversed", values=values)
             columns.append(external)
-    missing = [name for name in criteria if measure and name not in existing and _heuristic([name])]
-    if missing and (metric := _heuristic(missing)):
-        scored = parallel.score_in_parallel(metric, samples)
+    unmeasured = [name for name in criteria if measure and name in CRITERIA and name not in heuristics]
+    if unmeasured:
+        scored = parallel.score_in_parallel(plugins.load("metrics", "heuristic")(criteria=unmeasured), samples)
         columns += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
-    return [
-        *columns,
-        RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths),
-        *_rouge(table, samples, measure),
-    ]
-
-
-def _heuristic(criteria: Sequence[str]) -> Metric | None:
-    """Return the heuristic for these criteria, or None if it does not know them."""
-    try:
-        metric: Metric = plugins.load("metrics", "heuristic")(criteria=criteria)
-    except ConfigError:
-        return None
-    return metric
-
-
-def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[RatedColumn]:
-    if not any(sample.references for sample in samples):
-        return []
-    existing = {}
-    for column in table.columns:
-        # The baseline is stemmed F, averaged over references.
-        parts = column.signature.split("|")
-        changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
-        if column.name in _ROUGE and "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts):
-            existing[column.name] = column
-    if existing.keys() == _ROUGE.keys():
-        return [column_from_table(existing[name], table, label) for name, label in _ROUGE.items()]
-    if not measure:
-        return []
-    scored = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
-    return [column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns]
+    columns.append(RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths))
+    rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
+    if rouge:
+        columns += [column_from_table(column, table, _ROUGE[name]) for name, column in rouge.items()]
+    elif measure and any(sample.references for sample in samples):
+        scored = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
+        columns += [column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns]
+    return columns
 
 
 _MANY = 5_000  # texts
@@ -372,7 +347,7 @@ def _rated(
     ratings = matrix(texts, {s.key: s.human[name] for s in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
     below = [(column, matrix(texts, column.values)) for column in usable_baselines(name, judges, baselines)]
-    against = CorrelationWithRatings(ratings, bootstrap, [values for _, values in (*judged, *below)])
+    against = CorrelationWithRatings(ratings, bootstrap)
     rows = [
         Row(
             column.name,
