@@ -347,9 +347,9 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
         reason = f"No text has a human rating{which}, so agreement with people is unknown"
         return replace(judged, no_agreement=reason), notes
     old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
-    change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
-    agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
-    reason = "" if agreement else f"Agreement with people's {judged.rating} is undefined: {change.lacking}"
+    shifts, lacking = change_in_agreement(rated, judged.rating, old, new, seed=seed)
+    agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
+    reason = "" if agreement else f"Agreement with people's {judged.rating} is undefined: {lacking}"
     return replace(judged, agreement=agreement, no_agreement=reason, level=usual_level(rated)), notes
 
 

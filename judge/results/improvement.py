@@ -108,7 +108,7 @@ def measure_gain(
     old, new = fill_failed(values, failed, level)
     ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
     if level != "document":
-        against = CorrelationWithRatings(ratings, Bootstrap(seed=seed), (old, new))
+        against = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
         before, after = (against.correlate(side).estimates.get((level, "spearman")) for side in (old, new))
         if before is None or after is None:
             return None

@@ -89,12 +89,11 @@ class CorrelationWithRatings:
     Values and ratings are items × systems with NaN for missing values; a text counts if it has both. At level
     `document` intervals are those of a mean over items. At the others they are percentile intervals over resampled
     items with all their texts and fixed systems (for tau-b over all texts, see `pooled`), without resamples that have
-    no value. Below FEWEST_ITEMS there is none. Each statistic is computed once, for all named `columns` together.
+    no value. Below FEWEST_ITEMS there is none. Each statistic is computed once.
     """
 
-    def __init__(self, ratings: Floats, bootstrap: Bootstrap, columns: Iterable[Floats] = ()) -> None:
+    def __init__(self, ratings: Floats, bootstrap: Bootstrap) -> None:
         self._ratings, self._bootstrap = rounded(ratings), bootstrap
-        self._columns = {values.tobytes(): values for values in map(rounded, columns)}
         self._resampled: dict[tuple[bytes, bytes, Key], Resampled] = {}
 
     def correlate(self, values: Floats) -> Correlation:
@@ -156,19 +155,11 @@ class CorrelationWithRatings:
         return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
     def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
-        name, texts = rounded(values).tobytes(), known.tobytes()
-        if (texts, name, key) not in self._resampled:
-            # Every column uses all rated texts, so resamples share the ranks of the ratings.
-            every = bool((known == ~np.isnan(self._ratings)).all())
-            sides = {n: c for n, c in self._columns.items() if every and not np.isnan(c[known]).any()}
-            sides[name] = rounded(values)
-            columns = np.where(known, np.stack([*sides.values(), self._ratings]), np.nan)
-            statistic = coefficients(columns, [(place, len(sides)) for place in range(len(sides))], key[0], [key[1]])
-            observed, drawn = self._bootstrap.observed_and_resampled(statistic, len(known))
-            items = int(known.any(axis=1).sum())
-            for place, side in enumerate(sides):
-                self._resampled[texts, side, key] = Resampled(float(observed[0, place]), drawn[:, 0, place], items)
-        return self._resampled[texts, name, key]
+        cell = rounded(values).tobytes(), known.tobytes(), key
+        if cell not in self._resampled:
+            statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)
+            self._resampled[cell] = self._bootstrap.resampled(statistic, len(known), int(known.any(axis=1).sum()))
+        return self._resampled[cell]
 
 
 class WilliamsTest(NamedTuple):
@@ -206,14 +197,6 @@ class Shift(NamedTuple):
     change: Estimate | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeInAgreement:
-    """The `shifts` of each level at which both runs have a coefficient, and the reason for missing ones."""
-
-    shifts: Mapping[Level, Shift]
-    lacking: str
-
-
 def change_in_agreement(
     rated: Sequence[Sample],
     rating: str,
@@ -223,22 +206,23 @@ def change_in_agreement(
     levels: Sequence[Level] = LEVELS,
     seed: int = 0,
     confidence: float = 0.95,
-) -> ChangeInAgreement:
+) -> tuple[dict[Level, Shift], str]:
     """Compare how well two runs correlate with people's ratings `rating`, on texts with a value in both.
 
-    `seed` sets resamples and tests, `confidence` is that of resampled intervals.
+    Return the shift of each level at which both have a coefficient, and why one is missing. `seed` sets resamples and
+    tests, `confidence` is that of resampled intervals.
     """
     old, new = matrix(rated, before), matrix(rated, after)
     ratings = matrix(rated, {s.key: s.human[rating] for s in rated})
     shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
-    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence), (old, new))
+    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
     sides = against.correlate(old), against.correlate(new)
     shifts: dict[Level, Shift] = {}
     for level in levels:
         old_estimate, new_estimate = (side.estimates.get((level, "spearman")) for side in sides)
         if old_estimate is not None and new_estimate is not None:
             shifts[level] = Shift(old_estimate, new_estimate, against.change(old, new, level))
-    return ChangeInAgreement(shifts, next((reason for side in sides for reason in side.lacking.values()), ""))
+    return shifts, next((reason for side in sides for reason in side.lacking.values()), "")
 
 
 def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
@@ -313,7 +297,7 @@ def _complete_texts(pairs: Sequence[Pair]) -> Bools:
 def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     """Return why a level has no coefficient, or nothing if it has one."""
     known = _complete_texts(pairs)
-    texts, systems = int(known.sum()), int(known.any(axis=0).sum())
+    texts = int(known.sum())
     if not texts:
         return "no text has both a value and a rating"
     for side, name in enumerate(("values", "ratings")):
@@ -321,18 +305,20 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
             np.nanmin(pair[side]) == np.nanmax(pair[side]) for pair in pairs if not np.isnan(pair[side]).all()
         ):
             return f"all {name} are equal"
-    if level == "item" and texts < MIN_CORRELATION_ITEMS:
-        return f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if level == "system" and systems > _MAX_SYSTEMS:
+    if reason := _too_few(known, level):
+        return reason
+    if level == "system" and known.any(axis=0).sum() > _MAX_SYSTEMS:
         return f"there are more than {_MAX_SYSTEMS} systems"
-    if level == "system" and systems < MIN_CORRELATION_ITEMS:
-        have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
-        return f"{have}; a correlation of means needs {MIN_CORRELATION_ITEMS}"
-    if level == "document" and systems == 1:
-        return "only one system has values and ratings, so nothing can be compared within an item"
     if level == "document" and not _sample_size(pairs, level):
         return "in no item do both the values and the ratings differ between texts"
     return ""
+
+
+def _too_few(known: Bools, level: Level) -> str:
+    """Return why a level has no coefficient between these texts, items × systems, or nothing if they are enough."""
+    n, units = (known.sum(), "texts") if level == "item" else (known.any(axis=0).sum(), "systems")
+    least = 2 if level == "document" else MIN_CORRELATION_ITEMS
+    return f"there are fewer than {least} {units}" if n < least else ""
 
 
 # Between the columns of a run
@@ -458,13 +444,6 @@ def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints
 
 def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
     """Return why a matrix is empty, or nothing if it is not, from which texts have values."""
-    texts, systems = int(known.sum()), int(known.any(axis=0).sum())
-    if level == "item":
-        return "" if texts >= MIN_CORRELATION_ITEMS else f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if level == "system" and systems < MIN_CORRELATION_ITEMS:
-        return f"there are fewer than {MIN_CORRELATION_ITEMS} systems"
-    if level == "document" and systems < 2:
-        return "only one system, so nothing can be compared within an item"
-    if coefficient == "kendall" and systems > _MAX_TAU_SYSTEMS:
+    if level != "item" and coefficient == "kendall" and known.any(axis=0).sum() > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
-    return ""
+    return _too_few(known, level)

@@ -179,7 +179,7 @@ def _raters(
     values = matrix(texts, judge.values)
     for rater in sorted(known, key=lambda name: -counts[name])[:_MOST_RATERS]:
         ratings = by_rater[rater]
-        found = CorrelationWithRatings(ratings, bootstrap, [values]).correlate(values).estimates
+        found = CorrelationWithRatings(ratings, bootstrap).correlate(values).estimates
         spearman = {level: found[level, "spearman"] for level in LEVELS if (level, "spearman") in found}
         difference = None
         if same and scale.low is not None and scale.high is not None:

@@ -181,10 +181,10 @@ def agreement_change(
         return None
     old, new = (side.values(rated) for side in scores)
     level = usual_level(rated)
-    change = change_in_agreement(
+    shifts, _ = change_in_agreement(
         rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
     )
-    shift = change.shifts.get(level)
+    shift = shifts.get(level)
     if shift is None or shift.change is None:
         return None
     return AgreementChange(shift.before.value, shift.after.value, shift.change, level)

@@ -115,12 +115,12 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
     [
         (
             (2, 1, 1),
-            "only one system, so nothing can be compared within an item",
+            "there are fewer than 2 systems",
             "there are fewer than 3 texts",
             "fewer than 3 systems",
         ),
         ((2, 1, 4), "", "", ""),
-        ((2, 9, 1), "only one system, so nothing can be compared within an item", "", "there are fewer than 3 systems"),
+        ((2, 9, 1), "there are fewer than 2 systems", "", "there are fewer than 3 systems"),
         ((2, 9, 2), "", "", "there are fewer than 3 systems"),
     ],
 )
