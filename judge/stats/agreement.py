@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from math import fsum, sqrt
 from typing import Literal, get_args
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, item_means
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, item_means, sums_by_item
 from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
 
@@ -43,36 +43,14 @@ def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) 
         for name in columns
     ]  # fmt: skip
     units = [unit for unit, judges in Counter(chain.from_iterable(by_judge)).items() if judges > 1]
-    down = {item: place for place, item in enumerate(sorted({item for item, _, _ in units}))}
-    across = {texts: place for place, texts in enumerate(dict.fromkeys(unit[1:] for unit in units))}
-    votes = np.full((len(columns), len(down), len(across)), np.nan)
-    for (judge, values), unit in product(enumerate(by_judge), units):
-        votes[judge, down[unit[0]], across[unit[1:]]] = values.get(unit, np.nan)
+    items, texts = sorted({item for item, *_ in units}), list(dict.fromkeys(unit[1:] for unit in units))
+    cells = [values.get((item, *text), np.nan) for values in by_judge for item in items for text in texts]
+    votes = np.array(cells).reshape(len(columns), len(items), len(texts))
     estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
     if estimate is None:
         return None
     method = estimate.method.replace(f"{len(columns)} raters", f"{len(columns)} judges")
     return replace(estimate, name="alpha", method=method)
-
-
-def unit_terms(values: Floats) -> Floats:
-    """Return each unit's contribution to alpha: number of values, their sum, sum of squares, and number × variance."""
-    number = (~np.isnan(values)).sum(axis=1)
-    within = number * np.nanvar(values, axis=1, ddof=1)
-    return np.stack([number, np.nansum(values, axis=1), np.nansum(values**2, axis=1), within], axis=1)
-
-
-def alpha_of(terms: Floats) -> Floats:
-    """Return 1 − observed / expected disagreement from sums of `unit_terms`; NaN if no disagreement is expected.
-
-    With (v − w)² both are variances: Σ_u m_u s_u² / n within units, and s² over all n pairable values. This avoids the
-    matrix of coincidences, which is quadratic in the number of distinct values. Krippendorff's and evalica's bootstraps
-    resample pairs and thus treat the texts of an item as independent.
-    """
-    n, total, squares, within = np.moveaxis(terms, -1, 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = (squares - total**2 / n) / (n - 1)
-        return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)
 
 
 Measure = Literal[
@@ -121,10 +99,18 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
         rated = (~np.isnan(votes)).sum(axis=0)
         enough: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
         texts = enough & (len(votes) > 1)
-        if reason := _reason_undefined(votes, texts, measure):
-            lacking[measure] = reason
-            continue
         used, number = int(texts.any(axis=1).sum()), int(texts.sum())
+        known = votes[:, texts]
+        different = len(np.unique(known[~np.isnan(known)]))
+        if number < 2:
+            raters = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
+            lacking[measure] = f"fewer than two texts have the ratings of {raters}"
+        elif different < 2:
+            lacking[measure] = "all ratings are equal"
+        elif different > _MAX_CATEGORIES and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
+            lacking[measure] = f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
+        if measure in lacking:
+            continue
         resampled = bootstrap.resampled(_STATISTICS[measure](np.where(texts, votes, np.nan)), len(texts), used)
         method = f"{_METHODS[measure]}, {len(votes)} raters"
         method += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
@@ -136,27 +122,30 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
     return Agreement(estimates, lacking)
 
 
-def _reason_undefined(votes: Floats, texts: Bools, measure: Measure) -> str:
-    if texts.sum() < 2:
-        raters = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
-        return f"fewer than two texts have the ratings of {raters}"
-    different = len(np.unique(votes[:, texts][~np.isnan(votes[:, texts])]))
-    if different < 2:
-        return "all ratings are equal"
-    if different > _MAX_CATEGORIES and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
-        return f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
-    return ""
-
-
 # Krippendorff's alpha
 
 
 def _alpha_interval(votes: Floats) -> Statistic:
+    """Return 1 − observed / expected disagreement (v − w)².
+
+    Both are variances: Σ_u m_u s_u² / n within units, and s² over all n pairable values. This avoids the matrix of
+    coincidences, which is quadratic in the number of distinct values. Krippendorff's and evalica's bootstraps resample
+    pairs and thus treat the texts of an item as independent.
+    """
     item, units = _votes_by_text(votes)
     known = units[~np.isnan(units)]
-    terms = np.zeros((votes.shape[1], 4))
-    np.add.at(terms, item, unit_terms((units - known.mean()) / np.ptp(known)))
-    return lambda counts: alpha_of(counts @ terms)
+    units = (units - known.mean()) / np.ptp(known)
+    number = (~np.isnan(units)).sum(axis=1)
+    terms = [number, np.nansum(units, axis=1), np.nansum(units**2, axis=1), number * np.nanvar(units, axis=1, ddof=1)]
+    by_item = sums_by_item(item, np.stack(terms, axis=1), votes.shape[1])
+
+    def statistic(counts: Floats) -> Floats:
+        n, total, squares, within = (counts @ by_item).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = (squares - total**2 / n) / (n - 1)
+            return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)
+
+    return statistic
 
 
 def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
@@ -164,30 +153,23 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
 
     The ordinal distance of two values is that of their mid-ranks among all pairable ratings.
     """
-    from scipy.sparse import csr_array
-
     item, units = _votes_by_text(votes)
     known = ~np.isnan(units)
     values, places = np.unique(units[known], return_inverse=True)
     unit, _ = np.nonzero(known)
-    by_unit = np.zeros((len(units), len(values)))
-    np.add.at(by_unit, (unit, places), 1.0)
+    by_unit = sums_by_item(unit, np.eye(len(values))[places], len(units))
     first, second = np.triu_indices(len(values), 1)
     coincidences = by_unit[:, first] * by_unit[:, second] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
     occurring = coincidences.any(axis=0)
     first, second = first[occurring], second[occurring]
-    units_by_item = csr_array((np.ones(len(item)), (item, np.arange(len(item)))), shape=(votes.shape[1], len(item)))
-    pairs, frequencies = units_by_item @ coincidences[:, occurring], units_by_item @ by_unit
+    pairs, frequencies = (sums_by_item(item, each, votes.shape[1]) for each in (coincidences[:, occurring], by_unit))
 
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
         n = drawn_frequencies.sum(axis=1)
         if not ordinal:
-            observed, expected = (
-                (counts @ pairs).sum(axis=1),
-                n * n - (drawn_frequencies * drawn_frequencies).sum(axis=1),
-            )
+            observed, expected = (counts @ pairs).sum(axis=1), n * n - (drawn_frequencies**2).sum(axis=1)
         else:
             rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
             observed = ((counts @ pairs) * (rank[:, first] - rank[:, second]) ** 2).sum(axis=1)
@@ -220,9 +202,7 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     first, second = places.reshape(2, -1)
     distance = np.abs(values[:, None] - values) ** power
     disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
-    frequencies = [np.zeros((len(first_votes), len(values))) for _ in range(2)]
-    for table, side in zip(frequencies, (first, second), strict=True):
-        np.add.at(table, (item, side), 1.0)
+    frequencies = [sums_by_item(item, np.eye(len(values))[side], len(first_votes)) for side in (first, second)]
 
     def statistic(counts: Floats) -> Floats:
         first_counts, second_counts = (counts @ side for side in frequencies)
@@ -243,15 +223,13 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
     units = votes[:, item, system].T
     units = units - units.mean()
     terms = np.column_stack([np.ones(len(item)), units.sum(axis=1) ** 2, (units**2).sum(axis=1), units])
-    by_item = np.zeros((votes.shape[1], terms.shape[1]))
-    np.add.at(by_item, item, terms)
+    by_item = sums_by_item(item, terms, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
-        sums = counts @ by_item
-        n, rows, squares, columns = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3:]
-        correction = share(columns.sum(axis=1) ** 2, n * raters)
+        n, rows, squares, *columns = (counts @ by_item).T
+        correction = share(sum(columns) ** 2, n * raters)
         between = rows / raters - correction
-        judges = share((columns**2).sum(axis=1), n) - correction
+        judges = share(sum(column**2 for column in columns), n) - correction
         residual = share(squares - correction - between - judges, (n - 1) * (raters - 1))
         texts, judges = share(between, n - 1), judges / (raters - 1)
         total = (
@@ -282,29 +260,30 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     """Return the mean over texts of the standard deviation of a text's draws (divisor draws − 1), by system and column.
 
     The unit is that of the column's scale. Only texts with at least two parsed draws count; `n` counts them.
-    `label_values` gives the values of the labels; a column without them has no estimate.
+    A column whose labels have no known values has no estimate.
     """
-    columns = tuple(column for column in table.columns if column.kind == "criterion")
-    values_of_labels = {column.name: label_values(column) for column in columns}
-    rows = [row for row in table.scores if row.provenance.method == "samples" and values_of_labels.get(row.column)]
+    columns = {column.name: column for column in table.columns if column.kind == "criterion"}
     deviations = tuple(
         replace(row, value=sd, provenance=Provenance("samples"))
-        for row in rows
-        if (sd := _deviation_of_draws(row, values_of_labels[row.column])) is not None
+        for row in table.scores
+        if row.column in columns and (sd := deviation_of_draws(columns[row.column], row)) is not None
     )
     if not deviations:
         return {}
-    unbounded = tuple(replace(column, low=None, high=None) for column in columns)
+    unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
     means = item_means(Table(table.samples, unbounded, deviations))
     method = "mean over texts of the standard deviation of the draws of each"
     return {key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}") for key, mean in means.items()}
 
 
-def label_values(column: Column) -> Mapping[str, float]:
-    """Return the value of each label: the ends of the scale for two labels, else the labels read as numbers.
+def values_by_label(column: Column) -> Mapping[str, float]:
+    """Return the value of each label of a column, as far as it says.
 
-    The column does not say which of two labels has which end. The result is empty if the labels are not numbers.
+    Otherwise two labels have the ends of the scale, whichever has which, and others are read as numbers. The result is
+    empty if they are not numbers.
     """
+    if column.values:
+        return dict(zip(column.labels, column.values, strict=True))
     if len(column.labels) == 2 and column.low is not None and column.high is not None:
         return dict(zip(column.labels, (column.low, column.high), strict=True))
     try:
@@ -313,20 +292,18 @@ def label_values(column: Column) -> Mapping[str, float]:
         return {}
 
 
-def values_by_label(column: Column) -> Mapping[str, float]:
-    """Return the value of each label of a column, as far as it says, else `label_values`."""
-    return dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
+def deviation_of_draws(column: Column, score: Score) -> float | None:
+    """Return the standard deviation of a score's parsed draws; None for fewer than two.
 
-
-def _deviation_of_draws(score: Score, counts: Mapping[str, float]) -> float | None:
-    """Return the standard deviation of the parsed draws, or None for one draw or labels that contradict the mean."""
-    p = score.provenance
+    None as well if the labels have no known values, or contradict the score, which is the mean of the draws.
+    """
+    p, values = score.provenance, values_by_label(column)
     shares = {label: share for label, share in (p.distribution or {}).items() if share > 0}
     mass = fsum(shares.values())
-    if p.n < 2 or not mass > 0 or shares.keys() - counts.keys():
+    if p.method != "samples" or p.n < 2 or not mass > 0 or shares.keys() - values.keys():
         return None
-    mean = fsum(share * counts[label] for label, share in shares.items()) / mass
-    if len(counts) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
+    mean = fsum(share * values[label] for label, share in shares.items()) / mass
+    if len(values) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
         return None
-    squares = fsum(share * (counts[label] - mean) ** 2 for label, share in shares.items()) / mass
+    squares = fsum(share * (values[label] - mean) ** 2 for label, share in shares.items()) / mass
     return sqrt(squares * p.n / (p.n - 1))

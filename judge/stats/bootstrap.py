@@ -163,6 +163,13 @@ def t_quantile(tail: float, freedom: int) -> float:
     return tan(angle) * sqrt(freedom)
 
 
+def sums_by_item(item: Ints, values: Floats, n_items: int) -> Floats:
+    """Return the sums of `values` (texts × any) over the texts of each item."""
+    sums = np.zeros((n_items, *values.shape[1:]))
+    np.add.at(sums, item, values)
+    return sums
+
+
 Statistic = Callable[[Floats], Floats]
 """Maps how often each item was drawn (resamples × items) to a value per resample, NaN if undefined."""
 

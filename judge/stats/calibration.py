@@ -20,7 +20,7 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.data import ledger
-from judge.stats.agreement import label_values
+from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled, unskewed_quantile
 from judge.stats.coefficients import paired
 from judge.stats.correlation import criterion
@@ -63,7 +63,7 @@ class Calibration:
 
 def levels(column: Column) -> tuple[float, ...]:
     """Return the values of a column's labels, ascending; empty if unknown."""
-    return tuple(sorted(label_values(column).values()))
+    return tuple(sorted(values_by_label(column).values()))
 
 
 def edges(column: Column) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from judge.core.records import Estimate, Sample
 from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import Bootstrap, Floats
+from judge.stats.bootstrap import Bootstrap, Floats, sums_by_item
 from judge.stats.coefficients import average, of_pair, paired, share
 from judge.stats.correlation import NAMES, OVER
 from judge.stats.paired_differences import mean_differences
@@ -149,8 +149,8 @@ def _drift(
     x, y = (np.array(side) for side in list(zip(*points, strict=True))[:2])
     x, y = x - x.mean(), y - y.mean()
     items = {item: place for place, item in enumerate(dict.fromkeys(item for *_, item in points))}
-    sums = np.zeros((len(items), 5))
-    np.add.at(sums, [items[item] for *_, item in points], np.stack([np.ones(len(x)), x, y, x * x, x * y], axis=1))
+    item = np.array([items[item] for *_, item in points])
+    sums = sums_by_item(item, np.stack([np.ones(len(x)), x, y, x * x, x * y], axis=1), len(items))
 
     def slope(counts: Floats) -> Floats:
         n, x, y, xx, xy = (counts @ sums).T

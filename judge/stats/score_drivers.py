@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Ints
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Ints, sums_by_item
 from judge.stats.correlation import criterion
 from judge.table import Table
 
@@ -148,8 +148,7 @@ def _estimates(
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
     rows = np.column_stack([np.ones(len(item)), values])
     size, n_items = len(names), int(item.max()) + 1
-    moments = np.zeros((n_items, rows.shape[1], rows.shape[1]))
-    np.add.at(moments, item, rows[:, :, None] * rows[:, None, :])
+    moments = sums_by_item(item, rows[:, :, None] * rows[:, None, :], n_items)
     observed, drawn = bootstrap.observed_and_resampled(
         lambda counts: _statistics(np.tensordot(counts, moments, 1)), n_items
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from judge.core.records import Column, Score
+from judge.stats.agreement import deviation_of_draws
 from judge.table import Table
 
 
@@ -68,19 +69,9 @@ def _parts(column: Column, items: Mapping[str, list[Score]]) -> tuple[float, flo
     within = sum((v - mean) ** 2 for group, mean in zip(groups, means, strict=True) for v in group) / (n - n_items)
     among = sum(len(group) * (mean - grand) ** 2 for group, mean in zip(groups, means, strict=True)) / (n_items - 1)
     size = (n - sum(len(group) ** 2 for group in groups) / n) / (n_items - 1)
-    draw = fmean(_draw_variance(column, score) for scores in items.values() for score in scores)
-    draw = min(draw, within)
+    # A score that is an expectation or a single reply has no variance of draws.
+    deviations = [(deviation_of_draws(column, score) or 0.0, score) for scores in items.values() for score in scores]
+    draw = min(fmean(sd**2 / score.provenance.n for sd, score in deviations), within)
     of_items, of_generations = max(0.0, (among - within) / size), within - draw
     per_item = n / n_items
     return of_items / n_items, of_generations / n, draw / n, float(n_items), per_item
-
-
-def _draw_variance(column: Column, score: Score) -> float:
-    """Return the variance of a score that is a mean of draws; 0 for one that is an expectation or a single reply."""
-    p = score.provenance
-    if p.method != "samples" or p.n < 2 or not p.distribution:
-        return 0.0
-    values = dict(zip(column.labels, column.values, strict=True))
-    mass = sum(p.distribution.values())
-    squares = sum(share * (values[label] - score.value) ** 2 for label, share in p.distribution.items()) / mass
-    return squares / (p.n - 1)

@@ -104,7 +104,7 @@ def test_one_pair(power: Callable[..., Any]) -> None:
     said = "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
     assert said in words(enough.out)
     assert rows(enough.out)["relevance"][-1] == "significant"
-    assert "the difference is the same in all shared items" in words(power("r", "--pair", "a,c").out)
+    assert "the differences are the same in all shared items" in words(power("r", "--pair", "a,c").out)
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ def test_another_scale_has_neither(factor: float, ends: str) -> None:
     assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace("\\", "")
 
 
-def test_scales_of_words_have_no_kappa(tmp_path: Path) -> None:
+def test_words_count_as_their_values(tmp_path: Path) -> None:
     path = tmp_path / "tone.jinja"
     path.write_text(
         '---\nscale: {labels: [poor, fair, good], values: [1, 3, 5]}\n---\n{% extends "layouts/pointwise.jinja" %}\n'
@@ -289,9 +289,8 @@ def test_scales_of_words_have_no_kappa(tmp_path: Path) -> None:
         judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words), n_resamples=20
     )
     (own,) = of(found, "tone").judges
-    assert set(own.agreement.estimates) == {"alpha_interval"}
-    assert own.agreement.lacking["kappa_linear"] == "the scale's labels are words without known values"
-    assert len(own.calibration.bins) == 3
+    assert set(own.agreement.estimates) == {"alpha_interval", "kappa_quadratic", "kappa_linear"}
+    assert [(one.low, one.high) for one in own.calibration.bins] == [(1.0, 2.0), (2.0, 4.0), (4.0, 5.0)]
 
 
 def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
