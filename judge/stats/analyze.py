@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median, multimode
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
@@ -19,7 +19,6 @@ from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
-from judge.stats.equal_length import add_equal_length
 from judge.stats.paired_differences import tests
 from judge.stats.pairwise import Orders, Ranking, rankings
 from judge.stats.power import ALPHA
@@ -319,17 +318,12 @@ def analyze(
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
     if orders is not None:
         judged = [column.name for column in columns if column.kind == "criterion"]
-        source_items = {sample.item: sample.source_item for sample in samples}
         ranked = rankings(
-            scores, failures, table.systems, judged,
-            orders=orders, source_items=source_items, against=against,
+            scores, failures, table.systems, judged, orders=orders, against=against, seed=seed,
+            source_items={sample.item: sample.source_item for sample in samples},
             until_decided=_in_question(columns) if until_decided else (),
+            lengths={sample.key: len(sample.output) for sample in samples} if against else {},
         )  # fmt: skip
-        if against:
-            lengths = {sample.key: len(sample.output) for sample in samples}
-            by_column = {name: [row for row in rows if row.column == name] for name in judged}
-            options: Any = {"orders": orders, "source_items": source_items, "seed": seed}
-            ranked = tuple(add_equal_length(each, by_column[each.column], lengths, **options) for each in ranked)
         return Analysis(table, agreement=agreement, rankings=ranked)
     estimate = anytime.mean_estimate if until_decided else None
     estimates = item_means(table, estimate)

@@ -202,7 +202,10 @@ def powered(
     people = _estimate_of_parts(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
     score_sd = float(scores.std(ddof=1))
     scale = float(ratings.std(ddof=1)) / score_sd if score_sd > _TOLERANCE * float(np.abs(scores).max()) else 0.0
-    share = _judge_weight(ratings, scores * scale, others * scale) if weight is None else weight
+    share, all_scores = weight or 0.0, np.concatenate([scores, others]) * scale
+    if weight is None and n_others and all_scores.any():
+        covariance = float(((ratings - ratings.mean()) * (scores - scores.mean()) * scale).sum() / (n - 1))
+        share = min(1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1)))))
     if not (n_others and share and scale):
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
@@ -211,15 +214,6 @@ def powered(
     value = float(ratings.mean() + slope * (others.mean() - scores.mean()))
     method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
     return Powered(_estimate_of_parts(name, value, parts, n, method), people, share, n_others)
-
-
-def _judge_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
-    n, n_others = len(ratings), len(others)
-    all_scores = np.concatenate([scores, others])
-    if not (n_others and all_scores.any()):
-        return 0.0
-    covariance = float(((ratings - ratings.mean()) * (scores - scores.mean())).sum() / (n - 1))
-    return min(1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1)))))
 
 
 class _Part(NamedTuple):
@@ -254,47 +248,36 @@ def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, 
     return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}")
 
 
-@dataclass(frozen=True, slots=True)
-class _RatedScores:
-    """Ratings and scores, systems × items, NaN for missing values."""
-
-    systems: Sequence[str]
-    ratings: Floats
-    scores: Floats
-
-    def estimate(self, first: int, second: int | None = None) -> Powered | None:
-        """Return the mean of one system or the difference of two, or None if too few items are rated."""
-        ratings, scores = self.ratings[first], self.scores[first]
-        if second is not None:
-            ratings, scores = ratings - self.ratings[second], scores - self.scores[second]
-        judged = ~np.isnan(scores)
-        rated = judged & ~np.isnan(ratings)
-        if rated.sum() < MIN_RATED_ITEMS:
-            return None
-        name, other_system = ("mean", "") if second is None else ("difference", self.systems[second])
-        estimate = powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
-        return replace(estimate, system=self.systems[first], other=other_system)
-
-
 def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
     name = criterion(column)
     ratings = matrix(table.samples, {s.key: s.human.get(name) for s in table.samples}).T
     withheld = matrix(table.samples, {s.key: float(name in s.withheld) for s in table.samples}).T
     scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
-    rated_scores = _RatedScores(table.systems, ratings, scores)
-    means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
+
+    def estimate(first: int, second: int | None = None) -> Powered | None:
+        """Return the mean of one system or the difference of two, or None if too few items are rated."""
+        people, judge = (side[first] if second is None else side[first] - side[second] for side in (ratings, scores))
+        judged = ~np.isnan(judge)
+        rated = judged & ~np.isnan(people)
+        if rated.sum() < MIN_RATED_ITEMS:
+            return None
+        kind, other = ("mean", "") if second is None else ("difference", table.systems[second])
+        found = powered(people[rated], judge[rated], judge[judged & ~rated], name=kind)
+        return replace(found, system=table.systems[first], other=other)
+
+    means = {place: mean for place in range(len(table.systems)) if (mean := estimate(place))}
     values = np.full((len(table.systems), 1), np.nan)
     values[list(means), 0] = [mean.estimate.value for mean in means.values()]
     order = best_first(values, column.better)
     rival = row_of(table.systems, against)
     tested = pairs(order, rival)
-    compared = [difference for pair in tested if (difference := rated_scores.estimate(*pair))]
+    compared = [difference for pair in tested if (difference := estimate(*pair))]
     most = len(tested) if against else len(order) * (len(order) - 1) // 2
     adjusted = holm([difference.estimate.p for difference in compared], most)
     differences = tuple(replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True))
-    judged = ~np.isnan(rated_scores.scores)
-    rated = judged & ~np.isnan(rated_scores.ratings)
-    few = [name for place, name in enumerate(rated_scores.systems) if place not in order]
+    judged = ~np.isnan(scores)
+    rated = judged & ~np.isnan(ratings)
+    few = [name for place, name in enumerate(table.systems) if place not in order]
     lost = len(tested) - len(differences) if order else 0
     excluded = ledger.excluded(table.samples, name)
     remarks = {
@@ -304,7 +287,7 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
         f"{excluded}; the others are a random sample only if these were drawn at random": bool(excluded),
         "every judged item is rated, so the judge adds nothing": bool(order) and bool((rated == judged)[order].all()),
         "the judge scores rated and other items differently: were the rated ones drawn at random?": _rated_items_differ(
-            rated_scores.scores, rated
+            scores, rated
         ),
     }
     return Calibrated(

@@ -7,14 +7,13 @@ al. 2024), which also needs a difficulty of each instruction and runs of the bas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from judge.core.records import Estimate, Failure, Score
+from judge.core.records import Estimate
 from judge.stats.bootstrap import CONFIDENCE, Floats, Ints, resample_weights
-from judge.stats.pairwise import Orders, Ranking, complete_pairs, verdict
 
 _RESAMPLES = 1_000
 _MIN_ITEMS = 30  # with 10 or 20 items, percentile intervals cover only 85% in simulations
@@ -22,44 +21,18 @@ _STEPS, _TOLERANCE = 100, 1e-8
 _LARGEST_STEP = 2.0  # in log-odds: without a limit, Newton's method may diverge
 
 
-def add_equal_length(
-    ranking: Ranking,
-    rows: Iterable[Score | Failure],
-    lengths: Mapping[tuple[str, str], int],
-    *,
-    orders: Orders,
-    source_items: Mapping[str, str],
-    seed: int = 0,
-) -> Ranking:
-    """Return a ranking against one system with win rates at equal length, from its rows and the texts' `lengths`.
-
-    `lengths` are by item and system. Return the ranking unchanged if it has no such system, or if all pairs have texts
-    of the same length.
-    """
-    pairs = []
-    known = {*ranking.systems}
-    complete, _ = complete_pairs((row for row in rows if {row.system, row.rival} <= known), ranking.systems, orders)
-    for (item, a, b), answers in complete.items():
-        if ranking.against in (a, b):
-            preference, system = verdict(*answers).preference, b if a == ranking.against else a
-            longer = lengths[item, system] - lengths[item, ranking.against]
-            pairs.append((source_items.get(item, item), system, preference if system == a else 1 - preference, longer))
-    if not pairs or len({longer for *_, longer in pairs}) == 1:
-        return ranking
-    rates = win_rates([p[0] for p in pairs], [p[1] for p in pairs], [p[2] for p in pairs], [p[3] for p in pairs], seed)
-    return replace(ranking, standings=tuple(replace(s, equal_length=rates.get(s.system)) for s in ranking.standings))
-
-
 def win_rates(
-    items: Sequence[str], systems: Sequence[str], preferences: Sequence[float], longer: Sequence[float], seed: int = 0
+    items: Sequence[Any], systems: Sequence[str], preferences: Sequence[float], longer: Sequence[float], seed: int = 0
 ) -> dict[str, Estimate]:
     """Return each system's win rate (0–1) at equal length, from its pairs with the same other system.
 
     `longer` is by how much the system's text is longer than the other's, in any unit. The length coefficient is shared,
     because it describes the judge. Each system gets two halves of a tie, one with a far longer and one with a far
     shorter text, so that every estimate is finite. Intervals are percentiles over 1,000 resamples of the items, from 30
-    items on.
+    items on. If all differences are equal, there are no estimates.
     """
+    if len({*longer}) < 2:
+        return {}
     names, item_names = list(dict.fromkeys(systems)), list(dict.fromkeys(items))
     place, item_place = {name: k for k, name in enumerate(names)}, {name: k for k, name in enumerate(item_names)}
     system = np.array([*(place[name] for name in systems), *range(len(names)), *range(len(names))])

@@ -18,6 +18,7 @@ from judge.core.records import IDENTICAL, Estimate, Failure, Score
 from judge.stats import anytime
 from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
 from judge.stats.coefficients import share
+from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences, tests
 from judge.stats.power import ALPHA
 
@@ -170,8 +171,8 @@ class _Sides:
     """The compared pairs of texts, each from both sides, as arrays of equal length; and the systems that they have.
 
     `item`, `system` and `rival` are indices, `p` is the preference for `system`, `tied` whether every order said 0.5.
-    `flipped` (0 or 1) and `first`, the mean value of the text shown first, are NaN if the judge was not asked in both
-    orders.
+    `longer` is by how many characters the system's text is longer than the rival's, 0 if unknown. `flipped` (0 or 1)
+    and `first`, the mean value of the text shown first, are NaN if the judge was not asked in both orders.
     """
 
     systems: tuple[str, ...]
@@ -182,6 +183,7 @@ class _Sides:
     tied: Bools
     flipped: Floats
     first: Floats
+    longer: Floats
     incomplete: int
 
     def between(self, values: Floats) -> Floats:
@@ -206,6 +208,8 @@ def rankings(
     source_items: Mapping[str, str] = {},
     against: str = "",
     until_decided: Collection[str] = (),
+    lengths: Mapping[tuple[str, str], int] = {},
+    seed: int = 0,
 ) -> tuple[Ranking, ...]:
     """Return one `Ranking` for each of `columns`, from its rows with a rival; other columns and systems are ignored.
 
@@ -223,7 +227,8 @@ def rankings(
     away from 0 is further out by what the added ties pull. If a system's items all agree, each counts as one win or
     loss.
 
-    If all systems met one only, name it `against`: the win rates of the others are then tested. If items were asked
+    If all systems met one only, name it `against`: the win rates of the others are then tested, and with the `lengths`
+    of the texts, by item and system, they also have one at equal length, with resamples by `seed`. If items were asked
     until these columns were decided, in the order of `source_items`, win rates have confidence sequences, and every
     pair is tested in `until_decided`.
     """
@@ -233,11 +238,11 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    sides = {name: _collect_sides(rows[name], tuple(systems), orders, source_items) for name in columns}
+    sides = {name: _collect_sides(rows[name], systems, orders, source_items, lengths) for name in columns}
     ranked = tuple(
         _ranking(
             name, sides[name], tuple(systems), against=against, until_decided=bool(until_decided),
-            failed=sum(isinstance(row, Failure) for row in rows[name]),
+            failed=sum(isinstance(row, Failure) for row in rows[name]), seed=seed,
         )
         for name in sides
     )  # fmt: skip
@@ -268,15 +273,21 @@ def _with_tests(
 
 
 def _ranking(
-    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool
+    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool, seed: int
 ) -> Ranking:
     number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
     strengths = _fit_strengths(sides, number, preferred)
     p_values = {} if until_decided else _test_against(sides, against)
+    met = sides.rival == (sides.systems.index(against) if against in sides.systems else -1)
+    names = [sides.systems[at] for at in sides.system[met]]
+    equal_length = win_rates(sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed)
     standings = [
-        replace(_standing(sides, at, column, strengths, until_decided=until_decided), p=p_values.get(name))
+        replace(
+            _standing(sides, at, column, strengths, until_decided=until_decided),
+            p=p_values.get(name), equal_length=equal_length.get(name),
+        )
         for at, name in enumerate(sides.systems)
-    ]
+    ]  # fmt: skip
     at = np.array([systems.index(name) for name in sides.systems], dtype=np.intp)
     cells = np.zeros((2, len(systems), len(systems)))
     cells[:, at[:, None], at] = number, preferred
@@ -348,7 +359,11 @@ def complete_pairs(
 
 
 def _collect_sides(
-    rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders, source_items: Mapping[str, str]
+    rows: Iterable[Score | Failure],
+    systems: Sequence[str],
+    orders: Orders,
+    source_items: Mapping[str, str],
+    lengths: Mapping[tuple[str, str], int],
 ) -> _Sides:
     """Collect the rows of one column, combining the two orders. Several generations belong to one item."""
     complete, incomplete = complete_pairs(rows, systems, orders)
@@ -365,11 +380,12 @@ def _collect_sides(
         if forward is not None and backward is not None and orders == 2 and outcome.flipped is not None:
             flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
         both = outcome.tied, flip, mean_of_first
-        found.append((items[sources[item]], at[a], at[b], outcome.preference, *both))
-        found.append((items[sources[item]], at[b], at[a], 1 - outcome.preference, *both))
-    *places, p, tied, flipped, first = np.array(found, dtype=np.float64).reshape(-1, 7).T
+        excess = lengths.get((item, a), 0) - lengths.get((item, b), 0)
+        found.append((items[sources[item]], at[a], at[b], outcome.preference, *both, excess))
+        found.append((items[sources[item]], at[b], at[a], 1 - outcome.preference, *both, -excess))
+    *places, p, tied, flipped, first, longer = np.array(found, dtype=np.float64).reshape(-1, 8).T
     item, system, rival = np.array(places, dtype=np.intp)
-    return _Sides(names, item, system, rival, p, tied > 0, flipped, first, incomplete)
+    return _Sides(names, item, system, rival, p, tied > 0, flipped, first, longer, incomplete)
 
 
 def mean_over_items(values: Floats, items: Ints) -> Estimate:

@@ -141,33 +141,19 @@ class _ColumnInBoth:
         return float(np.ptp(known)) if len(known) else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedNames:
-    """The systems and items of both tables, in the order of the first."""
-
-    systems: tuple[str, ...]
-    items: tuple[str, ...]
-
-    def matrix(self, table: Table, column: str) -> Floats:
-        down = {name: place for place, name in enumerate(table.systems)}
-        across = {name: place for place, name in enumerate(table.items)}
-        places = np.ix_([down[name] for name in self.systems], [across[name] for name in self.items])
-        cells: Floats = table.matrix(column)[places]
-        return cells
-
-
 @one_thread
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 10_000) -> Runs:
     """Compare two tables of scores. Items are the unit; all systems and columns share the sign flips."""
-    shared = _SharedNames(
-        tuple(name for name in before.systems if name in set(after.systems)),
-        tuple(name for name in before.items if name in set(after.items)),
+    systems, items = (
+        [name for name in had if name in set(has)]
+        for had, has in ((before.systems, after.systems), (before.items, after.items))
     )
+    old, new = (np.ix_(_places(table.systems, systems), _places(table.items, items)) for table in (before, after))
     texts = {s.key for s in before.samples} & {s.key for s in after.samples}
     columns, refused = _comparable_columns(before, after)
     tables = [(before, after, column) for column in columns]
     tables += [*_overall(before, after, refused), *_pass_rates(before, after, columns, refused)]
-    compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
+    compared = [_ColumnInBoth(c, a.matrix(c.name)[old], b.matrix(c.name)[new]) for a, b, c in tables]
     names = {column.name for column in columns}
     # A panel's failures follow from its judges'.
     failed = [
@@ -183,7 +169,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         {(row.item, row.system, row.column) for row in table.scores if row.column in names and row.key in texts}
         for table in (before, after)
     ]
-    changed = _changed_cells(before, after, shared)
+    first_cells, second_cells = (_texts_by_cell(table) for table in (before, after))
+    changed = np.array(
+        [[first_cells.get((s, i)) != second_cells.get((s, i)) for i in items] for s in systems], dtype=bool
+    )
+    changed = changed.reshape(len(systems), len(items))
     texts_before = {s.key: _text(s) for s in before.samples}
     only = [
         Unshared(
@@ -195,14 +185,14 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     ]
     return Runs(
         texts=len(texts),
-        items=len(shared.items),
+        items=len(items),
         edited=sum(texts_before.get(s.key, _text(s)) != _text(s) for s in after.samples),
         anchors=len({s.source_item for s in after.samples if texts_before.get(s.key) == _text(s)}),
         means=(
-            *_mean_changes(compared, shared.systems, changed, n_flips, seed),
-            *_corpus_rows(before, after, columns, shared.systems),
+            *_mean_changes(compared, systems, changed, n_flips, seed),
+            *_corpus_rows(before, after, columns, systems),
         ),
-        changed_items=_items([both for both in compared[: len(columns)] if not both.column.judge], shared),
+        changed_items=_items([both for both in compared[: len(columns)] if not both.column.judge], systems, items),
         appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
         vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
@@ -216,15 +206,17 @@ def _text(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
     return sample.output, sample.source, sample.references
 
 
-def _changed_cells(before: Table, after: Table, shared: _SharedNames) -> Bools:
-    """Return which cells (systems × items) have other texts; the order of generations does not count."""
-    texts: list[dict[tuple[str, str], list[Any]]] = [{}, {}]
-    for side, table in zip(texts, (before, after), strict=True):
-        for sample in table.samples:
-            side.setdefault((sample.system, sample.source_item), []).append(_text(sample))
-    first, second = ({key: Counter(cell) for key, cell in side.items()} for side in texts)
-    rows = [[first.get((s, i)) != second.get((s, i)) for i in shared.items] for s in shared.systems]
-    return np.array(rows, dtype=bool).reshape(len(shared.systems), len(shared.items))
+def _places(names: Sequence[str], shared: Sequence[str]) -> list[int]:
+    places = {name: place for place, name in enumerate(names)}
+    return [places[name] for name in shared]
+
+
+def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
+    """Return the texts of every system and item; the order of generations does not count."""
+    cells: dict[tuple[str, str], Counter[Any]] = {}
+    for sample in table.samples:
+        cells.setdefault((sample.system, sample.source_item), Counter())[_text(sample)] += 1
+    return cells
 
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
@@ -329,23 +321,21 @@ def _corpus_rows(
                 yield MeanChange(new.column, new.system, old.value, new.value, estimate, up, same, down)
 
 
-def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:
+def _items(columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequence[str]) -> tuple[Item, ...]:
     """Return the items that changed most, without those that did not change."""
     varying = [both for both in columns if both.span > 0]
-    if not varying or not shared.items:
+    if not varying or not items:
         return ()
-    shares = np.array([both.differences / both.span for both in varying])
-    sizes = np.where(np.isnan(shares), 0.0, np.abs(shares)).max(axis=(0, 1), initial=0.0)
-    order = [int(place) for place in np.argsort(-sizes, kind="stable")[:_MAX_ITEMS] if sizes[place] > 0]
-    items = []
-    for place in order:
-        moved = np.nan_to_num(shares[:, :, place])  # columns × systems
+    shares = np.nan_to_num([both.differences / both.span for both in varying])  # columns × systems × items
+    sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
+    found = []
+    for place in np.argsort(-sizes, kind="stable")[: min(_MAX_ITEMS, np.count_nonzero(sizes))]:
+        moved = shares[:, :, place]
         furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]
         shifts = []
-        for at in furthest:
-            of_column, of_system = divmod(int(at), len(shared.systems))
-            column, names = varying[of_column], (shared.items[place], shared.systems[of_system])
-            old, new = (float(side[of_system, place]) for side in (column.before, column.after))
-            shifts.append(Shift(*names, column.column.name, old, new, float(moved[of_column, of_system])))
-        items.append(Item(shared.items[place], float(sizes[place]), tuple(shifts)))
-    return tuple(items)
+        for of_column, of_system in zip(*np.unravel_index(furthest, moved.shape), strict=True):
+            both, names = varying[of_column], (items[place], systems[of_system])
+            ends = float(both.before[of_system, place]), float(both.after[of_system, place])
+            shifts.append(Shift(*names, both.column.name, *ends, float(moved[of_column, of_system])))
+        found.append(Item(items[place], float(sizes[place]), tuple(shifts)))
+    return tuple(found)
