@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from math import ceil, sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -388,7 +388,7 @@ def _collect_sides(
     return _Sides(names, item, system, rival, p, tied > 0, flipped, first, longer, incomplete)
 
 
-def mean_over_items(values: Floats, items: Ints) -> Estimate:
+def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     """Return the mean of one value (0–1) per pair, each of an item, with an interval over items, which `n` counts."""
     mean, (known, item_of_pair) = float(values.mean()), np.unique(items, return_inverse=True)
     n, deviations = len(known), np.bincount(item_of_pair, values - mean)

@@ -166,16 +166,12 @@ def _row(
     shared = [(pair, abs(a[pair] - b[pair])) for a, b in combinations(sides, 2) for pair in a if pair in b]
     if not shared:
         return None
-    items = list(dict.fromkeys(pair[0] for side in sides for pair in side))
-    systems = list(dict.fromkeys(pair[1:] for side in sides for pair in side))
-    votes = np.full((len(sides), len(items), len(systems)), np.nan)
-    down, across = ({name: at for at, name in enumerate(names)} for names in (items, systems))
-    for votes_of_side, side in zip(votes, sides, strict=True):
-        for (item, *pair), value in side.items():
-            votes_of_side[down[item], across[tuple(pair)]] = value
-    same = mean_over_items(
-        np.array([1 - distance / 2 for _, distance in shared]), np.array([down[pair[0]] for pair, _ in shared])
-    )
+    items = list(dict.fromkeys(item for side in sides for item, *_ in side))
+    systems = list(dict.fromkeys(tuple(two) for side in sides for _, *two in side))
+    cells = [side.get((item, first, second), np.nan) for side in sides for item in items for first, second in systems]
+    votes = np.array(cells).reshape(len(sides), len(items), len(systems))
+    agreed = np.array([1 - distance / 2 for _, distance in shared])
+    same = mean_over_items(agreed, np.array([item for (item, *_), _ in shared]))
     estimate = replace(same, name="same", n=len(shared), method=f"{_SAME}; {same.method}")
     kappa = agree(votes, ("kappa_linear",), bootstrap).estimates.get("kappa_linear")
     return PreferenceRow(kind, name, estimate, kappa)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats import bootstrap as module
 from judge.stats.bootstrap import Bootstrap, Resampled, item_means, mean_estimate
 from judge.table import Table
+
+Make = Callable[..., Table]
 
 
 def test_ends_are_the_quantiles_of_what_is_known() -> None:
@@ -47,24 +50,6 @@ def test_few_items_widen_the_interval_and_fewer_than_five_have_none() -> None:
         assert estimate is not None
         assert (estimate.value, estimate.low, estimate.method) == (2.0, None, f"how; {reason}")
     assert Bootstrap().estimate("mean", Resampled(np.nan, np.array([2.0]), 4), 5, "how") is None
-
-
-METRIC = Provenance("metric")
-
-
-def _table(values: dict[str, dict[str, list[float | None]]]) -> Table:
-    """Values by column, then system; None for a text without a score."""
-    columns = tuple(Column(name, "metric", name) for name in values)
-    systems = {system: len(row) for column in values.values() for system, row in column.items()}
-    samples = tuple(Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n))
-    scores = tuple(
-        Score(f"i{k}", system, column, value, METRIC)
-        for column, rows in values.items()
-        for system, row in rows.items()
-        for k, value in enumerate(row)
-        if value is not None
-    )
-    return Table(samples, columns, scores)
 
 
 def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
@@ -102,9 +87,9 @@ def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> No
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_fewer_than_five_items_have_no_interval(n: int) -> None:
+def test_fewer_than_five_items_have_no_interval(n: int, metric_table: Make) -> None:
     rows: list[float | None] = [None, 2.5, 4.0, 1.0, 3.5]
-    found = item_means(_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
+    found = item_means(metric_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
     assert (found.low, found.high, found.n) == (None, None, n)
     assert found.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
 
@@ -130,8 +115,8 @@ def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> Non
     assert 0.935 < np.mean([(e.low or 0) <= truth <= (e.high or 0) for e in estimates]) < 0.995
 
 
-def test_a_column_without_scores_has_no_estimate() -> None:
-    found = item_means(_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}))
+def test_a_column_without_scores_has_no_estimate(metric_table: Make) -> None:
+    found = item_means(metric_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}))
     assert list(found) == [("s", "m")]
     assert item_means(Table((), (), ())) == {}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -8,11 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.paired_differences import holm, pairs, sign_flip
 from judge.stats.power import ALPHA, Scatter, Spread, scatter, scatter_of_pairs
 from judge.stats.system_differences import TOO_FEW, compare
-from judge.table import Table
 
 
 @pytest.mark.parametrize("items", [8, 12, 30, 200])
@@ -38,6 +37,8 @@ def test_what_is_detectable_needs_these_items(items: int) -> None:
     assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 
 
+Make = Callable[..., Any]
+Values = dict[str, list[float | None]]
 CUTS = (-1.28, -0.52, 0.52, 1.28)
 
 
@@ -64,26 +65,21 @@ def test_what_is_promised_is_delivered(items: int, systems: int, shift: float) -
     assert spread.power_of(items) <= delivered + 0.05
 
 
-def _table(values: dict[str, list[float | None]]) -> Table:
-    samples = tuple(Sample(f"i{k}", system, "") for system, row in values.items() for k in range(len(row)))
-    scores = tuple(
-        Score(f"i{k}", system, "m", value, Provenance("metric"))
-        for system, row in values.items()
-        for k, value in enumerate(row)
-        if value is not None
-    )
-    return Table(samples, (Column("m", "metric", "m"),), scores)
+@pytest.fixture
+def scatter_of(metric_table: Make) -> Callable[[Values], Scatter]:
+    """Returns the spread of a table with one column."""
+
+    def scattered(values: Values) -> Scatter:
+        table = metric_table({"m": values})
+        (found,) = scatter(table, table.columns)
+        return found
+
+    return scattered
 
 
-def _scatter(values: dict[str, list[float | None]]) -> Scatter:
-    table = _table(values)
-    (found,) = scatter(table, table.columns)
-    return found
-
-
-def test_the_median_pair_and_the_worst() -> None:
+def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
     a, b, c = [1, 2, 3, 4, 3, 2, 1], [1, 2, 3, 5, 3, 2, 1], [4, 1, None, 0, 2, 2, 1]
-    found = _scatter({"a": a, "b": b, "c": c})
+    found = scatter_of({"a": a, "b": b, "c": c})
     of = [[x - y for x, y in zip(*two, strict=True) if None not in (x, y)] for two in ((a, b), (a, c), (b, c))]
     sds = sorted(np.std(d, ddof=1) for d in of)
     assert [pair.sd for pair in found.pairs] == pytest.approx(sds)
@@ -98,12 +94,14 @@ def test_the_median_pair_and_the_worst() -> None:
 
 
 @pytest.mark.parametrize("systems", range(2, 8))
-def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(systems: int) -> None:
+def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
+    systems: int, metric_table: Make, scatter_of: Make
+) -> None:
     """One item fewer, and the run's own comparison says that it is too few whatever they score."""
-    fewest = _scatter({f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}).least
+    fewest = scatter_of({f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}).least
 
     def note(items: int) -> str:
-        table = _table({f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)})
+        table = metric_table({"m": {f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)}})
         (found,) = compare(table, n_flips=200)
         return found.note
 
@@ -111,35 +109,35 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(syst
     assert TOO_FEW not in note(fewest)
 
 
-def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
+def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) -> None:
     a, b, c = [1.0, 2, 3, 4, 3, 2, 1], [1.0, 2, 3, 5, 3, 2, 1], [4.0, 1, None, 0, 2, 2, 1]
-    table = _table({"a": a, "b": b, "c": c, "d": [None] * 7})
+    table = metric_table({"m": {"a": a, "b": b, "c": c, "d": [None] * 7}})
     (found,) = scatter(table, table.columns, ("b", "a"))
     (pair,) = found.pairs
     assert (pair.systems, pair.items, found.tests) == (("b", "a"), 7, 3)
     assert pair.mean == pytest.approx(1 / 7)
     (none,) = scatter(table, table.columns, ("a", "d"))
     assert (none.pairs, none.note) == ((), "no two systems share an item; at least 6 are needed")
-    same = _table({"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]})
+    same = metric_table({"m": {"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]}})
     notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
     assert notes[0] == "the differences are the same in all shared items"
     assert notes[1] == "no two systems share more than 3 items; at least 6 are needed"
 
 
-def test_so_many_systems_are_not_tested() -> None:
-    found = _scatter({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
+def test_so_many_systems_are_not_tested(scatter_of: Make) -> None:
+    found = scatter_of({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
     assert (found.pairs, found.tests, found.note) == ((), 0, "more than 100 systems: too many to test")
 
 
-def test_pairs_that_share_too_few_items_are_left_out() -> None:
+def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
     wave = [1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 5.0]
-    found = _scatter({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
+    found = scatter_of({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
     (pair,) = found.pairs
     assert (pair.systems, pair.items) == (("a", "b"), 7)
     assert pair.sd == pytest.approx(np.std(np.subtract(wave, wave[::-1]), ddof=1))
     assert found.note == "2 pairs of systems are left out, with fewer than 6 items in common"
     nine = [*wave, 3.0, 1.0]
-    one = _scatter({"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]})
+    one = scatter_of({"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]})
     assert one.note == "1 pair of systems is left out, with fewer than 6 items in common"
 
 
@@ -161,6 +159,6 @@ def test_pairs_that_share_too_few_items_are_left_out() -> None:
         ),
     ],
 )
-def test_why_nothing_can_be_said(values: dict[str, list[float | None]], why: str) -> None:
+def test_why_nothing_can_be_said(values: dict[str, list[float | None]], why: str, scatter_of: Make) -> None:
     known = sum(any(value is not None for value in row) for row in values.values())
-    assert _scatter(values) == Scatter("m", known, note=why)
+    assert scatter_of(values) == Scatter("m", known, note=why)

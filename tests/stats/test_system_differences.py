@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -17,27 +18,19 @@ from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
 
 METRIC = Provenance("metric")
+Make = Callable[..., Any]
 Values = dict[str, list[float | None]]
 
 
-def _table(values: dict[str, Values], **fields: Any) -> Table:
-    """Values by column, then system; None for a text without a score."""
-    columns = tuple(Column(name, "metric", name, **fields) for name in values)
-    systems = {system: len(row) for column in values.values() for system, row in column.items()}
-    samples = tuple(Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n))
-    scores = tuple(
-        Score(f"i{k}", system, column, value, METRIC)
-        for column, rows in values.items()
-        for system, row in rows.items()
-        for k, value in enumerate(row)
-        if value is not None
-    )
-    return Table(samples, columns, scores)
+@pytest.fixture
+def only(metric_table: Callable[..., Table]) -> Callable[..., Comparison]:
+    """Compares the systems of a table with one column."""
 
+    def compared(values: Values, **fields: Any) -> Comparison:
+        (found,) = compare(metric_table({"m": values}, **fields), n_flips=400)
+        return found
 
-def _only(values: Values, **fields: Any) -> Comparison:
-    (found,) = compare(_table({"m": values}, **fields), n_flips=400)
-    return found
+    return compared
 
 
 def _scores(shifts: dict[str, float], n: int, seed: int = 0) -> Values:
@@ -49,9 +42,9 @@ def _scores(shifts: dict[str, float], n: int, seed: int = 0) -> Values:
     }
 
 
-def test_every_two_systems_best_first_with_what_each_number_is() -> None:
+def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Make) -> None:
     values = _scores({"b": 0.0, "c": -0.9, "a": 0.4}, 40, seed=1)
-    (found,) = compare(_table({"m": values}))
+    (found,) = compare(metric_table({"m": values}))
     assert [(d.system, d.other) for d in found.differences] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert [r.system for r in found.ranks] == ["a", "b", "c"]
     assert [r.rank for r in found.ranks] == [1, 2, 3]
@@ -72,9 +65,9 @@ def test_every_two_systems_best_first_with_what_each_number_is() -> None:
     assert (found.column, found.note) == ("m", "")
 
 
-def test_p_is_scipys_where_items_are_few() -> None:
+def test_p_is_scipys_where_items_are_few(only: Make) -> None:
     values = _scores({"a": 0.6, "b": 0.0}, 9, seed=3)
-    (found,) = _only(values).differences
+    (found,) = only(values).differences
     theirs = scipy_stats.permutation_test(
         (values["a"], values["b"]), lambda x, y: np.mean(np.subtract(x, y)),
         permutation_type="samples", n_resamples=np.inf,
@@ -83,18 +76,18 @@ def test_p_is_scipys_where_items_are_few() -> None:
     assert found.estimate.method.endswith("p: sign-flip permutation test, exact")
 
 
-def test_those_not_told_apart_from_the_first_are_best() -> None:
-    found = _only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
+def test_those_not_told_apart_from_the_first_are_best(only: Make) -> None:
+    found = only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
     assert set(found.best) == {"good", "same"}
     apart = {(d.system, d.other): d.apart for d in found.differences}
     assert apart == {(found.best[0], found.best[1]): False, (found.best[0], "low"): True, (found.best[1], "low"): True}
-    alone = _only(_scores({"low": -1.5, "good": 0.0, "poor": -1.0}, 80))
+    alone = only(_scores({"low": -1.5, "good": 0.0, "poor": -1.0}, 80))
     assert alone.best == ("good",)
 
 
-def test_the_lower_end_can_be_the_better_one() -> None:
+def test_the_lower_end_can_be_the_better_one(only: Make) -> None:
     values = _scores({"a": 0.0, "b": -1.2}, 60)
-    up, down = _only(values), _only(values, better="lower")
+    up, down = only(values), only(values, better="lower")
     (one,), (other,) = up.differences, down.differences
     assert (up.best, down.best) == (("a",), ("b",))
     assert (one.system, other.system) == ("a", "b")
@@ -104,8 +97,8 @@ def test_the_lower_end_can_be_the_better_one() -> None:
     assert [(r.system, r.rank, r.low, r.high) for r in down.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
 
 
-def test_columns_without_a_better_end_or_of_all_texts_are_left_out() -> None:
-    table = _table({"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}})
+def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table: Make) -> None:
+    table = metric_table({"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}})
     both = Table(
         table.samples,
         (*table.columns, Column("length", "metric", "length", better="")),
@@ -114,8 +107,8 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out() -> None:
     assert [found.column for found in compare(both, n_flips=20)] == ["m"]
 
 
-def test_rank_intervals_are_what_the_tests_leave_open() -> None:
-    found = _only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
+def test_rank_intervals_are_what_the_tests_leave_open(only: Make) -> None:
+    found = only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
     better = {name: {d.system for d in found.differences if d.other == name and d.apart} for name in "abcde"}
     worse = {name: {d.other for d in found.differences if d.system == name and d.apart} for name in "abcde"}
     assert {len(names) for names in better.values()} > {0, 4}
@@ -125,39 +118,39 @@ def test_rank_intervals_are_what_the_tests_leave_open() -> None:
     assert [(r.system, r.low, r.high) for r in found.ranks if r.low == r.high] == [("d", 4, 4), ("e", 5, 5)]
 
 
-def test_rank_intervals_of_few_items_hold_the_true_places() -> None:
+def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
     """Of five systems that differ, 97 % of all intervals and more: by drawing items anew it was 80–85 %."""
     random = np.random.default_rng(8)
     shifts = {"a": 0.2, "b": 0.15, "c": 0.1, "d": 0.05, "e": 0.0}
     held = []
     for _ in range(40):
-        found = _only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
+        found = only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
         held += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in found.ranks]
     assert np.mean(held) >= 0.97
 
 
-def test_places_are_told_apart_however_far_away_another_system_is() -> None:
-    found = _only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
+def test_places_are_told_apart_however_far_away_another_system_is(only: Make) -> None:
+    found = only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
     assert {r.system: r.rank for r in found.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
 
 
-def test_a_small_difference_of_large_values_is_ranked() -> None:
+def test_a_small_difference_of_large_values_is_ranked(only: Make) -> None:
     random = np.random.default_rng(0)
     base = 1e6 + random.normal(size=200)
-    found = _only({"a": base.tolist(), "b": (base + 0.01).tolist()})
+    found = only({"a": base.tolist(), "b": (base + 0.01).tolist()})
     assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
 
 
-def test_one_system_alone() -> None:
-    found = _only({"a": [1.0, 2.0, 3.0]})
+def test_one_system_alone(only: Make) -> None:
+    found = only({"a": [1.0, 2.0, 3.0]})
     assert (found.differences, found.best, found.detectable) == ((), (), None)
     assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 1, 1)]
     assert found.note == "only one system has values"
-    assert _only({"a": [1.0, 2.0], "b": [None, None]}).note == found.note
+    assert only({"a": [1.0, 2.0], "b": [None, None]}).note == found.note
 
 
-def test_one_item_has_differences_and_nothing_else() -> None:
-    found = _only({"a": [1.0], "b": [3.0], "c": [2.0]})
+def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
+    found = only({"a": [1.0], "b": [3.0], "c": [2.0]})
     assert [(d.system, d.other, d.estimate.value, d.wins) for d in found.differences] == [
         ("b", "c", 1.0, 1), ("b", "a", 2.0, 1), ("c", "a", 1.0, 1)
     ]  # fmt: skip
@@ -167,8 +160,8 @@ def test_one_item_has_differences_and_nothing_else() -> None:
     assert found.note == "one item: too few for intervals and tests"
 
 
-def test_a_constant_column() -> None:
-    found = _only({"a": [2.0] * 20, "b": [2.0] * 20})
+def test_a_constant_column(only: Make) -> None:
+    found = only({"a": [2.0] * 20, "b": [2.0] * 20})
     (one,) = found.differences
     assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, None, None, 1.0)
     assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
@@ -176,9 +169,9 @@ def test_a_constant_column() -> None:
     assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
 
 
-def test_equal_systems_are_not_told_apart() -> None:
+def test_equal_systems_are_not_told_apart(only: Make) -> None:
     row = _scores({"a": 0.0}, 20)["a"]
-    found = _only({"a": row, "b": list(row)})
+    found = only({"a": row, "b": list(row)})
     assert found.best == ("a", "b")
     assert found.note == ""
     assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
@@ -193,11 +186,11 @@ def test_where_everything_failed() -> None:
     assert compare(Table((), (Column("c", "criterion", "c"),), ())) == (Comparison("c", note="no text has a value"),)
 
 
-def test_systems_with_different_items_are_compared_on_those_they_share() -> None:
+def test_systems_with_different_items_are_compared_on_those_they_share(only: Make) -> None:
     a: list[float | None] = [1.0, 2.0, 3.0, None, None, 5.0, 4.0]
     b: list[float | None] = [2.0, 2.0, None, 4.0, None, 4.0, 1.0]
     c: list[float | None] = [None, None, None, None, 1.0, None, None]
-    found = _only({"a": a, "b": b, "c": c})
+    found = only({"a": a, "b": b, "c": c})
     (one,) = found.differences
     assert (one.system, one.other, one.estimate.n, one.estimate.value) == ("a", "b", 4, 0.75)
     assert (one.wins, one.ties, one.losses) == (2, 1, 1)
@@ -211,9 +204,9 @@ def test_systems_with_different_items_are_compared_on_those_they_share() -> None
     )
 
 
-def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best() -> None:
+def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make) -> None:
     easy, hard = [5.0] * 40, [1.0, 2.0] * 20
-    found = _only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})
+    found = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})
     (one,) = found.differences
     assert (one.system, one.estimate.value, one.apart) == ("a", -1.0, True)
     assert found.best == ("b",)
@@ -221,20 +214,20 @@ def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best() -> None:
 
 
 @pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
-def test_whether_items_can_be_enough_is_said(n: int, few: bool) -> None:
-    found = _only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})  # two-sided p at its least: 2 / 2^n
+def test_whether_items_can_be_enough_is_said(n: int, few: bool, only: Make) -> None:
+    found = only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})  # two-sided p at its least: 2 / 2^n
     assert found.differences[0].estimate.p == 2 / 2**n
     assert found.best == (("a", "b") if few else ("a",))
     assert found.note == ("too few items for any significant difference" if few else "")
 
 
-def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
+def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     values = {
         f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist() for k in range(3_000)
     }
-    (found,) = compare(_table({"m": values}), n_flips=300)
+    (found,) = compare(metric_table({"m": values}), n_flips=300)
     first = found.ranks[0].system
     assert len(found.differences) == 2_999
     assert {d.system for d in found.differences} == {first}
@@ -247,24 +240,24 @@ def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
     assert all(r.low <= r.rank <= 3_000 and 1 <= r.low <= r.high <= 3_000 for r in found.ranks)
 
 
-def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below() -> None:
+def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below(only: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
-    found = _only({f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)})
+    found = only({f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)})
     assert found.ranks[0].system in found.best
     assert not {f"s{k}" for k in range(20)} & set(found.best)
 
 
-def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = _table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
+def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch, metric_table: Make) -> None:
+    table = metric_table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
     whole = compare(table, n_flips=200)
     monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
     assert compare(table, n_flips=200) == whole
     assert [found.column for found in whole] == ["x", "y", "z"]
 
 
-def test_the_seed_decides() -> None:
-    table = _table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
+def test_the_seed_decides(metric_table: Make) -> None:
+    table = metric_table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
     assert compare(table, seed=1) == compare(table, seed=1)
     one, other = (compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2))
     assert one.p != other.p
@@ -298,10 +291,10 @@ def test_comparisons_of_two_texts_have_none() -> None:
     assert compare(Table(samples, (column,), (), (lost,))) == ()
 
 
-def test_no_number_is_nan() -> None:
+def test_no_number_is_nan(only: Make) -> None:
     values = _scores({"a": 0.0, "b": 0.3, "c": 0.1}, 12)
     values["c"] = [None] * 11 + [3.0]
-    found = _only(values)
+    found = only(values)
     numbers = [n for d in found.differences for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)]
     assert all(n is None or math.isfinite(n) for n in numbers)
     assert [(d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)] == [
@@ -309,20 +302,20 @@ def test_no_number_is_nan() -> None:
     ] * 2
 
 
-def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked() -> None:
+def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(only: Make) -> None:
     """40 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
     random = np.random.default_rng(7)
     wrong = 0
     for _ in range(40):
         values = random.normal(size=(40, 50))
-        found = _only({f"s{place}": row.tolist() for place, row in enumerate(values)})
+        found = only({f"s{place}": row.tolist() for place, row in enumerate(values)})
         wrong += any(difference.apart for difference in found.differences)
     assert wrong <= 5
 
 
-def test_against_one_system_only_its_pairs_are_tested_and_corrected_for() -> None:
+def test_against_one_system_only_its_pairs_are_tested_and_corrected_for(metric_table: Make) -> None:
     values = _scores({"b": 0.0, "d": 0.1, "c": -0.9, "a": 0.4}, 40, seed=1)
-    table = _table({"m": values})
+    table = metric_table({"m": values})
     (every,), (one,) = compare(table), compare(table, against="b")
     assert [(d.system, d.other) for d in one.differences] == [("a", "b"), ("d", "b"), ("c", "b")]
     same = {frozenset((d.system, d.other)): d.estimate for d in every.differences}
@@ -336,17 +329,17 @@ def test_against_one_system_only_its_pairs_are_tested_and_corrected_for() -> Non
     assert {r.system: (r.low, r.high) for r in one.ranks} == {"a": (1, 3), "d": (1, 4), "b": (2, 3), "c": (2, 4)}
 
 
-def test_against_a_system_without_values_nothing_is_compared() -> None:
-    table = _table({"m": {"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [None, None]}})
+def test_against_a_system_without_values_nothing_is_compared(metric_table: Make) -> None:
+    table = metric_table({"m": {"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [None, None]}})
     for absent in ("c", "d"):
         (one,) = compare(table, against=absent)
         assert (one.differences, one.note) == ((), f"{absent} has no value to compare with")
 
 
-def test_against_one_system_any_number_of_them_is_tested() -> None:
+def test_against_one_system_any_number_of_them_is_tested(metric_table: Make) -> None:
     random = np.random.default_rng(0)
     values: Values = {f"s{k}": random.normal(size=14).tolist() for k in range(120)}
     values["s7"] = [value - 9 for value in random.normal(size=14).tolist()]
-    (one,) = compare(_table({"m": values}), against="s7")
+    (one,) = compare(metric_table({"m": values}), against="s7")
     assert len(one.differences) == 119
     assert (all(d.apart for d in one.differences), one.note) == (True, "")
