@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from threading import get_ident
+from typing import IO
 
 from pydantic import ValidationError
 
@@ -91,6 +92,27 @@ def is_same_file(file: FileIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write that takes this one's place, with its permissions, once it is whole and safe.
+
+    Raises OSError.
+    """
+    new = path.with_name(path.name + ".new")
+    new.unlink(missing_ok=True)  # left by a process that was killed; a link is not followed
+    try:
+        with open(new, "xb", opener=private_opener) as file:
+            if path.exists():
+                new.chmod(path.stat().st_mode & 0o777)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def store(folder: Path, contents: Mapping[str, bytes]) -> None:

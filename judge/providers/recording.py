@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -212,8 +212,8 @@ class RecordingFile:
         return f"the most similar recorded prompt differs (- recorded, + asked):{_differences(nearest, text)}"
 
     def write(self, path: Path) -> None:
-        """Write everything into one file, sorted, whole or not at all. Raises StorageError."""
-        with replacing(path) as file:
+        """Write everything into one file, sorted, whole or not at all. Raises OSError."""
+        with files.replacing(path) as file:
             file.write(encoded({"note": self.note}) if self.note else b"")
             for key in sorted(self._places):
                 drawn = self._places[key]
@@ -254,28 +254,6 @@ def entries(path: Path) -> Iterator[Entry]:
     """What the lines of a file hold. Raises DataError, with the line, for a file that is no recording."""
     with _opened(path) as file:
         yield from _entries(path, file)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes this one's place once it is whole and safe. Raises StorageError."""
-    new = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.unlink(missing_ok=True)  # left by one that was killed; a link is not followed
-        with open(new, "xb", opener=files.private_opener) as file:
-            if path.exists():
-                new.chmod(path.stat().st_mode & 0o777)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            new.unlink()
-        if isinstance(error, OSError):
-            raise StorageError(f"recording {path}: {error.strerror or error}") from error
-        raise
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -12,8 +12,8 @@ import pytest
 from judge import criteria
 from judge.cache.disk import DiskCache
 from judge.core.errors import CriterionError, StorageError
-from judge.core.files import locked
-from judge.providers.recording import Recorder, replacing
+from judge.core.files import locked, replacing
+from judge.providers.recording import Recorder
 from judge.table import store
 
 TEMPLATE = """---

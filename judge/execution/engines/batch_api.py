@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import time
 from collections import Counter, deque
@@ -134,13 +133,8 @@ class BatchJobStore:
             "version": _VERSION, "endpoint": job.endpoint, "file": job.file, "batch": job.batch,
             "shapes": job.shapes, "asked": job.entries,
         }  # fmt: skip
-        aside = job.path.with_suffix(".new")
-        with _translating_errors(self.folder):
-            with aside.open("w", encoding="utf-8") as file:
-                json.dump(data, file, separators=(",", ":"))
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(job.path)
+        with _translating_errors(self.folder), files.replacing(job.path) as file:
+            file.write(json.dumps(data, separators=(",", ":")).encode())
 
     def forget(self, job: BatchJob) -> None:
         with _translating_errors(self.folder):
