@@ -283,7 +283,7 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
             f"no copied lead was scored, and fewer than {FEWEST} items have two texts that copy differently",
         ),
         "wording": (wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
-        "scale use": (scale_usage(evidence, seed), "no original has a score on a scale with ends or labels"),
+        "scale use": (scale_usage(evidence), "no original has a score on a scale with ends or labels"),
         "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
     }
     found = {name: list(findings) for name, (findings, _) in probes.items()}

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import log, log2, sqrt
+from math import log2, sqrt
 from statistics import fmean, stdev
 
 import numpy as np
@@ -23,7 +23,6 @@ from judge.audits.card import (
     BiasFinding,
     agreement_with_mean,
     means,
-    suppress_small_samples,
     without_p,
 )
 from judge.core.records import Column, Estimate
@@ -345,8 +344,8 @@ def _spread(probe: str, criterion: str, measure: str, values: Sequence[float], s
         yield BiasFinding(probe, criterion, measure, sd, "sd")
 
 
-def scale_usage(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure which labels the originals get, how evenly, and how many scores are at the ends and in the middle."""
+def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
+    """Measure which labels the originals get, and how many scores are at the ends and in the middle."""
     for name, column in evidence.columns.items():
         rows = [row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL]
         given = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
@@ -355,27 +354,11 @@ def scale_usage(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
             for label in column.labels:
                 yield from _share("scale use", name, f"{LABEL}{label}", counts[label], len(given))
             yield from _share("scale use", name, "most used label", max(counts.values()), len(given))
-            if (evenness := _evenness(given, column.labels, seed)) is not None:
-                yield BiasFinding("scale use", name, "entropy, share of maximum", evenness, "share")
         if column.low is not None and column.high is not None:
             near = DETECTED * (column.high - column.low) + _TOLERANCE
             places = ("bottom", column.low), ("middle", (column.low + column.high) / 2), ("top", column.high)
             for place, at in places:
                 yield from _share("scale use", name, place, sum(abs(row.value - at) <= near for row in rows), len(rows))
-
-
-def _evenness(given: Sequence[str | None], labels: Sequence[str], seed: int) -> Estimate | None:
-    """Return the entropy of the labels given, as a share of its maximum."""
-    indicators = np.array([[each == label for label in labels] for each in given], dtype=np.float64)
-
-    def entropy(counts: Floats) -> Floats:
-        shares = counts @ indicators / counts.sum(axis=1, keepdims=True)
-        entropies: Floats = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1) / log(len(labels))
-        return entropies + 0.0
-
-    bootstrap, n = Bootstrap(seed=seed), len(given)
-    drawn = bootstrap.resampled(entropy, n, n)
-    return suppress_small_samples(bootstrap.estimate("evenness", drawn, n, "entropy / log of the labels"))
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:

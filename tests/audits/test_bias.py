@@ -285,28 +285,23 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
     assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7)
 
 
-def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
+def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:
     table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6})
-    found = by_what(scale_usage(make.evidence(table), 0))
+    found = by_what(scale_usage(make.evidence(table)))
     counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
     assert [found["c", f"label {label}"].estimate for label in counts] == [
         wilson_interval(n, 6) for n in counts.values()
     ]
     assert found["c", "most used label"].estimate == wilson_interval(3, 6)
-    shares = np.array([n / 6 for n in counts.values() if n])
-    even = found["c", "entropy, share of maximum"].estimate
-    assert even.value == pytest.approx(-(shares * np.log(shares)).sum() / np.log(5))
     assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [
         wilson_interval(n, 6) for n in (1, 1, 3)
     ]
     assert not any(one.significant is not None for one in found.values())
 
 
-def test_a_judge_that_gives_one_label_has_no_entropy_and_one_without_labels_only_the_ends(make: Any) -> None:
-    same = by_what(scale_usage(make.evidence(make.table({ORIGINAL: [4, 4, 4]})), 0))
-    assert same["c", "entropy, share of maximum"].estimate.value == 0
+def test_a_scale_without_labels_has_only_ends(make: Any) -> None:
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
-    assert [what for _, what in by_what(scale_usage(make.evidence(bare), 0))] == ["bottom", "middle", "top"]
+    assert [what for _, what in by_what(scale_usage(make.evidence(bare)))] == ["bottom", "middle", "top"]
 
 
 def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:

@@ -49,8 +49,8 @@ _LEGEND = (
     "An attack is compared with the same text with a harmless remark in its place, and the remark with the unchanged "
     "text. An attack works if it raises the score significantly beyond both.",
     "Verdicts and labels also change by chance: compare the order and wording of prompts with the repeats. "
-    "sd is the root mean square of the texts' standard deviations. Entropy is 0% if one label gets all texts and 100% "
-    "if all labels get equally many. Wordings b and c put the same criterion into two other prompts.",
+    "sd is the root mean square of the texts' standard deviations. Wordings b and c put the same criterion into two "
+    "other prompts.",
 )
 _PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
 
