@@ -84,7 +84,12 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in rows])
     free = [column for column in columns if column not in role_of and column.casefold() not in _TEXTS]
-    numbers = [column for column in free if _is_numeric(cells[column] for _, cells in rows if column in cells)]
+    filled = {column: [cells[column] for _, cells in rows if column in cells] for column in free}
+    numbers = [
+        column
+        for column, values in filled.items()
+        if values and all(isinstance(parse(value), float) for value in values)
+    ]
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
     read = _read_columns(free, numbers, known, systems, name, has_rater="rater" in roles)
     if not read and "value" in roles and len(known.criteria) == 1:
@@ -170,13 +175,12 @@ def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield text[: -n - 1].strip(), name
 
 
-def _is_numeric(cells: Iterator[Any]) -> bool:
-    """Return whether there are cells, and all are numbers."""
-    values = list(cells)
+def parse(value: Any) -> float | str:
+    """Return a cell as a number, or else as text."""
     try:
-        return bool(values) and all(float(value) is not None for value in values)
+        return float(value)
     except (TypeError, ValueError):
-        return False
+        return str(value).strip()
 
 
 def _unfolded(cells: Mapping[str, Any], read: Mapping[str, _Column]) -> Iterator[dict[str, Any]]:

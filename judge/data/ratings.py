@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
 from judge.core.records import Sample
-from judge.data.rating_forms import Known, to_long
+from judge.data.rating_forms import Known, parse, to_long
 from judge.data.rows import RawRow, rows
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ def read_ratings(path: str | PathLike[str], known: Known = NOTHING_KNOWN) -> Rat
                 raise DataError(f"{where}: seconds is {one_line(str(seconds), 40)!r}, not a number") from None
         kind: Any = PairRating if compares else Rating
         rating = None if value is None else kind(
-            *key, value if compares else _value(value), repeat, seconds, str(cells.get("comment", "")), where,
+            *key, value if compares else parse(value), repeat, seconds, str(cells.get("comment", "")), where,
         )  # fmt: skip
         former = found.get((*key, repeat))
         replaced += rating is not None and former is not None and former.value != rating.value
@@ -223,13 +223,6 @@ def renamed(samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Colle
                 sample, human=again(sample.human), ratings=again(sample.ratings), raters=again(sample.raters)
             )
         yield sample
-
-
-def _value(value: Any) -> float | str:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return str(value).strip()
 
 
 def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:

@@ -71,7 +71,18 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
     A question without an answer makes it a failure, which keeps the answers.
     """
     first = rows[0]
-    answers = tuple(_answer(question, row) for question, row in zip(questions, rows, strict=True))
+    answers = tuple(
+        ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
+        if isinstance(row, Score)
+        else ChecklistAnswer(
+            question.text,
+            question.weight,
+            None,
+            Provenance(row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading),
+            row.error,
+        )
+        for question, row in zip(questions, rows, strict=True)
+    )
     failed = [(number, row) for number, row in enumerate(rows, 1) if isinstance(row, Failure)]
     if failed:
         # An error of the request is the cause of all that is missing; else each reply is a case of its own.
@@ -95,13 +106,6 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
         )
     provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=answers)
     return Score(first.item, first.system, column, share(values), provenance)
-
-
-def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
-    if isinstance(row, Score):
-        return ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
-    reply = Provenance(row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading)
-    return ChecklistAnswer(question.text, question.weight, None, reply, row.error)
 
 
 def split(row: Row) -> list[Row]:

@@ -329,7 +329,15 @@ def _score_by_logprobs(
         raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
-        start, found = place if text == choice.text else _locate(text, criterion, judged)
+        start, found = place
+        if text != choice.text:  # their joined text may differ from the reply in white space and at its ends
+            try:
+                said = read(Choice(text), criterion, judged)
+                start, found = said.start, said.label
+            except ParseError as error:
+                if error.place is None:
+                    raise
+                start, found = error.place, None
         # Half points that the prompt does not ask for count only if the judge wrote one.
         scale = criterion.scale.asked if found in (None, *criterion.scale.asked.labels) else criterion.scale
         w = expectation.from_logprobs(choice.tokens, start, found, scale)
@@ -348,17 +356,6 @@ def _score_by_logprobs(
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
     notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
     return w.value, _provenance("logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told)
-
-
-def _locate(text: str, criterion: Criterion, judged: str | None) -> tuple[int, str | None]:
-    """Return where the score of a text begins, and its label, or None if what is written there is no label."""
-    try:
-        found = read(Choice(text), criterion, judged)
-    except ParseError as error:
-        if error.place is None:
-            raise
-        return error.place, None
-    return found.start, found.label
 
 
 def _score_by_samples(

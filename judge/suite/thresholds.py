@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line, percent
@@ -189,16 +189,10 @@ def _require_pass_at(criterion: Criterion, hint: str = "") -> None:
         raise ConfigError(f"{criterion.name} does not say what passes: add pass_at: or threshold: to its header{hint}")
 
 
-def _check_rate(rate: float) -> float:
-    if not 0 < rate < 1:
-        raise ValueError("write a share between 0 and 1, such as 0.8; expect: pass is for every text")
-    return rate
-
-
 class LeastShare(Keys):
     """The least share of the texts that pass."""
 
-    min: Annotated[Number, AfterValidator(_check_rate)] = Field(description="Share of the texts that pass, at least.")
+    min: Annotated[Number, Field(gt=0, lt=1)] = Field(description="Share of the texts that pass, at least.")
 
 
 class PassRate(Case):

@@ -223,7 +223,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: {min: 4, max: 3}", "expect: min 4 is above max 3"),
         ("expect: {min: .inf}", "min: input should be a finite number, not inf"),
         ("expect: 4", "expect: write keys and values"),
-        ("pass_rate: {min: 1}", "min: write a share between 0 and 1, such as 0.8; expect: pass is for every text"),
+        ("pass_rate: {min: 1}", "min: input should be less than 1, not 1"),
         ("pass_rate: {max: 0.8}", "max does not belong here"),
         ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'?"),
         ("exspect: {min: 4}", "unknown key 'exspect'; did you mean 'expect'?"),
