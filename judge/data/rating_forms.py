@@ -84,12 +84,8 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in rows])
     free = [column for column in columns if column not in role_of and column.casefold() not in _TEXTS]
-    filled = {column: [cells[column] for _, cells in rows if column in cells] for column in free}
-    numbers = [
-        column
-        for column, values in filled.items()
-        if values and all(isinstance(parse(value), float) for value in values)
-    ]
+    kinds = {column: {type(parse(cells[column])) for _, cells in rows if column in cells} for column in free}
+    numbers = [column for column in free if kinds[column] == {float}]
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
     read = _read_columns(free, numbers, known, systems, name, has_rater="rater" in roles)
     if not read and "value" in roles and len(known.criteria) == 1:
