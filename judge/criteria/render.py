@@ -15,7 +15,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -298,25 +298,28 @@ def render_alone(label: str, text: str, variables: Mapping[str, Any]) -> str:
     return _render(Templates(label, ((label, text, label),)), variables).strip()
 
 
-class SharedLayout:
-    """A layout whose text holds no sample's texts (`criteria.shared_layout`)."""
+def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
+    """Return a function that renders a layout whose text holds no sample's texts (`criteria.shared_layout`).
 
-    def __init__(self, criterion: Criterion, name: str) -> None:
-        self._file, text = f"layouts/{name}.jinja", shared_layout(criterion, name)
-        self._templates = Templates(self._file, ((self._file, text, self._file),), is_packaged(self._file, text))
+    It takes the layout's variables and raises CriterionError.
+    """
+    file = f"layouts/{name}.jinja"
+    text = shared_layout(criterion, name)
+    templates = Templates(file, ((file, text, file),), is_packaged(file, text))
 
-    def render(self, **variables: Any) -> str:
-        """Return the text. Raises CriterionError."""
+    def render(**variables: Any) -> str:
         try:
-            return _render(self._templates, variables).strip()
+            return _render(templates, variables).strip()
         except RenderError as error:
-            raise CriterionError(f"{error.place or self._file}: {error}") from error
+            raise CriterionError(f"{error.place or file}: {error}") from error
+
+    return render
 
 
 def render_repair_question(criterion: Criterion) -> str:
     """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
     name = criterion.name if criterion.merged else criterion.title  # merged criteria are asked for by their names
-    return SharedLayout(criterion, "repair").render(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
+    return layout_renderer(criterion, "repair")(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
 
 
 def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], **more: Any) -> Prompt:

@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import lru_cache
@@ -138,12 +138,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         del self.filters["random"], self.globals["lipsum"]
         self.filters["fenced"] = _fence
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
-        if type(obj) in (CriterionView, Example) and attribute in type(obj).__slots__:
-            return getattr(obj, attribute)
-        return super().getattr(obj, attribute)
-
 
 @pass_context
 def _printed(context: Context, value: Any) -> Any:
@@ -203,19 +197,16 @@ def _visible_text(text: str) -> str:
 
 def strings(value: Any) -> list[str]:
     """The texts in a variable of a template, and those of a criterion's examples."""
-    texts: list[str] = []
-    pending = [value]
-    while pending:
-        entry = pending.pop()
-        if isinstance(entry, str):
-            texts.append(entry)
-        elif isinstance(entry, CriterionView):
-            pending += [text for example in entry.examples for text in astuple(example)]
-        elif isinstance(entry, list | tuple) and not isinstance(entry, Slot):
-            pending += entry
-        elif isinstance(entry, Mapping):
-            pending += entry.values()
-    return texts
+    if isinstance(value, str):
+        return [value]
+    parts: Iterable[Any] = ()
+    if isinstance(value, CriterionView):
+        parts = map(astuple, value.examples)
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, list | tuple) and not isinstance(value, Slot):
+        parts = value
+    return [text for part in parts for text in strings(part)]
 
 
 @pass_context

@@ -15,7 +15,7 @@ from judge.core.errors import CriterionError, ParseError
 from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
 from judge.criteria import template_bodies
 from judge.criteria.checklist import part_name, questions_of
-from judge.criteria.render import Renderer, SharedLayout
+from judge.criteria.render import Renderer, layout_renderer
 from judge.scoring import checklist, parse
 
 Prompts = Mapping[str, Prompt | CriterionError]
@@ -106,7 +106,7 @@ def _merged_prompts(criteria: Sequence[Criterion]) -> MakePrompts:
     scales = {c.name: c.scale for c in criteria}
     each = {c.name: _renderer(c) for c in criteria}
     alone = {c.name: _renderer(replace(c, merged=False)) for c in criteria}
-    joint = SharedLayout(criteria[0], "merged")
+    joint = layout_renderer(criteria[0], "merged")
 
     def prompts(sample: Sample) -> Prompts:
         made: dict[str, Prompt | CriterionError] = {}
@@ -123,7 +123,7 @@ def _merged_prompts(criteria: Sequence[Criterion]) -> MakePrompts:
                 made[names[0]] = alone[names[0]].render(sample)
                 continue
             questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in group]
-            text = f"{material}\n\n{joint.render(questions=questions)}"
+            text = f"{material}\n\n{joint(questions=questions)}"
             made |= _sharing(group[0], text, {name: scales[name] for name in names})
         return made
 

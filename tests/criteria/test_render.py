@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Example, Form, Prompt, ReplyKind, Sample, Scale
-from judge.criteria.loading import _has
+from judge.criteria.loading import has
 from judge.criteria.render import (
     Renderer,
     render_drafting_prompt,
@@ -322,7 +322,7 @@ def test_what_is_rendered_is_what_check_looks_for(
 ) -> None:
     sample = Sample("i", "s", "o", source=source, references=tuple(references), extra=extra)
     names = {"source", "reference", "references", "output", "system", "human", "item", "genre"}
-    assert set(template_variables(sample, _THIS)) - {"this"} == {name for name in names if _has(sample, name)}
+    assert set(template_variables(sample, _THIS)) - {"this"} == {name for name in names if has(sample, name)}
 
 
 def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
