@@ -255,7 +255,8 @@ def criteria_examples(
 ) -> None:
     """Choose examples for a criterion from rated texts.
 
-    Writes them into the file's header, as many for each score. Their ratings no longer count in validation."""
+    Writes them into the file's header: as many for each score, and as different as possible. Their ratings no longer
+    count in validation."""
     from judge.commands.pick_examples import pick_examples
     from judge.config import load_config
     from judge.core.format import one_line

@@ -1,7 +1,7 @@
-"""`judge criteria examples`: choose examples for a criterion among rated texts, balanced over its scale.
+"""`judge criteria examples`: choose examples for a criterion among rated texts, balanced and diverse, and write them.
 
-Levels of the scale get equally many examples, as far as they have rated texts. Within this they are drawn at random,
-first those on which raters agree, of usual length and of items without an example.
+Levels of the scale get equally many examples, as far as they have rated texts. Within this, each next example is the
+text that is farthest from all chosen ones (greedy max-min over the Jaccard distance of words and pairs of words).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from judge import criteria
+from judge import criteria, text
 from judge.commands.human_ratings import check_rated
 from judge.config import RunConfig
 from judge.core.criterion_entry import SUFFIXES
@@ -25,10 +25,12 @@ from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample, Scale, seen_digest, whole
 from judge.data import samples
+from judge.metrics.text_features import ngrams
 from judge.stats.calibration import MIN_RATED_ITEMS
 
 _CLOSE = 0.25  # how far a mean rating may be from a label, in levels
 _LONG = 2.0  # times the median length
+_MOST = 500  # texts per level that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +120,8 @@ def _choose(
             open_levels = [open_levels[place] for place in places]
         for label in open_levels:
             numbers[label] += 1
-    picked: list[_Candidate] = []
-    items: set[str] = set()
-    for turn in range(max(numbers.values())):
-        for label in (label for label, number in numbers.items() if turn < number):
-            unpicked = [candidate for candidate in by_label[label] if candidate not in picked]
-            best = min(unpicked, key=lambda candidate: (candidate.tier, candidate.sample.item in items))
-            picked.append(best)
-            items.add(best.sample.item)
-    return picked, by_label
+    numbers = {label: number for label, number in numbers.items() if number}
+    return _diverse({label: by_label[label][:_MOST] for label in numbers}, numbers), by_label
 
 
 def rated_texts(rows: Sequence[Sample], rating: str, *, sheet: bool) -> list[Sample]:
@@ -196,6 +191,30 @@ def _level(sample: Sample, rating: str, scale: Scale) -> tuple[str, str]:
 def _length(sample: Sample, *, shown: bool) -> int:
     """Return the characters of a text, with its source if the judge is shown that."""
     return len(sample.output) + (len(sample.source or "") if shown else 0)
+
+
+def _diverse(by_label: Mapping[str, Sequence[_Candidate]], numbers: Mapping[str, int]) -> list[_Candidate]:
+    """Choose from each level its number of texts, level after level in turn.
+
+    A text of a lower tier comes first, then one of an item that has no example, then the one farthest from all chosen.
+    """
+    tokens = {id(c): text.tokens(c.sample.output) for group in by_label.values() for c in group}
+    grams = {key: frozenset[Any]([*words, *ngrams(words, 2)]) for key, words in tokens.items()}
+    nearest = dict.fromkeys(grams, 0.0)  # the highest similarity to a chosen text
+    left = {label: list(group) for label, group in by_label.items()}
+    picked: list[_Candidate] = []
+    items: set[str] = set()
+    for turn in range(max(numbers.values())):
+        for label in (label for label, number in numbers.items() if turn < number):
+            best = min(left[label], key=lambda c: (c.tier, c.sample.item in items, nearest[id(c)]))
+            left[label].remove(best)
+            picked.append(best)
+            items.add(best.sample.item)
+            for other in (c for group in left.values() for c in group):
+                chosen, theirs = grams[id(best)], grams[id(other)]
+                jaccard = len(chosen & theirs) / max(1, len(chosen | theirs))
+                nearest[id(other)] = max(nearest[id(other)], jaccard)
+    return picked
 
 
 def _entry(candidate: _Candidate, *, shown: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from judge.commands.pick_examples import PickedExamples, pick_examples
 from judge.config import load_config
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.records import seen_digest
+from judge.metrics.diversity import distinct
 
 FILE = """---
 # Why this criterion exists
@@ -78,6 +80,23 @@ def test_levels_get_equally_many_examples_where_they_have_enough(
 def test_few_examples_are_spread_over_the_scale(pick: Pick, count: int, chosen: str) -> None:
     result = pick([rated(n % 5 + 1, n) for n in range(40)], count)
     assert "".join(labels(result)) == chosen
+
+
+def test_picks_are_more_diverse_than_random_ones(pick: Pick) -> None:
+    """Ten near-copies of each of six topics: distinct-1 of the examples is above that of random picks."""
+    topics = ["the cat sleeps on a mat", "rain falls over green hills", "markets closed lower today",
+              "we won that game", "soup needs salt and time", "her train left at noon"]  # fmt: skip
+    rows = [
+        rated(3, f"{n} {copy}", f"{topic} {'again ' * (copy % 3)}number {copy}")
+        for n, topic in enumerate(topics)
+        for copy in range(10)
+    ]
+
+    result = pick(rows)
+    outputs = [sample.output for sample, _ in result.picked]
+    assert len({output[:8] for output in outputs}) == 6
+    draws = [[row["output"] for row in random.Random(seed).sample(rows, 6)] for seed in range(20)]
+    assert distinct(outputs) > max(map(distinct, draws))
 
 
 def test_different_items_come_first(pick: Pick) -> None:
