@@ -299,10 +299,9 @@ class Result(Outlets):
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     """Count the failures by stage, error, system and column, with those of texts that the table does not hold."""
-    streamed = result.info.get("streamed")
-    if streamed is None:
+    kinds = (result.info.get("streamed") or {}).get("failures")
+    if kinds is None:
         return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
-    kinds = streamed["failures"]
     return Counter({(kind["stage"], kind["error"], s, c): n for kind in kinds for s, c, n in kind["counts"]})
 
 
