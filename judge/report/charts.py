@@ -16,7 +16,8 @@ from html import escape
 from itertools import pairwise
 from math import sqrt
 from typing import Literal
-from unicodedata import east_asian_width
+
+from rich.cells import cell_len, set_cell_size
 
 from judge.core.format import decimals, minus, number, one_line, plural
 from judge.report.document import Cell, Chart
@@ -87,22 +88,13 @@ def group(title: str, *parts: str) -> str:
 
 def label_width(names: Iterable[str]) -> float:
     """Return the width in pixels of a column of shortened names, some of which may be bold."""
-    return round(1.12 * CELL * max((cells(shorten(name)) for name in names), default=0)) + 12
+    return round(1.12 * CELL * max((cell_len(shorten(name)) for name in names), default=0)) + 12
 
 
 def shorten(name: str, limit: int = _NAME) -> str:
     """Return the name on one line, cut to this many cells."""
     flat = one_line(name, 2 * limit)
-    if cells(flat) <= limit:
-        return flat
-    while cells(flat) >= limit:
-        flat = flat[:-1]
-    return f"{flat.rstrip()}…"
-
-
-def cells(content: str) -> int:
-    """Return the width of a text in cells, of which a CJK character takes two."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in content)
+    return flat if cell_len(flat) <= limit else f"{set_cell_size(flat, limit - 1).rstrip()}…"
 
 
 def place(**numbers: float) -> str:
@@ -210,7 +202,7 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
             tick = x + panel.axis.at(at, plot)
             kind = "zero" if at == 0 and panel.axis.low < 0 else "grid"
             parts += [line(kind, (tick, top), (tick, bottom)), text(tick, bottom + 14, label, "tick", "middle")]
-        room = CELL * max(map(cells, texts), default=0) + 10
+        room = CELL * max(map(cell_len, texts), default=0) + 10
         for k, (bar, content) in enumerate(zip(bars, texts, strict=True)):
             y = top + _PITCH * k
             parts.append(_bar(panel.axis, bar, (x, y + _PITCH / 2), plot) if bar else "")
@@ -268,7 +260,7 @@ def heat_map(
         limits = " and ".join(f"{min(n, limit)} of {plural(n, noun)}" for n, limit, noun in sizes)
         caption = f"The first {limits}. {caption}".rstrip()
     rows, columns = rows[:MAX_ROWS], columns[:_MAX_COLUMNS]
-    longest = max(map(cells, columns), default=0)
+    longest = max(map(cell_len, columns), default=0)
     numbered = longest > _CELLS and list(rows) == list(columns)
     wide = max(_MIN_WIDE, 0 if numbered else CELL * min(longest, _CELLS) + 6)
     labels = [f"{k} {row}" for k, row in enumerate(rows, 1)] if numbered else rows

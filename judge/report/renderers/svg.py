@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rich.cells import cell_len
+
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.files import store
 from judge.core.plugins import unknown_name_message
 from judge.report import document as blocks
-from judge.report.charts import CELL, cells, escaped, shorten, text
+from judge.report.charts import CELL, escaped, shorten, text
 from judge.report.document import Chart, Document
 
 _MARGIN, _HEAD, _TITLE = 16, 44, 80  # pixels around a chart and of its title, and cells of a title
@@ -93,7 +95,7 @@ def standalone(charts: Iterable[Chart]) -> str:
         head = text(_MARGIN, y + 26, title, bold=True)
         placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{y + _HEAD}" ', 1)
         parts.append(f'<g font-size="15">{head}</g>\n{placed}\n')
-        width = max(width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cells(title)))
+        width = max(width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cell_len(title)))
         y += _HEAD + chart.height + _MARGIN
     height = max(y, 1)
     name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")
