@@ -127,9 +127,11 @@ def _no_difference(result: Result, comparison: Comparison) -> Iterator[str]:
     each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
     yield f"No significant difference between {each} on {_title(result, comparison)}"
     top = [rank.system for rank in comparison.ranks if rank.rank == 1]
-    lower = _column(result, comparison).better == "lower"
-    lead = f"{_names(top)} {'has' if len(top) == 1 else 'have'} the {'lowest' if lower else 'highest'} mean"
-    lead += f" ({_mean(result, comparison, first)})"
+    column = _column(result, comparison)
+    decimals, lower = places(result, column), column.better == "lower"
+    best = result.estimates[first, column.name].value
+    mean = mean_text(column, best, min(2, decimals) if column.kind == "criterion" else decimals)
+    lead = f"{_names(top)} {'has' if len(top) == 1 else 'have'} the {'lowest' if lower else 'highest'} mean ({mean})"
     n = max((d.estimate.n for d in comparison.differences), default=0)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
         yield f"{lead}."
@@ -314,12 +316,6 @@ def _column(result: Result, comparison: Comparison) -> Column:
 def _title(result: Result, comparison: Comparison) -> str:
     overall = result.overall is not None and comparison.column == result.overall.column.name
     return "the overall score" if overall else column_title(comparison.column)
-
-
-def _mean(result: Result, comparison: Comparison, system: str) -> str:
-    column = _column(result, comparison)
-    decimals = min(2, places(result, column)) if column.kind == "criterion" else places(result, column)
-    return mean_text(column, result.estimates[system, comparison.column].value, decimals)
 
 
 def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:

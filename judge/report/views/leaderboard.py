@@ -61,7 +61,7 @@ from judge.results.result import Result, failure_counts
 from judge.stats import anytime
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.pass_rate import pass_table
-from judge.stats.system_differences import Comparison, Rank, compare
+from judge.stats.system_differences import Rank, compare
 
 _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
@@ -124,7 +124,10 @@ def build_leaderboard(result: Result) -> Leaderboard:
     rows = {}
     columns = [column for group in groups for column in group.columns]
     for column in columns:
-        marks = _marks(tested[column.name], column.better) if column.name in tested else {}
+        marks: dict[str, Mark] = {}
+        if comparison := tested.get(column.name):
+            best: Mark = "best" if len(comparison.best) == 1 else "same"
+            marks = {**marks_against(comparison, column.better), **dict.fromkeys(comparison.best, best)}
         for system in total:
             counts = total[system], failed[system, scores.get(column.name, column.name)]
             row = Row(system, column.name, None, None, None, 0, *counts, None, "")
@@ -143,12 +146,6 @@ def build_leaderboard(result: Result) -> Leaderboard:
         against=against,
         rates=rates,
     )
-
-
-def _marks(comparison: Comparison, better: str) -> dict[str, Mark]:
-    """Return the systems that differ significantly from the others, or from the one that all are compared with."""
-    best: Mark = "best" if len(comparison.best) == 1 else "same"
-    return {**marks_against(comparison, better), **dict.fromkeys(comparison.best, best)}
 
 
 def _cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:

@@ -209,7 +209,13 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     for (stage, error, _, column), n in failure_counts(result).items():
         if (stage, error) in examples:
             kinds.setdefault((stage, error), Counter())[column] += n
-    rows = [FailureKind(*key, n.total(), tuple(n), _example(examples[key])) for key, n in kinds.items()]
+    rows = []
+    for key, columns in kinds.items():
+        failure = examples[key]
+        reply = f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
+        judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
+        example = f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
+        rows.append(FailureKind(*key, columns.total(), tuple(columns), example))
     return tuple(sorted(rows, key=lambda kind: -kind.count))
 
 
@@ -231,12 +237,6 @@ def readings(result: Result) -> tuple[Readings, ...]:
     return tuple(
         Readings(name, *(n[kind] for kind in kinds)) for name, n in counts.items() if n.total() and not n["unknown"]
     )
-
-
-def _example(failure: Failure) -> str:
-    reply = f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
-    judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
-    return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 
 
 def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
