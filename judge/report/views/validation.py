@@ -58,9 +58,9 @@ _MANY_FAILED = 0.05  # share of judgments
 _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _PANELS = ("panel mean", "panel median", "panel majority")
-_ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
 _VERDICTS = {-1: "significantly worse than", 0: "no significant difference from", 1: "significantly better than"}
+_ONE_RATER = "One rater: compared with the mean of the others."
 _IF_SCORED = "If scored: about the lowest and the highest Spearman if the failed judgments had scores."
 
 
@@ -187,36 +187,29 @@ def _best_judge(criteria: Sequence[Rated], level: Level) -> str:
 
 def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     """Tabulate Spearman's correlation with people: a row per criterion and judge."""
-    baselines: dict[str, dict[str, list[tuple[float, str, Estimate]]]] = {}
-    for rated in criteria:
-        for row in rated.baselines:
-            usable = _usable(rated, level)
-            if usable not in row.few and (e := _spearman(row, usable)):
-                short = "ROUGE" if row.name in _ROUGE else row.name
-                baselines.setdefault(short, {}).setdefault(rated.criterion, []).append((e.value, row.name, e))
     single = len({row.name for rated in criteria for row in rated.judges}) < 2
     units = {f"{UNITS[_usable(rated, level)]}s" for rated in criteria}
     rows: list[tuple[Content, ...]] = []
     for rated in criteria:
         usable = _usable(rated, level)
-        others = [max(known.get(rated.criterion, []), default=(0.0, "", None)) for known in baselines.values()]
-        cells = [estimate_cell(e, _SHORT, title=name) for _, name, e in others]
+        known = [(e.value, row.name, e) for row, e in _charted(rated, usable) if row.kind == "baseline"]
+        _, baseline, lead = max(known, default=(0.0, None, None))
+        rater = _spearman(rated.rater, usable)
         for judge in rated.judges or (None,):
             name = rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
             best = judge is not None and _beats_all(_over_baselines(rated, judge.name, usable))
             e = _spearman(judge, usable)
             own = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
-            rater = estimate_cell(_spearman(rated.rater, usable), _SHORT)
-            rows.append((name, own, rater, *cells, _failed_cell(judge), e.n if e else None))
-    rouge = {"ROUGE": "ROUGE: the highest of ROUGE-1, -2 and -L."}
-    rater_about = "One rater: compared with the mean of the others."
+            others = estimate_cell(rater, _SHORT), estimate_cell(lead, _SHORT)
+            rows.append((name, own, *others, baseline, _failed_cell(judge), e.n if e else None))
     used = dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria)
     return table(
         (
             "",
             Column("judge", better="higher"),
-            Column("one rater", better="higher", optional=True, about=rater_about),
-            *(Column(name, better="higher", about=rouge.get(name, "")) for name in baselines),
+            Column("one rater", better="higher", optional=True, about=_ONE_RATER),
+            Column("baseline", better="higher", about="Baseline: the best one."),
+            Column("", numeric=False),
             Column("failed", optional=True, about="Failed: judgments of rated texts without a score."),
             units.pop() if len(units) == 1 else "n",
         ),
