@@ -204,7 +204,7 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
     assert card.info["data"]["name"] == "texts.jsonl"
     for format in ("console", "markdown", "html"):
         page = " ".join(card.report(format, full=True).split())
-        for words in ("texts.jsonl, SHA-256", "injection", "single", "Temperature", "1, 2, 3", "reply score",
+        for words in ("name texts.jsonl, sha256", "injection", "single", "temperature", "1, 2, 3", "reply score",
                       card.info["criteria"]["fluency"]["digest"][:8], card.info["date"]):  # fmt: skip
             assert words in page
 

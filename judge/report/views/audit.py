@@ -62,14 +62,14 @@ def view(card: JudgeCard) -> Document:
         for name, scale in (card.info.get("criteria") or {}).items()
     }
     columns = {c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)} | columns
-    facts, sections = _facts(card), list(_sections(card, columns))
+    info, sections = card.info, list(_sections(card, columns))
     damage = [block for section in sections if section.anchor == "sensitivity" for block in section.blocks]
     return Document(
         title=card.title,
         finding=(_headline(card, columns),),
-        scope=plural(card.info["texts"], "text") if card.info.get("texts") else "",
-        language=card.info.get("language", ""),
-        about=tuple(f"{name}: {facts[name]}" for name in ("Data", "Texts", "Judgments", "Language") if name in facts),
+        scope=plural(info["texts"], "text") if info.get("texts") else "",
+        language=info.get("language", ""),
+        about=(plural(info.get("judgments") or 0, "judgment"), f"{info.get('failed') or 0:,} failed"),
         notices=card.notes,
         summary=(
             Bullets(card.verdicts[:_TOP_VERDICTS]),
@@ -119,8 +119,10 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     if card.failures:
         failures = Facts(tuple((name, f"{n:,}") for name, n in card.failures.items()))
         yield section("failures", "Failed judgments", failures)
-    legend = (Paragraph(text, "muted") for text in _LEGEND)
-    yield section("method", "Method", Facts(tuple(_facts(card).items())), *legend)
+    info = {name.replace("_", " "): value for name, value in card.info.items() if name != "criteria"}
+    info |= {f"criterion {name}": value for name, value in (card.info.get("criteria") or {}).items()}
+    facts = tuple((name, text) for name, value in info.items() if (text := _text(value)))
+    yield section("method", "Method", Facts(facts), *(Paragraph(text, "muted") for text in _LEGEND))
 
 
 # Damage and attacks
@@ -205,31 +207,15 @@ def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
 # Method and records
 
 
-def _facts(card: JudgeCard) -> dict[str, str]:
-    """Return how the audit was made, by name; what is not known is left out."""
-    info, texts = card.info, card.info.get("texts") or 0
-    data, spent = info.get("data") or {}, info.get("spent") or {}
-    digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
-    changed = sum((info.get("texts_by_change") or {}).values()) - texts
-    usd = "price unknown" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
-    facts = {
-        "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
-        "Date": info.get("date"),
-        "Data": f"{data.get('name') or 'from Python'}{digest}" if data else "",
-        "Probes": ", ".join(info.get("probes") or ()),
-        "Texts": texts and f"{texts:,} and {changed:,} changed",
-        "Judgments": info.get("judgments") and f"{info['judgments']:,}, {info.get('failed', 0):,} failed",
-        "Language": info.get("language"),
-        **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
-        "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
-        "Version": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
-    }
-    for name, criterion in (info.get("criteria") or {}).items():
-        ends = [minus(f"{criterion[end]:g}") for end in ("low", "high") if criterion.get(end) is not None]
-        scale = ", ".join(criterion.get("labels") or ()) or " to ".join(ends)
-        known = (f"{key} {str(criterion[key])[:16]}" for key in ("reply", "digest") if criterion.get(key))
-        facts[f"Criterion {name}"] = ", ".join([scale, *known])
-    return {name: str(value) for name, value in facts.items() if value}
+def _text(value: Any) -> str:
+    """Write plain data on one line: `name texts.jsonl, sha256 1f2e…`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text}" for name, inner in value.items() if (text := _text(inner)))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    if isinstance(value, int | float):
+        return minus(f"{value:,.7g}")
+    return str(value or "")
 
 
 def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from judge.core import plugins
-from judge.core.format import first_names, listed, one_line, plural, seconds
+from judge.core.format import first_names, one_line, plural, seconds
 from judge.report import document
 from judge.report.document import (
     Block,
@@ -20,8 +20,6 @@ from judge.report.document import (
     Code,
     Details,
     Document,
-    Excerpt,
-    Excerpts,
     Heading,
     Notice,
     Paragraph,
@@ -54,6 +52,7 @@ def view(outcomes: Outcomes) -> Document:
     named = failing or [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
     names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
     several = len(outcomes) > 1
+    lines = [f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}" for o, v in named]
     headline, *others = summarize(outcomes)
     return Document(
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
@@ -62,7 +61,7 @@ def view(outcomes: Outcomes) -> Document:
         scope=plural(len(outcomes), "suite") if several else one_line(_path(outcomes[0]), _NAME) if outcomes else "",
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
-        summary=tuple(_summary(outcomes, named)),
+        summary=(Bullets(tuple(lines[:_TOP])),) if lines else (),
         sections=tuple(
             Section(
                 f"suite-{outcome.suite.name}",
@@ -72,7 +71,10 @@ def view(outcomes: Outcomes) -> Document:
             for outcome in outcomes
             if outcome.verdicts
         ),
-        footer=tuple(_footer(outcomes, named)),
+        footer=(
+            *([f"{len(lines) - _TOP:,} more: --full"] if len(lines) > _TOP else []),
+            f"{len(pairs) - len(failing):,} of {len(pairs):,} passed · {seconds(sum(o.seconds for o in outcomes))}",
+        ),
         next=tuple(_next(outcomes, failing)),
         data={
             "schema": SCHEMA,
@@ -152,21 +154,6 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from (f"{suite}{text}" for text in (*outcome.warnings, *outcome.notes))
 
 
-def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
-    if named:
-        yield Bullets(
-            tuple(
-                f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(outcome)}:{v.line}):\n{_message(v)}"
-                for outcome, v in named[:_TOP]
-            )
-        )
-    flaky = [(v.flaky, v.name) for outcome in outcomes for v in outcome.verdicts if v.flaky]
-    if flaky:
-        flaky.sort(key=lambda case: -case[0])
-        excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
-        yield Excerpts("Flaky", tuple(excerpts))
-
-
 def _message(verdict: Verdict) -> str:
     reason = verdict.reason
     if verdict.status == "error" and verdict.detail.startswith(reason):  # an error, then its message
@@ -177,16 +164,6 @@ def _message(verdict: Verdict) -> str:
 
 def _counts(verdict: Verdict) -> str:
     return " (counts as passed)" if verdict.met and verdict.status == "undecided" else ""
-
-
-def _footer(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
-    if len(named) > _TOP:
-        yield f"{plural(len(named) - _TOP, 'more undecided case' if named[0][1].met else 'more failure')}: --full"
-    passed = Counter(verdict.subject for outcome in outcomes for verdict in outcome.verdicts if verdict.met)
-    nouns = {"case": "case", "limit": "limit", "baseline": "baseline comparison"}
-    counts = [plural(passed[subject], noun) for subject, noun in nouns.items() if passed[subject]]
-    took = seconds(sum(outcome.seconds for outcome in outcomes))
-    yield " · ".join([f"{listed(counts)} passed" if counts else "nothing passed", took])
 
 
 # Every verdict
