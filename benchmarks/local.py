@@ -99,12 +99,11 @@ def measure(scorer: Scorer, asked: list[list[int]], device: str, what: str) -> f
     scorer.forget()
     with utilisation(device) as busy:
         clock, spent = time.perf_counter(), time.process_time()
-        scores = scorer(asked, [LABELS] * len(asked))
+        scorer(asked, [LABELS] * len(asked))
         clock, spent = time.perf_counter() - clock, time.process_time() - spent
-    computed = sum(len(prompt) - scored.reused for prompt, scored in zip(asked, scores, strict=True))
     print(
         f"{what:<28} {len(asked):>5} judgments in {clock:7.2f} s, {spent:7.2f} s of CPU: {len(asked) / clock:8.2f}/s; "
-        f"{computed:>9,} of {sum(map(len, asked)):,} tokens computed"
+        f"{sum(map(len, asked)):>9,} tokens"
         + (f"; GPU {sum(busy) / len(busy):.0f}% busy" if busy else "")
         + "".join(f"; {name}: {text}" for name, text in scorer.learned.items())
     )

@@ -264,7 +264,7 @@ class _LocalJudge:
             return
         for (job, prompt, _), scored in zip(document, results, strict=True):
             text = self._chat.tokenizer.decode([scored.likeliest])
-            usage = Usage(len(prompt), 1, cached_tokens=scored.reused)
+            usage = Usage(len(prompt), 1)
             job.settle(Response((Choice(text, "stop", shares=scored.shares),), usage, self._by))
 
     def _write(self, generator: Generator, tasks: Sequence[tuple[Job, GenerationTask]]) -> None:

@@ -7,7 +7,6 @@ asked about can see it.
 
 from __future__ import annotations
 
-import inspect
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -44,12 +43,10 @@ class LabelProbabilities:
     """A model's answer to one prompt.
 
     `shares` are the probabilities by label, in the order of the scale (each 0–1, together at most 1: the rest is on no
-    label). `reused` counts the prompt's tokens that were not computed for it; `likeliest` is the id of the likeliest
-    next token.
+    label); `likeliest` is the id of the likeliest next token.
     """
 
     shares: tuple[tuple[str, float], ...]
-    reused: int
     likeliest: int
 
 
@@ -170,14 +167,12 @@ class _Work:
     """One call's leaves, the tokens whose probability each question wants, and what has come of it.
 
     `answers` are the questions of each pass with the log probabilities (nats, float32) of the tokens wanted and the
-    likeliest token of each question: on the device still, which has work while the next pass is prepared. `computed`
-    counts the tokens computed for a question and not for one before it.
+    likeliest token of each question: on the device still, which has work while the next pass is prepared.
     """
 
     leaves: Sequence[_Leaf]
     follows: Sequence[Sequence[int]]
     given_up: Callable[[], bool]
-    computed: dict[int, int]
     answers: list[tuple[list[int], Any, Any]] = field(default_factory=list)
 
     def beginning(self, first: int, stop: int) -> bytes:
@@ -219,10 +214,7 @@ class Scorer:
         self._config = model.config.get_text_config(decoder=True)
         self._positions = getattr(self._config, "max_position_embeddings", None) or math.inf
         self._vocabulary = model.get_input_embeddings().weight.shape[0]
-        self._selects = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._most_logits = max(1, _MAX_LOGITS // self._vocabulary)
-        if not self._selects:
-            self._tokens = min(self._tokens, self._most_logits)
         self._most_shared = self._longest_shared(caches) if share else 0
         self._size = 0
 
@@ -278,23 +270,19 @@ class Scorer:
         texts = {number: text for (text, _), number in numbers.items()}
         logs: dict[int, list[float]] = {}
         likeliest: dict[int, int] = {}
-        computed: dict[int, int] = {}
         while remaining := {number: text for number, text in texts.items() if number not in logs}:
             short = {number: text for number, text in remaining.items() if len(text) <= WIDTH * self._most_shared}
-            computed = {number: computed[number] for number in logs}
-            work = _Work(_leaves(short or remaining), [tokens for _, tokens in numbers], given_up, computed)
+            work = _Work(_leaves(short or remaining), [tokens for _, tokens in numbers], given_up)
             with self._torch.inference_mode():
                 self._compute(work, shared=bool(short))
             for questions, every, likely in work.answers:
                 values = iter(every.tolist())
                 logs |= {number: [next(values) for _ in work.follows[number]] for number in questions}
                 likeliest |= dict(zip(questions, likely.tolist(), strict=True))
-        scored = []
-        for prompt, scale, numbers_here in zip(prompts, labels, questions_by_prompt, strict=True):
-            fresh = computed.pop(numbers_here[0], 0)  # for the first prompt of several that are equal
-            shares = scale.shares([logs[number] for number in numbers_here])
-            scored.append(LabelProbabilities(shares, len(prompt) - fresh, likeliest[numbers_here[0]]))
-        return scored
+        return [
+            LabelProbabilities(scale.shares([logs[number] for number in here]), likeliest[here[0]])
+            for scale, here in zip(labels, questions_by_prompt, strict=True)
+        ]
 
     def forget(self) -> None:
         """Lets go of the prefixes kept for later calls."""
@@ -355,7 +343,6 @@ class Scorer:
             start, end = len(prefix), min(stop, len(prefix) + self._tokens)
             cache = self._cache(prefix)
             self._forward(work, leaf.tokens(start, end)[None], cache, [end - start - 1])
-            work.computed[leaf.questions[0][1]] = work.computed.get(leaf.questions[0][1], 0) + end - start
             prefix = _Prefix(leaf.key[: WIDTH * end], cache)
         self._keep(prefix)
         return prefix
@@ -398,10 +385,7 @@ class Scorer:
         rows: list[tuple[int, int]] = []
         wanted: list[tuple[int, int]] = []
         for row, leaf in enumerate(leaves):
-            done = start
             for count, number in leaf.questions:
-                work.computed[number] = work.computed.get(number, 0) + count - done
-                done = count
                 wanted += [(len(numbers), token) for token in work.follows[number]]
                 numbers.append(number)
                 rows.append((row, columns.index(count - 1 - start)))
@@ -420,9 +404,7 @@ class Scorer:
         tokens = self._torch.from_numpy(block).to(self._model.device)
         places = self._torch.tensor(columns, device=self._model.device)
         arguments = {"past_key_values": cache, "use_cache": True} if cache is not None else {"use_cache": False}
-        if self._selects:
-            return self._model(input_ids=tokens, logits_to_keep=places, **arguments).logits
-        return self._model(input_ids=tokens, **arguments).logits[:, places]
+        return self._model(input_ids=tokens, logits_to_keep=places, **arguments).logits
 
     def _cache(self, prefix: _Prefix, rows: int = 1) -> Any:
         return prefix.view(len(prefix), rows) if len(prefix) else self._new_cache()
