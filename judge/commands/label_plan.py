@@ -18,10 +18,9 @@ from judge.commands.label import Labelling
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, NORMAL, mean_interval, t_quantile
+from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, NORMAL, t_quantile
 from judge.stats.correlation import MIN_CORRELATION_ITEMS
 
-_MOST_ITEMS = 10**7
 Values = dict[str, dict[tuple[str, str], float]]
 """By rater, the rating of an item's and system's text."""
 
@@ -55,7 +54,7 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
                 values[rater][labelling.units[unit].item, "\n".join(systems)] = numbers[label]
     needs = []
     if labelling.pairwise:
-        wins = items_for_mean(0.5, 0.5, (0, 1), precision)
+        wins = items_for_mean(0.5, precision)
         needs.append(Need(f"win rate of a pair ±{precision:g}", wins, "items", "that half of them are won"))
     else:
         needs.append(_mean_need(values, criterion, precision))
@@ -75,20 +74,9 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
     return [*needs, Need(f"alpha of two raters ±{precision:g}", number, unit, assumed)]
 
 
-def items_for_mean(sd: float, mean: float, scale: tuple[float, float], half_width: float) -> int:
-    """Return the items at which the interval of a mean, as reports compute it, is at most ± `half_width` wide."""
-
-    def fits(n: int) -> bool:
-        low, high, _ = mean_interval(mean, sd**2, n, *scale)
-        return low is not None and high is not None and (high - low) / 2 <= half_width
-
-    below, n = MIN_INTERVAL_ITEMS - 1, MIN_INTERVAL_ITEMS
-    while not fits(n) and n < _MOST_ITEMS:
-        below, n = n, 2 * n
-    while n - below > 1:
-        middle = (below + n) // 2
-        below, n = (below, middle) if fits(middle) else (middle, n)
-    return n
+def items_for_mean(sd: float, half_width: float) -> int:
+    """Return the items at which Student's t interval of a mean with this standard deviation is ± `half_width` wide."""
+    return _fewest(lambda t: (t * sd / half_width) ** 2)
 
 
 def items_for_correlation(texts: float, half_width: float) -> int:
@@ -135,10 +123,8 @@ def _mean_need(values: Values, criterion: Criterion, precision: float) -> Need:
     several = [means for means in by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
     if several:
         sd = sqrt(sum(variance(means) * (len(means) - 1) for means in several) / sum(len(m) - 1 for m in several))
-        mean = fmean(value for means in several for value in means)
         assumed = f"SD {sd:.2f}, as in the {len(by_text):,} texts rated so far"
     else:
-        sd, mean = sqrt(pvariance(scale.values)), fmean(scale.values)
+        sd = sqrt(pvariance(scale.values))
         assumed = f"ratings spread evenly over the scale (SD {sd:.2f})"
-    needed = items_for_mean(sd, mean, (scale.low, scale.high), half_width)
-    return Need(f"mean of a system ±{half_width:.2g}", needed, "items", assumed)
+    return Need(f"mean of a system ±{half_width:.2g}", items_for_mean(sd, half_width), "items", assumed)

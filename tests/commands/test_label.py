@@ -25,7 +25,6 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, StorageError
 from judge.data.ratings import join_ratings, read_ratings
 from judge.data.samples import load
-from judge.stats.bootstrap import mean_interval
 
 SYSTEMS = ("zeta-large", "alpha-mini", "omega-7b")
 RELEVANT = "fit: Does the text fit its source?"
@@ -453,12 +452,11 @@ def test_a_file_that_no_page_saved_is_called_that(prepared: Prepare, data: Path,
 # The plan
 
 
-@pytest.mark.parametrize(("sd", "mean", "half"), [(1.0, 3.0, 0.4), (1.41, 3.0, 0.2), (0.5, 4.5, 0.1)])
-def test_items_for_a_mean_are_the_fewest_with_that_interval(sd: float, mean: float, half: float) -> None:
-    n = items_for_mean(sd, mean, (1, 5), half)
-    widths = [np.ptp(mean_interval(mean, sd**2, m, 1, 5)[:2]) / 2 for m in (n, n - 1)]
+@pytest.mark.parametrize(("sd", "half", "items"), [(1.0, 0.4, 27), (0.5, 0.1, 99), (2.0, 0.5, 64)])
+def test_items_for_a_mean_are_the_fewest_with_that_interval(sd: float, half: float, items: int) -> None:
+    assert items_for_mean(sd, half) == items
+    widths = [stats.t.ppf(0.975, n - 1) * sd / n**0.5 for n in (items, items - 1)]
     assert widths[0] <= half < widths[1]
-    assert n == pytest.approx((1.96 * sd / half) ** 2, rel=0.15)
 
 
 def test_items_for_a_correlation_agree_with_simulated_ones() -> None:
