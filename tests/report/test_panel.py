@@ -75,7 +75,7 @@ def test_splits_are_in_every_format(panel: Result) -> None:
     found = analyze(samples, (panel_column(columns), *columns), rows)
     result = Result(found.table, found.estimates, panel.info, found.agreement, comparisons=found.comparisons)
     text = re.sub(r"\s+", " ", result.report("console"))
-    assert "Panel split on 2 of 4 values: fluency 2 Panel no majority on 3 of 4 values: fluency 3" in text
+    assert "Panel split on fluency 2 of 4" in text
     text = re.sub(r"\s+", " ", result.report("console", full=True))
     assert "4 2 of 4 3 of 4" in text
     assert "Widest splits i s fluency 1 to 5 a 1 · org/b 5 k s fluency 2 to 4" in text

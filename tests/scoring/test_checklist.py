@@ -350,7 +350,7 @@ def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
         ROWS, criteria=replace(criterion, ask="each"), model=model, metrics=(), cache=False, weighting="single"
     )
     assert "Share of yes: the lowest 3 of 5 questions." in result.report()
-    assert "Share of yes, the lowest first." in result.report("console", full=True)
+    assert "Share of yes: the lowest 5 of 5 questions." in result.report("console", full=True)
 
 
 # Questions from a column.

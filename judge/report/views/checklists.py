@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.core.format import one_line, plural
-from judge.report.document import Block, Cell, Heading, Table, table
+from judge.report.document import Block, Cell, Content, Heading, Table, table
 from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.results.result import Result
@@ -39,21 +39,16 @@ def _table(
     result: Result, checklist: Checklist, questions: Sequence[QuestionShare], head: str = "question", **fields: Any
 ) -> Table:
     weighted = len({question.weight for question in checklist.questions}) > 1
-    unanswered = any(question.unanswered for question in questions)
     systems = result.table.systems
-    names = [Head(one_line(system, _MAX_NAME), better="higher") for system in systems]
-    heads = [Head(head), *[Head("weight")] * weighted, *names, *[Head("unanswered")] * unanswered]
-    rows = []
+    rows: list[list[Content]] = []
     for question in questions:
-        cells = [Cell(question.question)]
-        cells += [Cell(f"{question.weight:g}", value=question.weight)] if weighted else []
+        row: list[Content] = [question.question, f"{question.weight:g}" if weighted else None]
         for system in systems:
-            share = question.shares.get(system)
-            number = f"n = {question.n.get(system, 0):,}"
-            cells.append(Cell("–") if share is None else Cell(f"{share:.0%}", number, value=share))
-        cells += [Cell(f"{question.unanswered:,}", value=question.unanswered)] if unanswered else []
-        rows.append(cells)
-    more = f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
-    n, total = len(questions), len(checklist.questions)
-    which = f": the lowest {n} of {total} questions" if n < total else ", the lowest first"
-    return table(heads, rows, key=f"Share of yes{which}.{more}", sorts=True, **fields)
+            share, n = question.shares.get(system), question.n.get(system, 0)
+            row.append(None if share is None else Cell(f"{share:.0%}", f"n = {n:,}", value=share))
+        rows.append([*row, question.unanswered or None])
+    names = (Head(one_line(system, _MAX_NAME), better="higher") for system in systems)
+    key = f"Share of yes: the lowest {len(questions)} of {plural(len(checklist.questions), 'question')}."
+    key += f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
+    heads = (Head(head), Head("weight", optional=True), *names, Head("unanswered", optional=True))
+    return table(heads, rows, key, sorts=True, **fields)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judge.core.format import one_line
-from judge.report.document import Block, Cell, Column, Paragraph, Section, Table
+from judge.report.document import Block, Cell, Column, Paragraph, Section, Table, table
 from judge.report.views import items
 from judge.report.views.item_scores import CLAIM_HEADS, CLAIMS, checked_claims, support_threshold
 from judge.results.result import Result
@@ -43,20 +43,25 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
     if not unsupported:
         yield Paragraph(f"None of {total} is unsupported: all have a probability of {threshold:g} or more.")
         return
-    rows = tuple(
-        (
-            Cell(one_line(score.system, _MAX_NAME)),
-            Cell(one_line(score.item, _MAX_NAME), link=items.link(item=score.item, system=score.system)),
-            Cell(f"{claim.probability:.2f}", value=claim.probability),
-            *(Cell(one_line(text, _MAX_TEXT) or "–") for text in (claim.text, claim.evidence)),
-        )
-        for score, claim in unsupported[: _MOST_IN_SUMMARY if short else _MOST]
+    most = _MOST_IN_SUMMARY if short else _MOST
+    key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}."
+    if len(unsupported) > _MOST and not short:
+        key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
+    yield table(
+        (Column(head, numeric=False, optional=True) for head in ("system", "item", *CLAIM_HEADS)),
+        [
+            (
+                one_line(score.system, _MAX_NAME),
+                Cell(one_line(score.item, _MAX_NAME), link=items.link(item=score.item, system=score.system)),
+                Cell(f"{claim.probability:.2f}", value=claim.probability),
+                one_line(claim.text, _MAX_TEXT),
+                None if short else one_line(claim.evidence, _MAX_TEXT) or None,
+            )
+            for score, claim in unsupported[:most]
+        ],
+        key,
+        caption="Least supported claims" if short else "",
+        name="claims",
+        sorts=not short,
+        short=short,
     )
-    heads = tuple(Column(head, numeric=False) for head in ("system", "item", *CLAIM_HEADS))
-    key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}"
-    if short:
-        rows = tuple(row[:-1] for row in rows)
-        yield Table(heads[:-1], rows, "Least supported claims", key, "claims", short=True)
-    else:
-        more = f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID" if len(unsupported) > _MOST else ""
-        yield Table(heads, rows, key=f"{key}.{more}", name="claims", sorts=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.format import one_line, plural
-from judge.report.document import Block, Cell, Excerpt, Excerpts, Section, table
+from judge.core.format import one_line
+from judge.report.document import Block, Cell, Column, Content, Excerpt, Excerpts, Section, table
 from judge.report.format import column_title, score_text
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
@@ -24,30 +24,23 @@ def sections(result: Result, *, folded: bool = False) -> Iterator[Section]:
 
 
 def summary_lines(result: Result) -> Iterator[str]:
-    """Yield a line for the texts on which a panel is split, and one for those without a majority."""
-    splits = panel_splits(result.table)
-    counts = {"split": [row.split for row in splits], "no majority": [row.no_majority or 0 for row in splits]}
-    for name, numbers in counts.items():
-        if any(numbers):
-            total = plural(sum(row.n for row in splits), "comparison" if result.rankings else "value")
-            named = (f"{column_title(row.criterion)} {n:,}" for row, n in zip(splits, numbers, strict=True) if n)
-            yield f"Panel    {name} on {sum(numbers):,} of {total}: {', '.join(named)}"
+    """Yield a line with the texts on which a panel is split, by criterion."""
+    if any(row.split for row in panel_splits(result.table)):
+        splits = (f"{column_title(row.criterion)} {row.split:,} of {row.n:,}" for row in panel_splits(result.table))
+        yield f"Panel    split on {', '.join(splits)}"
 
 
 def _blocks(result: Result) -> Iterator[Block]:
     splits = panel_splits(result.table)
-    voted = any(row.no_majority is not None for row in splits)
-    rows = []
+    rows: list[tuple[Content, ...]] = []
     for row in splits:
         link = items.link(column=items.spread_name(row.criterion)) if row.split and not result.rankings else ""
         alpha = result.agreement.get(row.criterion)
-        cells = [estimate_cell(alpha, 2), Cell(f"{alpha.n:,}" if alpha else "–")]
-        cells += [Cell(f"{row.split:,} of {row.n:,}", link=link)]
-        cells += [Cell(f"{row.no_majority:,} of {row.n:,}")] if row.no_majority is not None else []
-        rows.append((Cell(one_line(row.criterion)), *cells))
-    heads = ("criterion", "alpha", "texts", "split", *(["no majority"] if voted else []))
-    key = " ".join([_ALPHA, _SPLIT, *([_NO_MAJORITY] if voted else [])])
-    yield table(heads, rows, key=key, name="agreement")
+        n_split = Cell(f"{row.split:,} of {row.n:,}", link=link)
+        undecided = None if row.no_majority is None else f"{row.no_majority:,} of {row.n:,}"
+        rows.append((row.criterion, estimate_cell(alpha, 2), alpha.n if alpha else None, n_split, undecided))
+    no_majority = Column("no majority", optional=True, about=_NO_MAJORITY)
+    yield table(("criterion", "alpha", "texts", "split", no_majority), rows, f"{_ALPHA} {_SPLIT}", name="agreement")
     columns = {column.criterion: column for column in result.table.columns if column.judge}
     widest = []
     for column, split in ((columns[row.criterion], split) for row in splits for split in row.widest):
