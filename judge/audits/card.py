@@ -239,21 +239,19 @@ def sensitivity_table(
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
-    """Return `mean_differences` of the rows, without intervals that have too few items."""
-    return [suppress_small_samples(estimate) for estimate in mean_differences(rows, seed=seed)]
+    """Return `mean_differences` of the rows, without an interval below FEWEST items."""
+    estimates = mean_differences(rows, seed=seed)
+    for place, estimate in enumerate(estimates):
+        if estimate is not None and estimate.n < FEWEST:
+            _, separator, test = estimate.method.partition("; p:")
+            method = f"{too_few(estimate.n)}{separator}{test}"
+            estimates[place] = replace(estimate, low=None, high=None, method=method)
+    return estimates
 
 
 def without_p(estimate: Estimate | None) -> Estimate | None:
     """Return the estimate without its test."""
     return estimate and replace(estimate, p=None, method=estimate.method.partition("; p:")[0])
-
-
-def suppress_small_samples(estimate: Estimate | None) -> Estimate | None:
-    """Remove the interval of an estimate with fewer than FEWEST items."""
-    if estimate is None or estimate.n >= FEWEST:
-        return estimate
-    _, separator, test = estimate.method.partition("; p:")
-    return replace(estimate, low=None, high=None, method=f"{too_few(estimate.n)}{separator}{test}")
 
 
 def min_items_for_significance(tests: int) -> int:

@@ -105,22 +105,20 @@ def names(rules: LanguageRules, whole: str) -> tuple[Name, ...]:
 
 
 def mentions(whole: str, targets: Iterable[str]) -> dict[str, list[Span]]:
-    """Find names in a text, none inside a longer one. Names of four letters or more match in any case."""
+    """Find names in a text, none inside a longer one. Names of four letters or more match in any case.
+
+    A name in Latin script is whole words; in Hangul it is only their start, because particles follow the word.
+    """
     places: dict[str, list[Span]] = {}
     taken: list[Span] = []
     for name in sorted(set(targets), key=lambda name: (-len(name), name)):
-        hits = [match.span() for match in _pattern(name).finditer(whole)]
+        latin, hangul = name[-1] < "\u0250", "\uac00" <= name[0] <= "\ud7a3"
+        before, after = r"(?<!\w)" if latin or hangul else "", r"(?!\w)" if latin else ""
+        case = re.IGNORECASE if len(name) >= _CASELESS_LENGTH else re.NOFLAG
+        hits = [match.span() for match in re.finditer(before + re.escape(name) + after, whole, case)]
         places[name] = [hit for hit in hits if all(hit[1] <= start or hit[0] >= end for start, end in taken)]
         taken += places[name]
     return places
-
-
-@lru_cache(maxsize=4096)
-def _pattern(name: str) -> re.Pattern[str]:
-    """Match whole words in Latin script; in Hangul only the start, because particles follow the word."""
-    latin, hangul = name[-1] < "\u0250", "\uac00" <= name[0] <= "\ud7a3"
-    before, after = r"(?<!\w)" if latin or hangul else "", r"(?!\w)" if latin else ""
-    return re.compile(before + re.escape(name) + after, re.IGNORECASE if len(name) >= _CASELESS_LENGTH else 0)
 
 
 def _replacement_names(draft: Draft, old: Name) -> Iterator[str]:

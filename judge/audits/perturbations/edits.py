@@ -49,7 +49,7 @@ class LanguageRules(ABC):
     typo_every: int
     dropped: re.Pattern[str]
     counted: re.Pattern[str]
-    digits: str
+    digits: Sequence[str]
     listed_names: re.Pattern[str]
     peers: ClassVar[Mapping[str, tuple[str, ...]]]
     trailing: re.Pattern[str]

@@ -213,6 +213,8 @@ class Korean(LanguageRules):
         "전체로 보면 전체로서의 모습이 있다고도 할 수 있을 것이다.",
     )
     shortest_cut = 16
+    counted = _COUNTED
+    digits = _COUNTS
     listed_names = _LISTED
 
     def misspelled(self, whole: str, chance: Random) -> list[Edit]:
@@ -250,12 +252,6 @@ class Korean(LanguageRules):
             if _is_negative(sentence) or _is_hearsay(sentence)
             else _negate_past(sentence) or _negate_present(sentence)
         )
-
-    def number_words(self, whole: str) -> list[Edit]:
-        return [
-            Edit(m.start(), m.end(), tuple(n for n in _COUNTS if n != m.group() and f"{n} " not in whole))
-            for m in _COUNTED.finditer(whole)
-        ]
 
     def names(self, whole: str) -> list[Name]:
         names = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]
