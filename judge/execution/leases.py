@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 
 from judge.cache import Cache
 from judge.core.errors import DeadlineReached
@@ -20,6 +21,7 @@ Part = tuple[str, Request]
 """The key of one reply, and the request for it alone."""
 
 
+@dataclass(eq=False)
 class RequestLeases:
     """The requests of one run that this process sends, and those that another process sends.
 
@@ -31,19 +33,15 @@ class RequestLeases:
     False, everything is sent here. `here` is a set of leased keys that several runs in this process share.
     """
 
-    def __init__(
-        self,
-        cache: Cache,
-        on_found: Callable[[str, Request, Response], bool],
-        counts: JudgeProgress,
-        *,
-        deadline: float | None,
-        on: bool,
-        here: set[str] | None = None,
-    ) -> None:
-        self._cache, self._on_found, self._counts = cache, on_found, counts
-        self._deadline, self._enabled = deadline, on
-        self._claimed_here = set[str]() if here is None else here
+    cache: Cache
+    on_found: Callable[[str, Request, Response], bool]
+    counts: JudgeProgress
+    _: KW_ONLY
+    deadline: float | None
+    on: bool
+    here: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
         self._held: set[str] = set()
         self._completed: set[str] = set()
         self._awaited: dict[str, Request] = {}
@@ -58,19 +56,19 @@ class RequestLeases:
     def acquire(self, parts: Iterable[Part]) -> list[Part]:
         """Lease these, and return those to send here. `on_found` gets replies that have been stored meanwhile."""
         requests = dict(parts)
-        if not self._enabled or not requests:
+        if not self.on or not requests:
             return list(requests.items())
-        elsewhere = self._claimed_here.intersection(requests) - self._held
-        elsewhere |= self._cache.claim([key for key in requests if key not in elsewhere])
+        elsewhere = self.here.intersection(requests) - self._held
+        elsewhere |= self.cache.claim([key for key in requests if key not in elsewhere])
         mine = requests.keys() - elsewhere
         self._held |= mine
-        self._claimed_here |= mine
+        self.here |= mine
         self._completed.difference_update(requests)
-        cached = self._cache.get_many(list(requests))  # who held a lease until just now has stored the reply
+        cached = self.cache.get_many(list(requests))  # who held a lease until just now has stored the reply
         free, answered = [], []
         for key, request in requests.items():
             self._awaited.pop(key, None)
-            if key in cached and self._on_found(key, request, cached[key]):
+            if key in cached and self.on_found(key, request, cached[key]):
                 answered.append(key)
             elif key in elsewhere:
                 self._awaited[key] = request
@@ -96,7 +94,7 @@ class RequestLeases:
         if not self._awaited:
             await news.wait()
             return
-        if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
+        if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
             raise DeadlineReached("the time for judging (--deadline) is up")
         with suppress(TimeoutError):
             async with asyncio.timeout(_POLL_SECONDS):
@@ -116,8 +114,8 @@ class RequestLeases:
         """End the leases of these at once."""
         if mine := self._held.intersection(keys):
             self._held -= mine
-            self._claimed_here -= mine
-            self._cache.release(list(mine))
+            self.here -= mine
+            self.cache.release(list(mine))
 
     def close(self) -> None:
         """End all leases, and wait for nothing any more."""
@@ -126,10 +124,10 @@ class RequestLeases:
         self.abandon(list(self._held))
 
     def _update_status(self) -> None:
-        count = len(self._awaited.keys() - self._claimed_here)
+        count = len(self._awaited.keys() - self.here)
         status = f"{count:,} {'reply' if count == 1 else 'replies'} asked for by another run" if count else ""
         if status != self._status:
-            self._status = self._counts.batch_status = status
+            self._status = self.counts.batch_status = status
 
 
 _COMMIT_PAUSE = 0.005

@@ -168,7 +168,7 @@ class _Call:
         self.claims = RequestLeases(
             client.cache, self._read_cached, client.counts, deadline=client.retrier.deadline,
             on=bool(client.provider.endpoint) and not client.gathers,
-            here=None if isinstance(client.cache, NoCache) else client.claimed,
+            here=set() if isinstance(client.cache, NoCache) else client.claimed,
         )  # fmt: skip
 
     async def requests(self) -> AsyncIterator[Request]:

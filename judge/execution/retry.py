@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
@@ -43,6 +43,7 @@ class Policy:
     first_patience: float = 120.0
 
 
+@dataclass(eq=False)
 class Retrier:
     """Runs calls under a policy; one for each judge of a run.
 
@@ -52,25 +53,18 @@ class Retrier:
     no longer the run. `sleep` can be replaced, so that tests do not wait.
     """
 
-    def __init__(
-        self,
-        policy: Policy | None = None,
-        rate_limiter: RateLimiter | None = None,
-        ledger: BudgetLedger | None = None,
-        *,
-        counts: JudgeProgress | None = None,
-        deadline: float | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        seed: int = 0,
-    ) -> None:
-        self.policy = policy or Policy()
-        self.rate_limiter = rate_limiter or RateLimiter(_UNLIMITED)
-        self.counts = counts if counts is not None else JudgeProgress()
+    policy: Policy = Policy()
+    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(_UNLIMITED))
+    ledger: BudgetLedger | None = None
+    _: KW_ONLY
+    counts: JudgeProgress = field(default_factory=JudgeProgress)
+    deadline: float | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         self.proven = False
-        self.ledger = ledger
-        self.deadline = deadline
-        self._sleep = sleep
-        self._random = random.Random(seed)  # noqa: S311  (spreads load; no secret)
+        self._random = random.Random(self.seed)  # noqa: S311  (spreads load; no secret)
         self._last_success = float("-inf")
 
     async def __call__(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
@@ -140,7 +134,7 @@ class Retrier:
             self.counts.timeouts += _error(state).billed
 
         retrying = AsyncRetrying(
-            sleep=self._sleep, stop=lambda state: self._stop(state, started), wait=self._wait,
+            sleep=self.sleep, stop=lambda state: self._stop(state, started), wait=self._wait,
             retry=retry_if_exception_type(Transient), before_sleep=count, reraise=True,
         )  # fmt: skip
         try:

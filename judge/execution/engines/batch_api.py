@@ -19,7 +19,7 @@ from io import FileIO
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, ClassVar, Self, TypeVar
 
 from judge.core import files
 from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, StorageError, Transient
@@ -182,6 +182,7 @@ def _translating_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
+@dataclass(eq=False)
 class BatchEngine:
     """One judge's requests through the Batch API.
 
@@ -191,14 +192,16 @@ class BatchEngine:
     between the two, and uploads nothing twice. Cancelled, it leaves its batches running.
     """
 
-    gathers = True
+    gathers: ClassVar = True
 
-    def __init__(
-        self, api: BatchApi, store: BatchJobStore, counts: JudgeProgress, ledger: BudgetLedger | None = None,
-        deadline: float | None = None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:  # fmt: skip
-        self._api, self._store, self._counts = api, store, counts
-        self._ledger, self._deadline, self._sleep = ledger, deadline, sleep
+    api: BatchApi
+    store: BatchJobStore
+    counts: JudgeProgress
+    ledger: BudgetLedger | None = None
+    deadline: float | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
         self._most_tokens: int | None = None
         """What one batch may take of the provider's queue, once that had no room."""
         self._refusals = 0
@@ -231,7 +234,7 @@ class BatchEngine:
 
             await engines.run_local(each(), ask, done, concurrency=concurrency)
 
-        clock = asyncio.timeout_at(self._deadline)
+        clock = asyncio.timeout_at(self.deadline)
         try:
             async with clock:
                 await self._round(requests, online, done)
@@ -241,7 +244,7 @@ class BatchEngine:
                     "the time for judging (--deadline) is up; batches at the provider go on without it"
                 ) from None
             raise
-        self._counts.batch_status = ""
+        self.counts.batch_status = ""
 
     @property
     def _open(self) -> list[BatchJob]:
@@ -252,9 +255,9 @@ class BatchEngine:
         rest: list[Request] = []
         async for request in requests:
             if not self._begun:
-                self._api.line(request, self._api.body(request))  # raises for what no batch can ask for
-                await self._with_retries(self._api.check)
-                self._jobs += self._store.load(self._jobs)
+                self.api.line(request, self.api.body(request))  # raises for what no batch can ask for
+                await self._with_retries(self.api.check)
+                self._jobs += self.store.load(self._jobs)
                 self._begun = True
             if self._is_under_way(request):
                 continue
@@ -289,13 +292,13 @@ class BatchEngine:
                 await self._deliver(job, batch, done, later)
             if rest and (ends or not self._open):
                 rest = await self._submit(rest, online, later)
-                if rest and self._ledger and not self._open:
-                    reserved = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
-                    self._ledger.release(reserved)
+                if rest and self.ledger and not self._open:
+                    reserved = await self.ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    self.ledger.release(reserved)
             self._update_status()
             if not self._open and not rest:
                 return
-            await self._sleep(wait)
+            await self.sleep(wait)
             wait = _SOONEST if ends else min(wait * _WAIT_GROWTH, _LATEST)
 
     # Sending.
@@ -306,8 +309,8 @@ class BatchEngine:
         The first goes online where the process that had sent the others did not get that far. No other process sends
         meanwhile: no request is put in by two. Where the provider's queue was full, one batch is sent at a time.
         """
-        async with self._store.locked(self._sleep):
-            self._jobs += self._store.load(self._jobs)
+        async with self.store.locked(self.sleep):
+            self._jobs += self.store.load(self._jobs)
             rest = deque(request for request in requests if not self._is_under_way(request))
             for job in self._open:
                 if not job.batch:
@@ -318,14 +321,14 @@ class BatchEngine:
                     if not job.entries:
                         break
                     self._jobs.append(job)
-                    self._store.save(job)
-                    upload, find = partial(self._api.upload, job.name, file), partial(self._api.uploaded, job.name)
+                    self.store.save(job)
+                    upload, find = partial(self.api.upload, job.name, file), partial(self.api.uploaded, job.name)
                     job.file = await self._with_retries(upload, find)
-                    self._store.save(job)
+                    self.store.save(job)
                     try:
                         await self._create(job, file)
                     except Transient as error:
-                        if error.status != 429 or not self._api.inline or len(job.expected) == 1:
+                        if error.status != 429 or not self.api.inline or len(job.expected) == 1:
                             raise
                         rest.extendleft(reversed(self._take_back(job, later)))
                     if self._most_tokens is not None:
@@ -338,16 +341,16 @@ class BatchEngine:
 
     def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
         """A job with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
-        job, size, read = self._store.new(), 0, 0
+        job, size, read = self.store.new(), 0, 0
         try:
-            while rest and len(job.entries) < self._api.most_requests:
-                body, read = self._api.body(rest[0]), read + budget.estimate_request(rest[0])
-                written = self._api.line(rest[0], body)
-                if size and (size + len(written) > self._api.most_bytes or read > (self._most_tokens or read)):
+            while rest and len(job.entries) < self.api.most_requests:
+                body, read = self.api.body(rest[0]), read + budget.estimate_request(rest[0])
+                written = self.api.line(rest[0], body)
+                if size and (size + len(written) > self.api.most_bytes or read > (self._most_tokens or read)):
                     break
                 key = rest[0].key()
-                if self._ledger is not None and key not in self._reserved:
-                    reserved = self._ledger.try_reserve(rest[0], BATCH)
+                if self.ledger is not None and key not in self._reserved:
+                    reserved = self.ledger.try_reserve(rest[0], BATCH)
                     if reserved is None:
                         break
                     self._reserved[key] = reserved
@@ -358,28 +361,28 @@ class BatchEngine:
         return job
 
     async def _create(self, job: BatchJob, content: IO[bytes] | None = None) -> None:
-        create = partial(self._api.create, job.name, job.file, content)
+        create = partial(self.api.create, job.name, job.file, content)
         batch = await self._with_retries(create, self._finding(job))
-        self._counts.sent += len(job.expected)
+        self.counts.sent += len(job.expected)
         self._record_created(job, batch)
 
     def _finding(self, job: BatchJob) -> Callable[[], Awaitable[Batch | None]]:
-        return partial(self._api.find, job.name, job.file, len(job.entries))
+        return partial(self.api.find, job.name, job.file, len(job.entries))
 
     def _record_created(self, job: BatchJob, batch: Batch) -> None:
         job.batch, job.state = batch.id, batch
-        self._store.save(job)
+        self.store.save(job)
 
     async def _recover(self, job: BatchJob) -> list[Request]:
         """Find a job again whose process died while it was sending it; its requests, where nothing had been sent."""
-        begun = job.file or not self._api.inline
+        begun = job.file or not self.api.inline
         if begun and (batch := await self._with_retries(self._finding(job))):
             self._record_created(job, batch)
             return []
-        if self._api.inline:
+        if self.api.inline:
             return self._drop(job)
         if not job.file:
-            file = await self._with_retries(partial(self._api.uploaded, job.name))
+            file = await self._with_retries(partial(self.api.uploaded, job.name))
             if file is None:
                 return self._drop(job)
             job.file = file
@@ -388,7 +391,7 @@ class BatchEngine:
 
     def _drop(self, job: BatchJob) -> list[Request]:
         """Forget a job; what was wanted of it has to be had another way."""
-        self._store.forget(job)
+        self.store.forget(job)
         self._jobs.remove(job)
         return list(job.expected.values())
 
@@ -407,7 +410,7 @@ class BatchEngine:
                 if failed >= _MAX_TRIES:
                     error.stops = "always"
                     raise
-                await self._sleep(min(max(error.retry_after or 0.0, wait), _LATEST))
+                await self.sleep(min(max(error.retry_after or 0.0, wait), _LATEST))
                 wait *= 2
 
     def _take_back(self, job: BatchJob, later: Later) -> list[Request]:
@@ -432,7 +435,7 @@ class BatchEngine:
     async def _ended(self, job: BatchJob, rest: list[Request], later: Later) -> Batch | None:
         """The batch if it has ended. What the provider does not know any more, or had no room for, joins the `rest`."""
         try:
-            batch = job.state = await self._api.get(job.batch)
+            batch = job.state = await self.api.get(job.batch)
         except Transient as error:
             self._failed_looks += 1
             if self._failed_looks > _MAX_FAILED_LOOKS:
@@ -458,12 +461,12 @@ class BatchEngine:
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
-                    await self._with_retries(partial(self._api.fetch, name, file, batch.total))
+                    await self._with_retries(partial(self.api.fetch, name, file, batch.total))
                 except Refused as error:
                     if error.status != 404:
                         raise
                     continue  # deleted: what it held was not returned
-                lines = self._api.lines(file)
+                lines = self.api.lines(file)
                 while chunk := list(islice(lines, _CHUNK)):  # many at once, so that they share a write
                     stored = [self._hand_over(job, data, done) for data in chunk]
                     await (next(filter(None, reversed(stored)), None) or asyncio.sleep(0))
@@ -477,7 +480,7 @@ class BatchEngine:
         for custom in list(job.expected):
             job.done(custom)
         if job.entries:  # what another run waits for
-            self._store.save(job)
+            self.store.save(job)
         else:
             self._drop(job)
 
@@ -488,27 +491,27 @@ class BatchEngine:
         if request is None or data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
             return None
         try:
-            response: Response = self._api.read(request, job.shape(request), reply.get("body"))
+            response: Response = self.api.read(request, job.shape(request), reply.get("body"))
         except ProviderError:
             return None
         job.done(custom)
-        self._counts.batched += response.usage
-        if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
-            self._ledger.commit(reserved, request, response.usage, BATCH)
+        self.counts.batched += response.usage
+        if self.ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+            self.ledger.commit(reserved, request, response.usage, BATCH)
         return done(request, response)
 
     def _ask_online(self, requests: Iterable[Request], later: Later) -> None:
         """Have requests asked online that no batch has answered, or was paid for."""
         for request in requests:
-            if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
-                self._ledger.release(reserved)
+            if self.ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+                self.ledger.release(reserved)
         later(requests)
 
     def _update_status(self) -> None:
         states = [job.state for job in self._open if job.state]
         done, total = sum(state.done for state in states), sum(state.total for state in states)
         by_status = ", ".join(f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items()))
-        self._counts.batch_status = f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
+        self.counts.batch_status = f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
 
     def _remark(self, remark: str) -> None:
-        self._counts.remarks.append(remark)
+        self.counts.remarks.append(remark)

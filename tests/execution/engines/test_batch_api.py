@@ -255,7 +255,7 @@ def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> No
             echo.room = None
         await asyncio.sleep(0)
 
-    session.engine._sleep = sleep
+    session.engine.sleep = sleep
     assert right(go(session.run(named(5))), 5)
     assert len(echo.online) == 1
     assert (tries[0], max(tries)) == (1, 60)

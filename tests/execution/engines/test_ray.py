@@ -81,7 +81,8 @@ class Session:
         self.place = EngineContext(provider, None, self.counts, self.ledger, workers=workers)
         self.engine = create_engine(engine, self.place)
         limits = {"policy": Policy(attempts=4, base=0.0)} | limits
-        self.retrier = Retrier(limits["policy"], limits.get("rate_limiter"), self.ledger, counts=self.counts)
+        limiter = limits.get("rate_limiter") or RateLimiter(1_000_000)
+        self.retrier = Retrier(limits["policy"], limiter, self.ledger, counts=self.counts)
         self.on_answer: Callable[[Answer], None] = lambda _: None
         self.complete = getattr(self.engine, "complete", provider.complete)
 
