@@ -31,7 +31,6 @@ from judge.commands.preparation import (
 )
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
-from judge.commands.run_metadata import prompt_skeletons
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
@@ -40,7 +39,6 @@ from judge.core.records import Criterion, Request, Sample
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution import budget
-from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.comparison import (
@@ -63,6 +61,7 @@ if TYPE_CHECKING:
 
 _DECIMALS = 9  # equal values may differ by rounding
 _MAX_DIFFERENCES, _MAX_NAMES = 3, 20  # differences of prompts, and names, that are shown
+_LONGEST_LINE = 200  # characters of a line that differs
 CriterionPair = tuple[Criterion, Criterion]
 TextPair = tuple[Sample, Sample | None]
 
@@ -236,50 +235,23 @@ def _compare_prompts(
     renderers = [make_renderers([side])[side.name] for side in sides]
     sizes = [0, 0]
     differing: list[TextPair] = []
+    differences: Counter[tuple[str, ...]] = Counter()
     for sample, rival in texts:
         prompts = [renderer.render(sample, rival) for renderer in renderers]
         for side, prompt in enumerate(prompts):
             sizes[side] += budget.estimate_request(Request("", prompt.messages))
             sizes[side] += budget.estimate_tokens(prompt.question)
-        if (prompts[0].messages, prompts[0].question) != (prompts[1].messages, prompts[1].question):
+        old, new = ([*(message["content"] for message in prompt.messages), prompt.question] for prompt in prompts)
+        if old != new:
             differing.append((sample, rival))
+            before, after = ("\n".join(parts).splitlines() for parts in (old, new))
+            lines = unified_diff(before, after, "before", "after", lineterm="", n=0)
+            differences[tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))] += 1
+    most = tuple(PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES))
     items, differing_items = (len({sample.item for sample, _ in group}) for group in (texts, differing))
     mean_sizes = sizes[0] / len(texts), sizes[1] / len(texts)
     prices, source = (None, "") if runs is None else _prices(runs)
-    differences = _prompt_differences(sides, differing)
-    return Prompts(len(texts), items, len(differing), differing_items, differences, mean_sizes, prices, source)
-
-
-def _prompt_differences(sides: CriterionPair, differing: Sequence[TextPair]) -> tuple[PromptDifference, ...]:
-    """Return the most frequent differences around the texts, each once."""
-    before, after = replace(sides[0], name="before"), replace(sides[1], name="after")
-    skeletons = prompt_skeletons(
-        {"": [Judgment(sample, side, rival) for sample, rival in differing for side in (before, after)]},
-        {sample.item for sample, _ in differing},
-    )
-    written = {side.name: skeletons["asked"].get(side.name, {"usual": None, "others": []}) for side in (before, after)}
-    exceptions = {name: {tuple(key): n for *key, n in sheets["others"]} for name, sheets in written.items()}
-    pairs: Counter[tuple[int | None, ...]] = Counter()
-    for sample, rival in differing:
-        key = sample.item, sample.system, rival.system if rival else ""
-        pairs[tuple(exceptions[name].get(key, sheets["usual"]) for name, sheets in written.items())] += 1
-    differences: Counter[tuple[str, ...]] = Counter()
-    for (old, new), count in pairs.items():
-        if old is not None and new is not None:
-            had, has = (_sheet_lines(skeletons["sheets"][number]) for number in (old, new))
-            differences[tuple(unified_diff(had, has, "before", "after", lineterm=""))] += count
-    return tuple(PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES))
-
-
-def _sheet_lines(sheet: Sequence[Any]) -> list[str]:
-    """Return the lines of a sheet, with placeholders for the texts: `⟨output⟩`."""
-    lines: list[str] = []
-    for _, parts in sheet:
-        names = (f"⟨{name.removeprefix('text ').removeprefix('extra ')}⟩" for name in parts[1::2])
-        places = ["⟨key⟩" if name.startswith("⟨key ") else name for name in names] + [""]
-        words = "".join(word + place for word, place in zip(parts[::2], places, strict=True))
-        lines += words.splitlines()
-    return lines
+    return Prompts(len(texts), items, len(differing), differing_items, most, mean_sizes, prices, source)
 
 
 def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:

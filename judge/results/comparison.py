@@ -59,10 +59,7 @@ class RunComparison(plugins.Reported):
 
 @dataclass(frozen=True, slots=True)
 class PromptDifference:
-    """A difference between two prompts, as lines of a unified diff, and the number of texts that have it.
-
-    `⟨output⟩` and the like stand for parts that differ from text to text, `⟨key⟩` for those in the delimiters.
-    """
+    """A difference between two prompts, as lines of a unified diff, and the number of texts that have it."""
 
     texts: int
     lines: tuple[str, ...]
@@ -72,8 +69,8 @@ class PromptDifference:
 class Prompts:
     """The prompts of two criteria on the same texts (or pairs of texts, for criteria that compare two).
 
-    Of `texts` on `items`, `differ` (on `items_differ`) have different prompts. `differences` has the most common first;
-    there are several only if a template words some prompts differently. `tokens` are estimated means per prompt, before
+    Of `texts` on `items`, `differ` (on `items_differ`) have different prompts. `differences` has the most common first.
+    `tokens` are estimated means per prompt, before
     and after. `cost` is that of 1,000 judgments by all judges (US dollars, without cache, with estimated replies), None
     if a price is unknown; `price_source` names the source of the prices or says why one is unknown.
     """

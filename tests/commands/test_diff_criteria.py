@@ -164,17 +164,6 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
     assert diff(old, new, rows, item="i0").prompts.differ == 0  # type: ignore[union-attr]
 
 
-def test_another_column_stands_under_its_name(write: Write) -> None:
-    template = KIND.replace("Is the text", "{{ ask|fenced('ask') }}\nIs the text")
-    rows = [row | {"ask": f"Is quay {row['item']} open?"} for row in ROWS]
-    prompts = diff(write("a"), write("b", template), rows).prompts
-    assert [row for row in prompts.differences[0].lines[2:] if row[0] in "+-"] == [
-        "+<ask ⟨key⟩>",
-        "+⟨ask⟩",
-        "+</ask ⟨key⟩>",
-    ]
-
-
 def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
     old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
     prompts = diff(old, new, ROWS).prompts
