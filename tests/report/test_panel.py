@@ -32,13 +32,6 @@ def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
     assert [group.name for group in groups(alone)] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
 
 
-def test_the_panels_means_are_not_missing(panel: Result) -> None:
-    assert "3 values are missing" in " ".join(plugins.document(panel).notices)
-    unasked = tuple(score for score in panel.table.scores if score.column != "fluency")
-    partial = replace(panel, table=replace(panel.table, scores=unasked))
-    assert plugins.document(partial).notices == plugins.document(panel).notices
-
-
 def test_the_full_report_heads_a_column_with_criterion_and_judge(panel: Result) -> None:
     rows = plugins.write(plugins.document(panel), full=True, width=80).split("\n")
     at = next(k for k, row in enumerate(rows) if "panel mean" in row)
