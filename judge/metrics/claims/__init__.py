@@ -126,7 +126,7 @@ class Claims(MetricOptions):
         if not isinstance(self.verify, str) or self.verify == LLM:
             return None
         files = locate(self.verify.removeprefix(NLI).strip(), who=self.name, cache=self.cache)
-        return CrossEncoder(files, self.label, self.window or WINDOW, self.device, self.batch_tokens)
+        return CrossEncoder(files, self.label, self.window or WINDOW, self.device, self.batch_tokens, self.progress)
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for a cross-encoder that cannot be loaded."""
@@ -139,7 +139,6 @@ class Claims(MetricOptions):
         A sample is a `Failure` in a column if it lacks one of the texts, if these have no claims, or if a request about
         them failed. A claim of a reference has no `span` if there are several references.
         """
-        tell = self.progress or (lambda done, total: None)
         pairs = _distinct_pairs(samples)
         splitter = Splitter(self._judge(), self.language) if self.unit == "claim" else None
         verifier = self.verify
@@ -147,19 +146,22 @@ class Claims(MetricOptions):
             verifier = self._encoder or ModelVerifier(self._judge(), self.language)
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
         parts = {whole: each if isinstance(each, ModelError) else spread(each, self.most) for whole, each in listed}
-        tell(1, 2)
         silent = {whole for whole, claims in parts.items() if claims == []}
-        jobs = {
-            pair: Job(pair.against, tuple(claim for claim, _ in claims))
-            for pair in pairs
-            if isinstance(claims := parts[pair.claimed], list) and claims and pair.output not in silent
+        sides: dict[_Pair, Side] = {}
+        jobs: dict[_Pair, Job] = {}
+        for pair in pairs:
+            claims = parts[pair.claimed]
+            if isinstance(claims, ModelError) or not claims or pair.output in silent:
+                sides[pair] = claims if isinstance(claims, ModelError) else ()
+            else:
+                jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
+        replies = list(verifier.verify(list(jobs.values()))) if jobs else []
+        if len(replies) != len(jobs):
+            raise ConfigError(f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each")
+        sides |= {
+            pair: _side(job, parts[pair.claimed], reply)
+            for (pair, job), reply in zip(jobs.items(), replies, strict=True)
         }
-        answers = list(verifier.verify(list(jobs.values()))) if jobs else []
-        if len(answers) != len(jobs):
-            raise ConfigError(f"claims.verify: gave {len(answers)} replies to {len(jobs)} jobs; give one for each")
-        replies = {pair: _checked(jobs[pair], answer) for pair, answer in zip(jobs, answers, strict=True)}
-        tell(2, 2)
-        sides = {pair: _side(pair, parts[pair.claimed], replies.get(pair)) for pair in pairs}
         columns = COLUMNS if any(references(sample) for sample in samples) else COLUMNS[:1]
         by = f" by {splitter.signature}" if splitter else ""
         of = f"threshold={format_number(self.threshold)}" if self.value == "share" else "mean"
@@ -240,27 +242,17 @@ def _listed(texts: Sequence[str], splitter: Splitter | None) -> list[tuple[str, 
     return [(whole, claims.get(whole, [])) for whole in texts]
 
 
-def _checked(job: Job, reply: Any) -> list[float] | ModelError:
-    """Return a verifier's reply, or why it is none: it may be an object of the user's own."""
-    if isinstance(reply, ModelError):
-        return reply
+def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
+    """Return a job's claims with their probabilities and evidence. The reply may be of an object of the user's own."""
+    if isinstance(reply, ModelError) or isinstance(parts, ModelError):
+        return reply  # type: ignore[no-any-return]
     values = list(reply) if isinstance(reply, Iterable) else []
-    if len(values) == len(job.claims) and all(isinstance(v, Real) and 0 <= float(v) <= 1 for v in values):
-        return [float(value) for value in values]
-    count = plural(len(job.claims), "claim")
-    problem = f"the verifier gave {one_line(repr(reply), 60)}, not a probability from 0 to 1 for each of {count}"
-    return ModelError("NoProbability", problem)
-
-
-def _side(pair: _Pair, parts: list[Part] | ModelError, reply: list[float] | ModelError | None) -> Side:
-    """Return the claims of a pair with their probabilities and evidence; none if they were not checked."""
-    if isinstance(parts, ModelError):
-        return parts
-    if reply is None or isinstance(reply, ModelError):
-        return reply or ()
+    if len(values) != len(parts) or not all(isinstance(v, Real) and 0 <= float(v) <= 1 for v in values):
+        asked = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
+        return ModelError("NoProbability", f"the verifier gave {one_line(repr(reply), 60)}, not {asked}")
     return tuple(
-        Claim(claim, probability, span, most_similar(claim, pair.against))
-        for (claim, span), probability in zip(parts, reply, strict=True)
+        Claim(claim, float(probability), span, most_similar(claim, job.text))
+        for (claim, span), probability in zip(parts, values, strict=True)
     )
 
 
