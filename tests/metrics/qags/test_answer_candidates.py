@@ -155,7 +155,6 @@ def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> No
         Nouns("noun")
     for module in ("judge.metrics.qags.answer_candidates", "judge.text.tokenizers"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
-    answer_candidates._load_tagger.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
         Nouns("zh")
     with pytest.raises(MissingExtra, match="MeCab and ipadic"):
