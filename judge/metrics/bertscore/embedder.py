@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.core import records
 from judge.core.huggingface import batches, version
 from judge.core.huggingface import runtime as huggingface_runtime
-from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
+from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,16 +196,6 @@ _MOST_BYTES = 2**28  # bytes of one text's vectors; SQLite's rows are limited to
 Progress = Callable[[int, int], None]
 
 
-class Encoder(Protocol):
-    """The interface of an encoder: `hidden` takes token ids with special tokens, at most `facts.limit` each."""
-
-    facts: TokenizerInfo
-    tokens: Tokenize
-    batch_tokens: int
-
-    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]: ...
-
-
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
     if options.backend == "onnx":
@@ -227,7 +217,7 @@ class Embedder:
         parts = [model.digest, model.layer, options.precision, options.long, runtime(options)]
         parts += [options.device or "auto", version("tokenizers", "bertscore")]
         self._scheme = json.dumps(parts)
-        self._made: Encoder | None = None
+        self._made: TorchEncoder | OnnxEncoder | None = None
         self._facts: TokenizerInfo | None = None
         self.progress: Progress | None = None
         self.total = 0
@@ -244,7 +234,7 @@ class Embedder:
         return self._facts
 
     @property
-    def _encoder(self) -> Encoder:
+    def _encoder(self) -> TorchEncoder | OnnxEncoder:
         if self._made is None:
             if self._options.backend == "onnx":
                 self._made = OnnxEncoder(self._model, self._exports, self._options.device)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from judge import text
 from judge.core.records import fold
@@ -77,20 +77,13 @@ def _sentences(passage: str, spans: Sequence[Span]) -> _SentencePhrases:
 
 def _find(theme: str, sentence: str) -> Span | None:
     """Find the theme, preferably as whole words and in its own case."""
-    if not theme:
-        return None
     for haystack, needle in ((sentence, theme), (sentence.lower(), theme.lower())):
-        if len(haystack) != len(sentence):
+        if not theme or len(haystack) != len(sentence):
             continue  # lower-casing changed the length
-        at, inside = haystack.find(needle), None
-        while at >= 0:
-            end = at + len(needle)
-            if not (_inside_word(haystack, at) or _inside_word(haystack, end)):
-                return at, end
-            inside = inside or (at, end)
-            at = haystack.find(needle, at + 1)
-        if inside:
-            return inside
+        spans = [(at, at + len(needle)) for at in range(len(haystack)) if haystack.startswith(needle, at)]
+        whole = (span for span in spans if not any(_inside_word(haystack, end) for end in span))
+        if spans:
+            return next(whole, spans[0])
     return None
 
 
@@ -102,23 +95,13 @@ _Side = dict[str, int]
 """The words on one side of a phrase or gap, each with its distance in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A noun phrase of a sentence, with the words before and after it."""
+class _Candidate(NamedTuple):
+    """A noun phrase of a sentence, with the words of the sentence and those before and after the phrase."""
 
     phrase: str
+    sentence: frozenset[str]
     before: _Side
     after: _Side
-
-    @property
-    def words(self) -> set[str]:
-        return set(_words(self.phrase))
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    content: frozenset[str]
-    candidates: tuple[_Candidate, ...]
 
 
 class Lexical:
@@ -144,16 +127,15 @@ class Lexical:
         Raises MissingExtra if the tagger of a text's language is not installed.
         """
         texts = list(dict.fromkeys(passage for _, passage in questions))
-        read: dict[str, list[_Sentence]] = {}
+        read: dict[str, list[_Candidate]] = {}
         for passage, language in zip(texts, languages(texts), strict=True):
             cleaned = clean(passage)
             # Phrases are found in the whole text, because it shows which words are names.
             read[passage] = [
-                _Sentence(
-                    _content(_words(sentence)),
-                    tuple(_Candidate(sentence[a:b], *_sides(sentence[:a], sentence[b:])) for a, b in spans),
-                )
+                _Candidate(sentence[a:b], words, *_sides(sentence[:a], sentence[b:]))
                 for sentence, spans in _sentences(cleaned, self._nouns.spans(cleaned, language))
+                for words in [_content(_words(sentence))]
+                for a, b in spans
             ]
         answers: list[str | ModelError] = []
         for question, passage in questions:
@@ -166,11 +148,12 @@ class Lexical:
             question_words = {*before_gap, *after_gap}
             content = _content(question_words)
             best, answer = 0.0, UNANSWERABLE
-            for sentence in read[passage]:
-                for candidate in () if content.isdisjoint(sentence.content) else sentence.candidates:
-                    fit = _fit(before_gap, candidate.before) + _fit(after_gap, candidate.after)
-                    if fit > best and not candidate.words <= question_words:
-                        best, answer = fit, candidate.phrase
+            for candidate in read[passage]:
+                if content.isdisjoint(candidate.sentence):
+                    continue
+                fit = _fit(before_gap, candidate.before) + _fit(after_gap, candidate.after)
+                if fit > best and not question_words.issuperset(_words(candidate.phrase)):
+                    best, answer = fit, candidate.phrase
             answers.append(answer)
         return answers
 
