@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from jinja2 import DictLoader, StrictUndefined, Template
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import DictLoader, Template
 
 from judge.core import yaml_lines
 from judge.criteria import builtin_prompts
-from judge.criteria.sandbox import fenced
+from judge.criteria.sandbox import Sandbox
 from judge.criteria.template import front_matter, read_text, template_body
 from judge.metrics.common import Ask, ModelError, ModelQuestion, choice_option, joined
 from judge.text import detect_language
@@ -54,14 +53,7 @@ def load(language: str, task: str, name: str) -> Prompt:
     folder = builtin_prompts() / language
     file_name = f"{name}.jinja"
     texts = {file_name: read_text(folder / task / file_name), _LAYOUT: read_text(folder / "qags" / _LAYOUT)}
-    env = ImmutableSandboxedEnvironment(
-        loader=DictLoader({file: template_body(text) for file, text in texts.items()}),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    env.filters["fenced"] = fenced
+    env = Sandbox(DictLoader({file: template_body(text) for file, text in texts.items()}))
     headers = [yaml_lines.values(front_matter(text)) or {} for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
     digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
