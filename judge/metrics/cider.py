@@ -123,12 +123,10 @@ class Cider(WordMetric):
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
         """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
         cosines = 0.0
-        for n in range(self.max_order):
-            norm = output.norms[n] * target.norms[n]
-            if norm:
-                theirs = target.weights[n]
-                shared = output.weights[n].keys() & theirs.keys()
-                cosines += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
+        for ours, theirs, *norms in zip(output.weights, target.weights, output.norms, target.norms, strict=True):
+            if norm := norms[0] * norms[1]:
+                shared = ours.keys() & theirs.keys()
+                cosines += math.fsum(min(ours[gram], theirs[gram]) * theirs[gram] for gram in shared) / norm
         apart = output.length - target.length
         return cosines / self.max_order * math.exp(-(apart**2) / (2 * self.sigma**2))
 

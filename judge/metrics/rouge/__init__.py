@@ -223,7 +223,7 @@ class Rouge(MetricOptions):
             return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions))
         try:
-            read = [words.read_cached(target) for target in targets]
+            read = [words.read(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
@@ -239,7 +239,7 @@ class Rouge(MetricOptions):
                 scores_by_name = _package_scorer(names, self.stem).score_multi(lines[1:], lines[0])
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
-            candidate = words.read_cached(output)
+            candidate = words.read(output)
             if self.preset == PLTRDY and not candidate.whole:
                 raise CannotScore("EmptyOutput", f"has an empty output, on which the package of preset {PLTRDY} fails")
         except CannotScore as error:

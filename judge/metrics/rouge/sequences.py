@@ -28,8 +28,6 @@ _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
-_SURROGATES = range(0xD800, 0xE000)
-_CHARACTERS = 0x110000 - len(_SURROGATES)
 
 
 class Rules(NamedTuple):
@@ -79,14 +77,12 @@ class Text:
         """For each sentence the places of its words, as the bits of a number: the first word is the lowest."""
         if sum(len(line) * len(set(line)) for line in self.lines) > _MOST_BITS:
             raise too_long("an LCS of each two sentences")
-        return list(map(_places, self.lines))
-
-
-def _places(line: str) -> dict[str, int]:
-    places = dict.fromkeys(line, 0)
-    for place, word in enumerate(line):
-        places[word] |= 1 << place
-    return places
+        places: list[dict[str, int]] = []
+        for line in self.lines:
+            places.append(dict.fromkeys(line, 0))
+            for place, word in enumerate(line):
+                places[-1][word] |= 1 << place
+        return places
 
 
 class Vocabulary:
@@ -108,22 +104,18 @@ class Vocabulary:
         return len(self._words) > _MOST_WORDS or self._size > _MOST_KEPT_TOKENS
 
     def read(self, string: str) -> Text:
-        """Raises CannotScore where there are more different words than characters."""
-        name = self.rules.tokenizer
-        if name == PLTRDY:
-            lines = [part for part in string.split(".") if part]
-        else:  # sentences end by the normal form; words are normalised by the tokenizer
-            lines = text.sentences(string if name == SCRIPT else text.normal(string))
-        tokenize, character = self._tokenize, self._words.__getitem__
-        return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
-
-    def read_cached(self, string: str) -> Text:
-        """Read a text and cache it, because a reference returns with every system."""
-        if (known := self._kept.get(string)) is None:
-            known = self.read(string)
-            self._size += len(known) + 1
-            self._kept[string] = known
-        return known
+        """Return a text, which is kept, because a reference returns with every system."""
+        if string not in self._kept:
+            name = self.rules.tokenizer
+            if name == PLTRDY:
+                lines = [part for part in string.split(".") if part]
+            else:  # sentences end by the normal form; words are normalised by the tokenizer
+                lines = text.sentences(string if name == SCRIPT else text.normal(string))
+            tokenize, character = self._tokenize, self._words.__getitem__
+            words = ("".join(map(character, tokenize(line))) for line in lines)
+            self._kept[string] = Text(tuple(filter(None, words)))
+            self._size += len(self._kept[string]) + 1
+        return self._kept[string]
 
 
 def vocabulary(rules: Rules) -> Vocabulary:
@@ -150,39 +142,19 @@ class _Words(dict[str, str]):
     def __init__(self, rules: Rules) -> None:
         super().__init__()
         self._stopwords = rules.stopwords
-        self._stem = _stemmer(rules)
+        self._porter = {"en": porter.stem, SCRIPT: porter.stem155}.get(rules.tokenizer) if rules.stem else None
+        self._exceptions = dict(rules.exceptions)
         self._characters: dict[str, str] = {}
         self._lock = Lock()  # two threads must not give one character to two words
 
     def __missing__(self, word: str) -> str:
         with self._lock:
-            stem = self._stem(word)
-            if word in self._stopwords:
-                character = ""
-            elif not (character := self._characters.get(stem, "")):
-                number = len(self._characters)
-                if number >= _CHARACTERS:
-                    raise CannotScore(
-                        "TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts"
-                    )
-                character = self._characters[stem] = chr(
-                    number if number < _SURROGATES.start else number + len(_SURROGATES)
-                )
+            stem = word
+            if self._porter and len(word) > _LONG_ENOUGH:
+                stem = self._exceptions.get(word) or self._porter(word)
+            character = "" if word in self._stopwords else self._characters.setdefault(stem, chr(len(self._characters)))
             self[word] = character
         return character
-
-
-def _stemmer(rules: Rules) -> Callable[[str], str]:
-    """Return Porter's stemmer for English rules, and the identity for all others."""
-    if not rules.stem or rules.tokenizer not in {"en", SCRIPT}:
-        return str
-    porters = porter.stem155 if rules.tokenizer == SCRIPT else porter.stem
-    exceptions = dict(rules.exceptions)
-
-    def stem(word: str) -> str:
-        return exceptions.get(word) or porters(word) if len(word) > _LONG_ENOUGH else word
-
-    return stem
 
 
 _MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
