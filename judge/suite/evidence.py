@@ -149,8 +149,7 @@ class MeanTest:
         """Return the estimate with the limit added again."""
         e = self.estimate
         low, high = (None if end is None else end + by for end in (e.low, e.high))
-        method = f"{e.method}; p: of {by:g}" if e.p is not None and by else e.method
-        return replace(e, value=e.value + by, low=low, high=high, method=method)
+        return replace(e, value=e.value + by, low=low, high=high)
 
     @property
     def tested(self) -> str:
@@ -159,18 +158,12 @@ class MeanTest:
 
     @property
     def items_needed(self) -> str:
-        """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing.
-
-        If the test does not reject although the interval excludes the limit, the p-value comes first.
-        """
+        """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing."""
         e = self.estimate
         if not self.sd or not e.value:
             unseen = self.unit == "draw" and e.p is None and e.high != e.low
             return " (unseen probability decides)" if unseen else self.tested
-        items = needs(Spread(e.n, e.value, self.sd).needed(), e.n, self.unit)
-        if items and self.direction and e.p is not None:
-            return f" ({format_p(e.p)} decides, not the interval; {items.removeprefix(' (')}"
-        return items or self.tested
+        return needs(Spread(e.n, e.value, self.sd).needed(), e.n, self.unit) or self.tested
 
 
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
@@ -223,15 +216,10 @@ def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping
     return fsum(share for label, share in probabilities.items() if not met(values[label]))
 
 
-_MAX_ITEMS = 100_000  # above which the number is not written
-
-
 def needs(n: int | None, there: int, unit: str) -> str:
     """` (needs about 400 items)`; nothing if there are as many already, or if it is unknown."""
     if n is None or n <= there:
         return ""
-    if n > _MAX_ITEMS:
-        return f" (needs more than {_MAX_ITEMS:,} {unit}s)"
     rounded = round(n, -max(0, len(str(n)) - 2))  # two digits: it is only an estimate
     return f" (needs about {rounded:,} {unit}s)"
 
