@@ -105,7 +105,7 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
 
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
-    scale, rating = criterion.scale, criterion.name
+    rating = criterion.name
     rated = [sample for sample in ledger.withhold(samples, {rating: criterion.used}) if rating in sample.human]
     of_items: dict[str, list[float]] = defaultdict(list)
     of_systems: dict[str, dict[str, float]] = defaultdict(dict)
@@ -127,14 +127,6 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
         best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
         if means[best] > means[worst]:
             yield "the best and worst systems by human ratings", {"better": best, "worse": worst}
-    # The best and worst texts, each on its side of the middle of the scale, if the ratings are on it.
-    middle = (scale.low + scale.high) / 2
-    if len(rated) > 1 and all(scale.low <= sample.human[rating] <= scale.high for sample in rated):
-        low, *_, high = sorted(rated, key=lambda sample: sample.human[rating])
-        for sample, end, side in ((high, "min", 1), (low, "max", -1)):
-            if (sample.human[rating] - middle) * side > 0:
-                why = f"human rating {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
-                yield why, {"item": sample.item, "system": sample.system, "expect": {end: _number(middle)}}
 
 
 def _number(value: float) -> float:

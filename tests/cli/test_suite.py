@@ -32,7 +32,7 @@ def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Ca
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (0, "texts.judge.yaml: read it, then judge test texts.judge.yaml\n")
     made = load("texts.judge.yaml")
-    assert [case.kind for case in made.cases] == ["agreement", "order", "score_range", "score_range"]
+    assert [case.kind for case in made.cases] == ["agreement", "order"]
     tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
     assert tested.code in (0, 1), tested.err
     assert all(case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order")
