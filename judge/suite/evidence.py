@@ -17,14 +17,12 @@ import numpy as np
 from judge.core.format import first_names, format_interval, format_p, number, one_line, plural, signed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
-from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
-_MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
 _JUDGED = ("logprobs", "decisions", "samples", "single", "panel", "checklist")
 
 
@@ -59,6 +57,11 @@ def shares(score: Score) -> dict[str, float]:
     return {p.argmax: 1.0} if p.argmax is not None else {}
 
 
+def label_values(column: Column) -> dict[str, float]:
+    """Return the value of each label; empty if an older judge stored the column."""
+    return dict(zip(column.labels, column.values, strict=False))
+
+
 def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     """Return a score as evidence; `values` are those of its labels. A score without a judge has no uncertainty."""
     value, p = score.value, score.provenance
@@ -71,8 +74,6 @@ def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     if p.n < 2 or probabilities.keys() - values.keys():
         return ScoreEvidence(value, None, None, n=p.n)
     mean = fsum(share * values[label] for label, share in probabilities.items())
-    if len(values) > 2 and abs(mean - value) > _MEAN_TOLERANCE:
-        return ScoreEvidence(value, None, None, n=p.n)
     squares = fsum(share * (values[label] - mean) ** 2 for label, share in probabilities.items())
     low, high = (value if end is None else end for end in (p.low, p.high))
     return ScoreEvidence(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
@@ -203,16 +204,11 @@ def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping
 
     `values` are those of the labels. None for a single reply, and if a value is unknown.
     """
-    if not score.provenance.distribution or score.provenance.method == IDENTICAL:
+    if not score.provenance.distribution or score.provenance.method in (IDENTICAL, "panel"):
         return None
     probabilities = shares(score)
     if probabilities.keys() - values.keys():
         return None
-    mean = fsum(share * values[label] for label, share in probabilities.items())
-    if abs(mean - score.value) > _MEAN_TOLERANCE:
-        if len(values) != 2:
-            return None
-        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other assignment
     return fsum(share for label, share in probabilities.items() if not met(values[label]))
 
 
@@ -361,7 +357,7 @@ class CaseScores:
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
         """Return the terms of a score, one per judge of a panel's mean; empty without a score."""
         scored = self.each(item, system, rival)
-        return [(1 / len(scored), reading(score, values_by_label(column))) for score, column in scored]
+        return [(1 / len(scored), reading(score, label_values(column))) for score, column in scored]
 
     def passes(self, item: str, system: str) -> Parts:
         """Return 1 for a text that passes and 0 for any other; empty without a score. Raises Undecidable."""

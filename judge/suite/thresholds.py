@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line, percent
 from judge.core.records import Criterion, Estimate, Sample
-from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import mean_estimate, wilson_interval
 from judge.suite.case import (
     AnyOf,
@@ -37,6 +36,7 @@ from judge.suite.evidence import (
     flip_probability,
     format_estimate,
     item_means,
+    label_values,
     mean,
     values,
 )
@@ -127,7 +127,7 @@ class ScoreRange(Case):
     def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
         """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
         each = [
-            flip_probability(score, self.expect.__contains__, values_by_label(column))
+            flip_probability(score, self.expect.__contains__, label_values(column))
             for score, column in scored.each(*text)
         ]
         known = [p for p in each if p is not None]

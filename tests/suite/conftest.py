@@ -21,7 +21,8 @@ from judge.suite.expectations import Expectation
 from judge.suite.schema import Suite
 
 LABELS = ("1", "2", "3", "4", "5")
-RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")
+FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
+RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", values=FIVE)
 
 
 class Made:

@@ -26,7 +26,7 @@ from judge.suite.schema import Limits, Suite
 
 Keys = dict[str, Any]
 ONE = [("i", "s")]
-AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), criterion="relevance")
+AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), "relevance", values=(0.0, 1.0))
 THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, its interval from 3.42 to 3.88
 
 
@@ -191,7 +191,8 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
 # Pass rates
 
 LABELS = ("1", "2", "3", "4", "5")
-PASSING = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", pass_at=3.8)
+FIVE = tuple(map(float, LABELS))
+PASSING = Column("relevance", "criterion", "r@1", 1.0, 5.0, LABELS, "relevance", values=FIVE, pass_at=3.8)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -14,12 +13,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
-from judge.stats.agreement import values_by_label
 from judge.suite.evidence import flip_probability, label_margin, reading, shares, sum_minus_limit
 from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
-PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok")
+PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok", values=(0.0, 1.0))
 some_draws = st.dictionaries(st.sampled_from(list(FIVE)), st.integers(1, 12), min_size=2)
 
 
@@ -89,17 +87,9 @@ def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
     assert (found.low, found.high) == (-0.7, -0.7)
 
 
-def test_labels_count_what_their_column_says(made: Any) -> None:
-    words = Column("c", "criterion", "c@1", 1.0, 10.0, ("bad", "fair", "good"), criterion="c")
-    assert values_by_label(replace(words, values=(1.0, 2.0, 10.0))) == {"bad": 1.0, "fair": 2.0, "good": 10.0}
-    assert values_by_label(words) == {}
-    assert values_by_label(made.column) == FIVE
-
-
 def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:
     score = made.drawn({"4": 12, "5": 8}, "i", "s")
     assert sum_minus_limit([(1.0, reading(score, {}))]).single
-    assert sum_minus_limit([(1.0, reading(replace(score, value=1.0), FIVE))]).single
     assert flip_probability(score, within(min=4.5), {}) is None
 
 
@@ -110,13 +100,6 @@ def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
     assert flip_probability(score, within(max=3.5), FIVE) == pytest.approx(0.65)
     assert flip_probability(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE) == pytest.approx(0.75)
     assert flip_probability(made.single("4", "i", "s"), within(min=4), FIVE) is None
-
-
-@pytest.mark.parametrize("values", [{"fail": 0.0, "pass": 1.0}, {"fail": 1.0, "pass": 0.0}])
-def test_of_two_labels_chance_does_not_depend_on_which_end_is_whose(made: Any, values: dict[str, float]) -> None:
-    score = made.drawn({"pass": 15, "fail": 5}, "i", "s", column=PASS)
-    assert score.value == 0.75
-    assert flip_probability(score, within(min=0.5), values) == pytest.approx(0.25)
 
 
 @given(some_draws)
