@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from threading import Lock
@@ -29,8 +29,8 @@ from judge.core.files import describe_error, locked
 from judge.core.format import plural, text_name
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample, Scale, whole
-from judge.criteria.render import Renderer
+from judge.core.records import Criterion, Sample, whole
+from judge.criteria.render import render_drafting_prompt
 from judge.data import samples
 from judge.data.ratings import PairRating, Rating, Ratings, read_ratings
 from judge.data.rows import RawRow, rows
@@ -39,6 +39,7 @@ ANSWERS = ("a", "b", "tie")
 """What a rater says of a pair: its first text, its second text, or neither is better."""
 _PREFERENCES = {"a": "first", "b": "second", "tie": "tie"}
 _APART = 20  # tasks between a text and its repetition, if there are at least twice as many tasks
+_BARE = "{% block criterion %}{% endblock %}"
 _HIDDEN = {"output", "first", "second", "system", "item", "human"}  # fields that are not shown beside the texts
 
 
@@ -301,36 +302,27 @@ def prepare_labelling(
     units = {unit.id: unit for unit in _units(chosen, shown, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
-    first = next(iter(units.values()))
-    shown_first = [next(s for s in chosen if s.key == (first.item, system)) for system in first.systems[0]]
-    told = tuple(_told(criterion, shown_first[0], shown_first[-1], pairwise=pairwise) for criterion in asked)
+    told = tuple(_told(criterion, pairwise=pairwise) for criterion in asked)
     known = frozenset((sample.item.strip(), sample.system.strip()) for sample in every)
     return Labelling(units, asked, told, tuple(raters), output, language, known, pairwise, repeat, config.seed)
 
 
-def _told(criterion: Criterion, sample: Sample, rival: Sample, *, pairwise: bool) -> tuple[str, ...]:
-    """Return what a rater is told about a criterion, by line: the question, or what a judge is told after the texts.
+def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
+    """Return what a rater is told about a criterion, by line: the question, or the block `criterion` of its prompt.
 
-    Scale and steps are left out. A template that does not mark where the texts end is described instead.
+    A template without that block is described instead.
     """
-    paragraphs = [criterion.question.strip() or criterion.description]
+    shown = criterion.question.strip() or criterion.description
     if not criterion.question:
-        plain = replace(criterion, form="decision", steps=(), examples=(), levels=())
-        # A paragraph that names a judge's two answers differs with a third one, and is not for people.
-        scales = [plain.scale, Scale(("?", "??", "???"), (0.0, 0.5, 1.0))][: 1 + (plain.scale.question == "predicate")]
         with suppress(CriterionError):
-            forms = []
-            for scale in scales:
-                renderer = Renderer(replace(plain, scale=scale), criteria.template_bodies(plain))
-                question = renderer.render(sample, rival if criterion.pairwise else None).question
-                forms.append(re.split(r"\n\s*\n", question))
-            first = forms[0][1:] if forms[0][0].endswith(criterion.title) else forms[0]  # "Criterion: Relevance"
-            if not sample.output or not any(sample.output in part for part in first):  # else of one text only
-                paragraphs = [part for part in first if all(part in form for form in forms)]
+            templates = criteria.drafting(criterion)
+            layout = templates["layouts/steps.jinja"]
+            bare = {name: _BARE if body == layout else body for name, body in templates.items()}
+            shown = render_drafting_prompt(criterion, bare).messages[0]["content"]
     lines = ["Which text is better?"] if pairwise else []
     starts = re.compile("|".join(rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels))
     spaced = text.LANGUAGES[criterion.language].spaced
-    for paragraph in paragraphs:
+    for paragraph in re.split(r"\n\s*\n", shown):
         for number, line in enumerate(filter(None, map(str.strip, paragraph.split("\n")))):
             if number and not starts.match(line):  # the prompt's lines are wrapped
                 lines[-1] += f"{' ' if spaced else ''}{line}"
