@@ -61,9 +61,6 @@ class AnthropicBatchApi(BatchApi):
             return str(data["id"])
         return _NONE
 
-    async def uploaded(self, name: str) -> str | None:
-        return None
-
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         requests = b'{"requests":[' + b",".join(batches.inline_requests(content)) + b"]}"
         return self._batch(await self._http.send(self._path, requests, batches.TRANSFER_SECONDS))

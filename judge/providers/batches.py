@@ -122,6 +122,8 @@ class BatchApi:
 
     async def uploaded(self, name: str) -> str | None:
         """Return the id of the file uploaded with this name, among the last 2,000."""
+        if self.inline:
+            return None
         async for data in self._pages("/files?purpose=batch&order=desc&"):
             if data.get("filename") == f"{name}.jsonl":
                 return str(data["id"])
@@ -135,16 +137,9 @@ class BatchApi:
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """Yield the JSON objects of a downloaded file, in any order; other lines are skipped."""
         file.seek(0)
-        line_start = True
-        while written := file.readline(MAX_REPLY_BYTES):
-            ended = written.endswith(b"\n")
-            # A line longer than the limit arrives in pieces; all of them are skipped.
-            within_limit = line_start and (ended or len(written) < MAX_REPLY_BYTES)
-            line_start = ended
-            if not within_limit:
-                continue
+        while line := file.readline(MAX_REPLY_BYTES):  # a longer one arrives in pieces, which are no JSON
             try:
-                entry = json.loads(self._http.redacted(written))
+                entry = json.loads(self._http.redacted(line))
             except (ValueError, RecursionError):
                 continue
             if isinstance(entry, dict):

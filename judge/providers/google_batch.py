@@ -73,9 +73,6 @@ class GoogleBatchApi(BatchApi):
                 return batch
         return None
 
-    async def uploaded(self, name: str) -> str | None:
-        return None
-
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """Yield each inlined response in the form of an OpenAI result line; none if the file is damaged."""
         file.seek(0)

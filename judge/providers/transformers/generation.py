@@ -121,10 +121,11 @@ class Generator:
         if len(batch) > 1:
             half = len(batch) // 2
             return self._written(batch[:half], given_up) + self._written(batch[half:], given_up)
-        task, half = batch[0], rows // 2
-        parts = [self._written([replace(task, seeds=s)], given_up)[0] for s in (task.seeds[:half], task.seeds[half:])]
-        refused = next((part for part in parts if isinstance(part, Refused)), None)
-        return [refused or [reply for part in parts if not isinstance(part, Refused) for reply in part]]
+        halves = (batch[0].seeds[: rows // 2], batch[0].seeds[rows // 2 :])
+        first, second = (self._written([replace(batch[0], seeds=seeds)], given_up)[0] for seeds in halves)
+        if isinstance(first, Refused) or isinstance(second, Refused):
+            return [first if isinstance(first, Refused) else second]
+        return [first + second]
 
     def _drawn(self, batch: Sequence[GenerationTask], given_up: Callable[[], bool]) -> list[list[GeneratedReply]]:
         """What is written after each prompt of one kind. A prompt is read once, however many replies it has."""
@@ -160,8 +161,8 @@ class Generator:
             replies = generated[:, width:].tolist()
         if hand.broken:
             raise Refused("the model computed what is no number (NaN): get its files again, or name another model")
-        likely = hand.likely()
-        written = [self._reply(ids, likely(row) if first.top else None) for row, ids in enumerate(replies)]
+        likely = hand.likely() if first.top else [None] * len(replies)
+        written = [self._reply(ids, tokens) for ids, tokens in zip(replies, likely, strict=True)]
         return [written[place : place + many] for place in range(0, len(written), many)]
 
     def _reply(
@@ -236,18 +237,16 @@ class _SamplingProcessor:
         """Whether any score was no number."""
         return bool(self._broken)
 
-    def likely(self) -> Callable[[int], list[tuple[float, list[tuple[int, float]]]]]:
-        """For a row, at each place, the log probability of what was chosen, and the likeliest tokens with theirs."""
-        if not self._recorded:
-            return lambda row: []
-        chosen, logs, ids = (self._torch.stack(part).cpu() for part in zip(*self._recorded, strict=True))
-
-        def row(place: int) -> list[tuple[float, list[tuple[int, float]]]]:
-            tops = zip(ids[:, place].tolist(), logs[:, place].tolist(), strict=True)
-            listed = [[(token, round(p, 6)) for token, p in zip(*top, strict=True)] for top in tops]
-            return [(round(p, 6), top) for p, top in zip(chosen[:, place, 0].tolist(), listed, strict=True)]
-
-        return row
+    def likely(self) -> list[list[tuple[float, list[tuple[int, float]]]]]:
+        """For each row and place, the log probability of what was chosen, and the likeliest tokens with theirs."""
+        chosen, logs, ids = (self._torch.stack(part, 1).tolist() for part in zip(*self._recorded, strict=True))
+        return [
+            [
+                (round(log, 6), [(token, round(p, 6)) for token, p in zip(*top, strict=True)])
+                for (log,), *top in zip(row, tokens, probabilities, strict=True)
+            ]
+            for row, tokens, probabilities in zip(chosen, ids, logs, strict=True)
+        ]
 
 
 def positions(model: Any, tokenizer: Any) -> int | None:
