@@ -298,7 +298,7 @@ def test_too_few_anchors_are_named() -> None:
     report = split_in_two(4).report("markdown")
     assert "cannot be separated for" in report
     assert "4 items with a text that is the same in both runs, of 5 needed" in report
-    assert "System or judge?" not in report
+    assert "judge's part" not in report
 
 
 def test_a_judge_that_did_not_move_is_named() -> None:

@@ -69,7 +69,6 @@ def view(comparison: RunComparison) -> Document:
     failures = failures if runs.appeared or runs.vanished else ""
     sections = {
         Section("means", "Means", lambda: mean_blocks(comparison)): runs.means,
-        Section("judge", "System or judge?", lambda: _split_blocks(comparison)): any(map(_is_split, runs.means)),
         Section("prompts", "Prompts", lambda: prompts): prompts,
         Section("failures", "Failures", lambda: _failure_blocks(comparison)): runs.appeared or runs.vanished,
         Section("items", "Items that changed most", lambda: _item_blocks(comparison)): runs.changed_items,
@@ -271,32 +270,6 @@ def _judge_finding(comparison: RunComparison, means: Sequence[_Mean]) -> Iterato
         yield f"The judge did not change: no score of {plural(same, 'unchanged text')} differs."
 
 
-def _split_blocks(comparison: RunComparison) -> Iterator[Block]:
-    """Yield the judge's and the system's part of each change, and what the split assumes."""
-    means = [mean for mean in _means(comparison) if _is_split(mean.row)]
-    yield table(
-        ("criterion", Column("system", numeric=False), "change", "judge's part", "system's part", "p"),
-        [
-            (
-                column_title(mean.row.column),
-                mean.system,
-                mean.part(mean.row.estimate),
-                mean.part(mean.row.judge),
-                mean.system_change,
-                Cell(p_cell(mean.row.system_adjusted), value=mean.row.system_adjusted),
-            )
-            for mean in means
-        ],
-        caption="The judge's and the system's part of each change.",
-        key="* significant: p < .05 after Holm's correction over these rows",
-        name="judge-shift",
-    )
-    yield Paragraph(
-        f"The judge's part is the change of scores of {plural(comparison.runs.anchors, 'item')} with the same text in "
-        "both runs (the system's own if five items have one); it is assumed to be the same for the changed texts."
-    )
-
-
 # Means
 
 
@@ -342,12 +315,12 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
     changed = {name: means for name, means in columns.items() if any(mean.differs for mean in means)}
     if changed:
         yield _chart(list(changed.values())[:_MAX_PANELS])
-        yield _mean_table([mean for means in changed.values() for mean in means])
+        yield _mean_table([mean for means in changed.values() for mean in means], comparison.runs.anchors)
     if equal := [column_title(name) for name in columns if name not in changed]:
         yield Paragraph(f"No value differs in {_listed(equal)}.")
 
 
-def _mean_table(means: Sequence[_Mean]) -> Table:
+def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
     methods = Counter(mean.row.estimate.method for mean in means if mean.row.estimate.low is not None)
     interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
@@ -363,15 +336,30 @@ def _mean_table(means: Sequence[_Mean]) -> Table:
                 Cell(mean.text(row.after), value=row.after),
                 mean.change,
                 Cell(p_cell(row.adjusted), value=row.adjusted),
+                *(
+                    (
+                        mean.part(row.judge),
+                        mean.system_change,
+                        Cell(p_cell(row.system_adjusted), value=row.system_adjusted),
+                    )
+                    if _is_split(row)
+                    else (None, None, None)
+                ),
                 *((row.up, row.same, row.down) if tested else (None, None, None)),
             )
         )
+    about = (
+        f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in both runs (those of the "
+        "system if there are five), assumed to be the same for the changed texts."
+    )
+    parts = (Column("judge's part", optional=True, about=about), Column("system's part", optional=True))
     texts = (Column(head, group="texts") for head in ("↑", "=", "↓"))
+    heads = (Column("system", numeric=False), "before", "after", "change", "p", *parts, Column("its p", optional=True))
     return table(
-        ("column", Column("system", numeric=False), "before", "after", "change", "p", *texts),
+        ("column", *heads, *texts),
         rows,
         caption=f"Means before and after, over the items of both runs.{interval}",
-        key="* p < .05 after Holm's correction · texts whose value rose, stayed and fell",
+        key="* p < .05 after Holm's correction. Texts whose value rose, stayed and fell.",
         name="means",
     )
 
