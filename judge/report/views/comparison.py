@@ -349,8 +349,8 @@ def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
             )
         )
     about = (
-        f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in both runs (those of the "
-        "system if there are five), assumed to be the same for the changed texts."
+        f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in both runs (those of "
+        "the system if there are five), assumed to be the same for the changed texts."
     )
     parts = (Column("judge's part", optional=True, about=about), Column("system's part", optional=True))
     texts = (Column(head, group="texts") for head in ("↑", "=", "↓"))
