@@ -216,8 +216,9 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
 
 def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = "") -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
-    negative = any(end < 0 for bar in values for end in (bar.value, bar.low or 0.0))
-    return intervals(name, title, rows, [Panel(even(-negative, 1, 0.5), values)], caption=caption)
+    lowest = min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
+    axis = even(math.floor(2 * min(0.0, lowest)) / 2, 1, 0.5)
+    return intervals(name, title, rows, [Panel(axis, values)], caption=caption)
 
 
 def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float) -> str:
