@@ -48,6 +48,11 @@ def chart(
     return Chart(name, title, svg, alt, width, height, caption)
 
 
+def _first(n: int, most: int, noun: str) -> str:
+    """Say that only the first ones are drawn, if there are more than `most`."""
+    return f"The first {most} of {plural(n, noun)}. " if n > most else ""
+
+
 def text(x: float, y: float, content: str, kind: str = "label", anchor: Anchor = "start", *, bold: bool = False) -> str:
     """Draw a text. Its baseline is `y`."""
     small = ' font-size="11"' if kind == "tick" else ""
@@ -182,9 +187,8 @@ class Panel:
 
 def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = "") -> Chart:
     """Draw bars with intervals: a row per name, and the panels side by side."""
-    if len(rows) > MAX_ROWS:
-        caption = f"The first {MAX_ROWS} of {plural(len(rows), 'row')}. {caption}".rstrip()
-        rows = rows[:MAX_ROWS]
+    caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
+    rows = rows[:MAX_ROWS]
     margin, plot = label_width(rows), _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
     bottom = top + _PITCH * len(rows)
@@ -256,10 +260,8 @@ def heat_map(
     caption: str = "",
 ) -> Chart:
     """Draw a shaded cell per row and column, its title as a tooltip; None leaves it empty."""
-    if len(rows) > MAX_ROWS or len(columns) > _MAX_COLUMNS:
-        sizes = (len(rows), MAX_ROWS, "row"), (len(columns), _MAX_COLUMNS, "column")
-        limits = " and ".join(f"{min(n, limit)} of {plural(n, noun)}" for n, limit, noun in sizes)
-        caption = f"The first {limits}. {caption}".rstrip()
+    cut = _first(len(rows), MAX_ROWS, "row") + _first(len(columns), _MAX_COLUMNS, "column")
+    caption = f"{cut}{caption}".rstrip()
     rows, columns = rows[:MAX_ROWS], columns[:_MAX_COLUMNS]
     longest = max(map(cell_len, columns), default=0)
     numbered = longest > _CELLS and list(rows) == list(columns)
@@ -356,7 +358,7 @@ def histograms(
 ) -> Chart:
     """Draw a histogram per system; `scale` has the value of each label, if it has any."""
     edges, heads = bins(scale, ends, [value for scores in values.values() for value in scores])
-    caption = f"The first {MAX_ROWS} of {plural(len(values), 'system')}." if len(values) > MAX_ROWS else ""
+    caption = _first(len(values), MAX_ROWS, "system").rstrip()
     counts = {}
     for system, scores in list(values.items())[:MAX_ROWS]:
         counts[system] = [0] * len(heads)

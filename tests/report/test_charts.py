@@ -231,6 +231,6 @@ def test_of_many_rows_the_first_hundred_are_drawn() -> None:
     assert [chart.caption for chart in drawn] == [
         "The first 100 of 3,000 rows. C.",
         "The first 100 of 3,000 systems.",
-        "The first 100 of 3,000 rows and 1 of 1 column. C.",
+        "The first 100 of 3,000 rows. C.",
     ]
     assert all(chart.height < 4_000 for chart in drawn)
