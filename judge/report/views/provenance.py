@@ -306,7 +306,7 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
 
 
 def _usage(info: Mapping[str, Any]) -> str:
-    """Summarise requests, tokens and cost in one line, and how much of them generation took."""
+    """Summarise requests, tokens and cost in one line, and what generation cost."""
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:
@@ -325,12 +325,8 @@ def _usage(info: Mapping[str, Any]) -> str:
         usd = cost.get("usd")
         price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
-    if writers := [system for system in (info.get("systems") or {}).values() if system.get("usage")]:
-        sent = sum(system["requests"]["sent"] for system in writers)
-        tokens = sum(system["usage"][name] for system in writers for name in ("prompt_tokens", "completion_tokens"))
-        usd = generation_cost(info)
-        writing = (plural(sent, "request"), f"{tokens:,} tokens" if tokens else "", f"${usd:,.4f}" if usd else "")
-        parts.append(f"of which generation: {_joined(*writing)}")
+    if writing := generation_cost(info):
+        parts.append(f"of which generation: ${writing:,.4f}")
     return one_line(" · ".join(parts))
 
 
