@@ -130,6 +130,11 @@ def table(heads: Iterable[str | Column], rows: Iterable[Iterable[Content]], key:
     return Table(columns, tuple((row[0], *compress(row[1:], shown)) for row in cells), key=key, **fields)
 
 
+def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:
+    """Return a table without numbers, which a terminal folds."""
+    return table([Column(head, numeric=False) for head in heads], rows, **fields)
+
+
 _NONE = Cell("–")
 
 

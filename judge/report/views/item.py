@@ -9,9 +9,8 @@ from itertools import chain
 from typing import Any
 
 from judge.core.format import number, one_line, plural
-from judge.core.records import Column as DataColumn
-from judge.core.records import Failure, Sample, Score
-from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
+from judge.core.records import Column, Failure, Sample, Score
+from judge.report.document import Block, Cell, Content, Document, Facts, Paragraph, Section, Table, text_table
 from judge.report.format import column_title
 from judge.report.views.columns import places
 from judge.report.views.item_scores import (
@@ -92,7 +91,7 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
         yield Facts(tuple(("reference", reference) for reference in references))
 
 
-def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> Iterator[Block]:
+def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, Column]) -> Iterator[Block]:
     yield Paragraph(sample.output)
     rows = item.rows[sample.key]
     if scores := [row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)]:
@@ -109,30 +108,27 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
         yield Facts(facts)
     for row in scores:
         if answers := build_finding(row, columns[row.column]).answers:
-            cells = tuple(tuple(map(Cell, answer)) for answer in answers)
-            heads = tuple(Column(head, numeric=False) for head in ("answer", column_title(row.column)))
-            yield Table(heads, cells, name=f"answers-{row.column}-{item.name(sample)}")
+            name = f"answers-{row.column}-{item.name(sample)}"
+            yield text_table(("answer", column_title(row.column)), answers, name=name)
     if lines := _questions(rows, columns):
         yield question_table(lines, f"qags-{item.name(sample)}")
     for row in rows:
         if claims := checked_claims(sample, columns[row.column], row):
-            cells = tuple(
-                tuple(Cell(text, tone="" if claim.supported else "bad") for text in claim.cells) for claim in claims
-            )
+            cells = [[Cell(text, tone="" if claim.supported else "bad") for text in claim.cells] for claim in claims]
             kind = "claim" if row.column in CLAIMS else "reference claim"
-            heads = tuple(Column(head, numeric=False) for head in (CLAIM_HEADS[0], kind, CLAIM_HEADS[2]))
-            yield Table(heads, cells, name=f"{row.column}-{item.name(sample)}")
+            heads = CLAIM_HEADS[0], kind, CLAIM_HEADS[2]
+            yield text_table(heads, cells, name=f"{row.column}-{item.name(sample)}")
 
 
-def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, DataColumn]) -> Table:
+def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, Column]) -> Table:
     """Return a row per score or failure. In a ranking they compare the system's text, shown first, with another."""
     compared = any(row.rival for row in rows)
     heads = ("criterion", "shown second", "preferred", "reason") if compared else ("criterion", "score", "reason")
-    cells = []
+    cells: list[tuple[Content, ...]] = []
     for row in rows:
         column = columns[row.column]
         name = f"{column.criterion} ({column.judge})" if column.judge else column.name
-        rival = [Cell(one_line(row.rival))] if compared else []
+        rival = [one_line(row.rival)] if compared else []
         if isinstance(row, Failure):
             value, reason = Cell("failed", tone="bad"), f"{row.error}: {row.message}"
         else:
@@ -142,11 +138,11 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             text = f"{finding.value} ({finding.below})" if finding.below else finding.value
             value = Cell(comparison if row.rival else text, tone="bad" if finding.below else "")
             reason = " ".join(filter(None, (finding.reason, finding.quote and f"“{finding.quote}”")))
-        cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
-    return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
+        cells.append((column_title(name), *rival, value, reason))
+    return text_table(heads, cells, name="scores")
 
 
-def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:
+def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, Column]) -> tuple[Line, ...]:
     return next(filter(None, (qags_table(columns[row.column], row) for row in rows)), ())
 
 

@@ -14,8 +14,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from judge.core.claims import Span, decode
 from judge.core.format import minus, number, one_line, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
-from judge.report.document import Cell, Table
-from judge.report.document import Column as TableColumn
+from judge.report.document import Table, text_table
 from judge.report.format import pass_text, score_text, share_of_scale
 from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
@@ -393,7 +392,5 @@ def question_table(lines: Sequence[Line], name: str) -> Table:
     for line in lines:
         counted = line.value(first) if line.similarity else f"not counted: {line.left_out or 'no reason recorded'}"
         texts = (line.theme, line.question, line.from_source, line.from_output, counted, *map(line.value, others))
-        rows.append(tuple(Cell(one_line(text)) for text in texts))
-    heads = ("theme", "question", "from source", "from output", first, *others)
-    # Without a numeric column a terminal folds wide texts.
-    return Table(tuple(TableColumn(head, numeric=False) for head in heads), tuple(rows), name=name)
+        rows.append(map(one_line, texts))
+    return text_table(("theme", "question", "from source", "from output", first, *others), rows, name=name)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from judge.core.format import one_line
-from judge.report.document import Cell, Document, table
-from judge.report.document import Column as Head
+from judge.report.document import Document, text_table
 from judge.report.format import score_text
 from judge.report.views import leaderboard, ranking
 from judge.results.result import Result
@@ -33,8 +32,8 @@ def view(result: Result) -> Document:
         names = [one_line(name, 60) for name in (change["item"], change["system"], change["rival"]) if name]
         values = (change["before"], change["after"])
         texts = ["failed" if value is None else score_text(columns[change["column"]], value) for value in values]
-        rows.append((" · ".join(names), one_line(change["column"], 60), " → ".join(texts), Cell(change["why"])))
+        rows.append((" · ".join(names), one_line(change["column"], 60), " → ".join(texts), change["why"]))
     more = len(reread["changes"]) - len(rows)
-    heads = [Head(name, numeric=False) for name in ("text", "criterion", "value", "reason")]
-    changed = table(heads, rows, name="reread", key=f"{more:,} more: --format csv" if more else "")
+    key = f"{more:,} more: --format csv" if more else ""
+    changed = text_table(("text", "criterion", "value", "reason"), rows, name="reread", key=key)
     return replace(document, summary=(changed, *document.summary))
