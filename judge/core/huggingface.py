@@ -205,6 +205,19 @@ def _digest(folder: Path, cache: Path | None) -> str:
     return hasher.hexdigest()
 
 
+_OFFLINE = {"local_files_only": True, "trust_remote_code": False}
+
+
+def load_tokenizer(files: ModelFiles) -> Any:
+    """Load a model's tokenizer. Raises ConfigError if it cannot be loaded."""
+    transformers = import_optional("transformers", files.who)
+    try:
+        with silenced():
+            return transformers.AutoTokenizer.from_pretrained(str(files.folder), **_OFFLINE)
+    except Exception as error:  # whatever another package makes of a file that is not what it should be
+        raise files.error(f"its tokenizer cannot be loaded: {first_line(error)}") from error
+
+
 def load(
     files: ModelFiles,
     head: str,
@@ -218,16 +231,13 @@ def load(
     Raises ConfigError if they cannot be loaded or if weights are missing for which `spare` is false.
     """
     torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
-    offline = {"local_files_only": True, "trust_remote_code": False}
-    load_options |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **offline}
-    damaged, part = import_optional("safetensors", files.who).SafetensorError, "tokenizer"
+    load_options |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **_OFFLINE}
+    damaged, tokenizer = import_optional("safetensors", files.who).SafetensorError, load_tokenizer(files)
     try:
         with silenced():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **offline)
-            part = "network"
             network, loading_info = getattr(transformers, head).from_pretrained(str(files.folder), **load_options)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, damaged) as error:
-        raise files.error(f"its {part} cannot be loaded: {first_line(error)}") from error
+        raise files.error(f"its network cannot be loaded: {first_line(error)}") from error
     tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
     if tokenizer_size < network_size // 2:
         sizes = f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
@@ -327,7 +337,10 @@ def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
     try:
         return network.to(to)
     except (RuntimeError, MemoryError) as error:
-        raise files.error(f"its network does not fit on {to} ({first_line(error)}): set device to cpu") from error
+        raise files.error(
+            f"its network does not fit on {to} ({first_line(error)}): free memory there, name a smaller "
+            "model, or set device to cpu"
+        ) from error
 
 
 def batch_tokens(kind: str) -> int:

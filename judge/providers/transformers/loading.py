@@ -104,15 +104,8 @@ class LocalModel:
             if self.online:
                 _snapshot(self.where, revision=self.files.folder.name)
                 self.files.check_complete()
-            chosen = huggingface.device(None, who=_WHO)
-            _, network = huggingface.load(self.files, "AutoModelForCausalLM", dtype=self.dtype)
-            try:
-                return network.requires_grad_(False).to(chosen)
-            except (RuntimeError, MemoryError) as error:
-                raise self.files.error(
-                    f"it does not fit on {chosen} ({huggingface.first_line(error)}); free memory there, or name a "
-                    "smaller model"
-                ) from error
+            loaded = huggingface.load_on(self.files, "AutoModelForCausalLM", None, dtype=self.dtype)
+            return loaded.network.requires_grad_(False)
 
 
 def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> LocalModel:
@@ -153,7 +146,10 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
         raise files.error(
             f"it is a {architectures[0] if architectures else kind}, which does not go on with a text: {_ADVICE}"
         )
-    chat = Chat(_tokenizer(files), files)
+    with _LOADING:
+        tokenizer = huggingface.load_tokenizer(files)
+    tokenizer.name_or_path = files.label  # for messages
+    chat = Chat(tokenizer, files)
     dtype = dtype or ("bfloat16" if huggingface.import_optional("torch", _WHO).cuda.is_available() else "float32")
     return LocalModel(
         where, name.replace("|", "_"), f"local://{digest[:_DIGEST_LENGTH]}:{dtype}", dtype, files, chat, online
@@ -162,16 +158,3 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
 
 def _snapshot(name: str, **options: Any) -> Path:
     return huggingface.snapshot(name, f"--model local/{name}", who=_WHO, **options)
-
-
-def _tokenizer(files: huggingface.ModelFiles) -> Any:
-    """The model's tokenizer. Raises ConfigError where it cannot be loaded."""
-    transformers = huggingface.import_optional("transformers", _WHO)
-    here = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        with _LOADING, huggingface.silenced():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
-    except Exception as error:  # whatever another package makes of a file that is not what it should be
-        raise files.error(f"its tokenizer cannot be loaded: {huggingface.first_line(error)}") from error
-    tokenizer.name_or_path = files.label  # for messages
-    return tokenizer
