@@ -16,7 +16,7 @@ from judge.stats.bootstrap import Bootstrap, one_thread
 from judge.stats.calibration import calibration
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import CorrelationWithRatings
-from judge.stats.human_agreement import RatedColumn, on_scale
+from judge.stats.human_agreement import RatedColumn, on_scale, votes_on
 from judge.stats.raters import named_votes, votes_of
 from judge.table import matrix
 
@@ -139,16 +139,12 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
 
 def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     score = judge.scores[sample.key]
-    votes = tuple(_votes(sample, judge.criterion))
+    votes = tuple((rater, vote) for rater, vote in named_votes(sample, judge.criterion) if vote is not None)
     p = score.provenance
     names = (judge.criterion, base_name(judge.criterion))
     written = next((own for name in names if (own := comments.get((*sample.key, name)))), {})
     people, said = sample.human[judge.criterion], (p.reason or "", p.quote or "")
     return Gap(*sample.key, score.value, people, votes, *said, sample.output, written)
-
-
-def _votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float]]:
-    return ((rater, vote) for rater, vote in named_votes(sample, criterion) if vote is not None)
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
@@ -162,7 +158,7 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
     for sample in texts:
         score = judge.scores[sample.key]
         likeliest = known.get(score.provenance.argmax or "", score.value)
-        for vote in [vote for _, vote in _votes(sample, judge.criterion)] or [sample.human[judge.criterion]]:
+        for vote in votes_on(sample, judge.criterion):
             counts[bisect_right(middles, vote)][bisect_right(middles, likeliest)] += 1  # half way is rounded up
     return Confusion(tuple(labels), tuple(map(tuple, counts)))
 

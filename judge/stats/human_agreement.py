@@ -17,6 +17,7 @@ import numpy as np
 
 from judge import text
 from judge.core import plugins
+from judge.core.format import first_names
 from judge.core.messages import option
 from judge.core.records import Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
@@ -197,15 +198,11 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
                 "correlations hold, but there is no agreement, calibration or list of disagreements."
             )
         elif outside:
-            rows = ", ".join(
-                f"{vote:g} at {sample.where}"
-                if sample.where
-                else f"{vote:g} (item {sample.item}, system {sample.system})"
-                for sample, vote in outside[:_NAMED]
+            rows = [f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside]
+            yield (
+                f"Ratings of {name} outside its scale, {low:g} to {high:g}: {first_names(rows, _NAMED)}. "
+                "Only correlations count them."
             )
-            more = f" and {len(outside) - _NAMED:,} more" if len(outside) > _NAMED else ""
-            count = "Only correlations count them."
-            yield f"Ratings of {name} outside its scale, {low:g} to {high:g}: {rows}{more}. {count}"
 
 
 def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from statistics import median
 
 import numpy as np
 
 from judge.core.records import Estimate, Sample
-from judge.data.ratings import Rating, Ratings, base_name
+from judge.data.ratings import Ratings, base_name
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats, sums_by_item
 from judge.stats.coefficients import average, of_pair, paired, share
@@ -84,66 +85,55 @@ def raters(
     rows = [row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts]
     down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
     across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
+    cells = {s.key: (down[s.source_item], across[s.system]) for s in samples}
     table = []
-    for place, name in enumerate(votes.names):
-        own = votes.values[place]
-        if np.isnan(own).all():
+    for place, rater in enumerate(votes.names):
+        own, others = votes.values[place], average(np.delete(votes.values, place, axis=0))
+        known = own[~np.isnan(own)]
+        if not len(known):
             continue
-        others = average(np.delete(votes.values, place, axis=0))
-        rater = _against(name, own, others, bootstrap)
-        cells = own - others
-        apart = {s.key: float(cells[down[s.source_item], across[s.system]]) for s in samples}
-        deviations = {key: deviation for key, deviation in apart.items() if not np.isnan(deviation)}
-        table.append(_from_sheet(rater, [row for row in rows if row.rater == name], deviations, bootstrap))
+        rated = [row for row in rows if row.rater == rater]
+        first = {(row.item, row.system): row.value for row in rated if not row.repeat}
+        again = [(first[key], row.value) for row in rated if row.repeat and (key := (row.item, row.system)) in first]
+        seconds = [row.seconds for row in rated if row.seconds is not None]
+        usual = median(seconds) if seconds else None
+        drift = _drift([(item, float((own - others)[cells[item, system]])) for item, system in first], bootstrap)
+        table.append(
+            Rater(
+                rater,
+                len(known),
+                float(known.mean()),
+                *_against(own, others, bootstrap),
+                repeated=len(again),
+                same=sum(one == other for one, other in again),
+                drift=drift,
+                seconds=usual,
+                fast=None if usual is None else sum(each < _FAST * usual for each in seconds) / len(seconds),
+            )
+        )
     return tuple(table)
 
 
-def _against(name: str, own: Floats, others: Floats, bootstrap: Bootstrap) -> Rater:
-    shared = np.where(np.isnan(others), np.nan, own)
-    known = own[~np.isnan(own)]
-    rater = Rater(name, len(known), float(known.mean()), None, None, None)
-    if np.isnan(shared).all():
-        return rater
+def _against(
+    own: Floats, others: Floats, bootstrap: Bootstrap
+) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
+    """Return severity, Spearman and alpha of a rater against the mean of the others."""
+    shared, other = pair = paired(own, others)
+    texts = ~np.isnan(shared)
+    if not texts.any():
+        return None, None, None
     (severity,) = mean_differences(average((own - others).T)[None])
-    pair = paired(own, others)
-    texts = ~np.isnan(pair[0])
     spearman = None
     if (n := int(texts.sum())) >= _MIN_SPEARMAN_TEXTS:
-        items = int(texts.any(axis=1).sum())
-        resampled = bootstrap.resampled(of_pair(*pair, "item", "spearman"), len(own), items)
+        resampled = bootstrap.resampled(of_pair(*pair, "item", "spearman"), len(own), int(texts.any(axis=1).sum()))
         spearman = bootstrap.estimate("spearman", resampled, n, f"{NAMES['spearman']} {OVER['item']}")
-    agreement = agree(np.stack([shared, others]), ("alpha_interval",), bootstrap)
-    return replace(
-        rater,
-        severity=severity and replace(severity, name="severity"),
-        spearman=spearman,
-        alpha=agreement.estimates.get("alpha_interval"),
-    )
+    agreement = agree(np.stack([shared, other]), ("alpha_interval",), bootstrap)
+    return severity and replace(severity, name="severity"), spearman, agreement.estimates.get("alpha_interval")
 
 
-def _from_sheet(
-    rater: Rater, rows: Sequence[Rating], deviations: Mapping[tuple[str, str], float], bootstrap: Bootstrap
-) -> Rater:
-    """Add what only a file of ratings knows."""
-    first = {(row.item, row.system): row.value for row in rows if not row.repeat}
-    again = [(first[key], row.value) for row in rows if row.repeat and (key := (row.item, row.system)) in first]
-    seconds = [row.seconds for row in rows if row.seconds is not None]
-    usual = median(seconds) if seconds else None
-    return replace(
-        rater,
-        repeated=len(again),
-        same=sum(one == other for one, other in again),
-        drift=_drift([*first], deviations, bootstrap),
-        seconds=usual,
-        fast=None if usual is None else sum(each < _FAST * usual for each in seconds) / len(seconds),
-    )
-
-
-def _drift(
-    order: Sequence[tuple[str, str]], deviations: Mapping[tuple[str, str], float], bootstrap: Bootstrap
-) -> Estimate | None:
-    """Return the slope of the deviation on the place in this order of texts, per 100 ratings; None for few texts."""
-    points = [(place / _PER, deviations[key], key[0]) for place, key in enumerate(order) if key in deviations]
+def _drift(deviations: Sequence[tuple[str, float]], bootstrap: Bootstrap) -> Estimate | None:
+    """Return the slope of the deviations, each of an item, on their place, per 100 ratings; None for few texts."""
+    points = [(place / _PER, away, item) for place, (item, away) in enumerate(deviations) if not isnan(away)]
     if len(points) < _MIN_DRIFT_TEXTS:
         return None
     x, y = (np.array(side) for side in list(zip(*points, strict=True))[:2])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, mean_interval, one_thread
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, mean_estimate, one_thread
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.stats.system_differences import Difference
@@ -80,10 +80,7 @@ def slice_means(
             values = values[~np.isnan(values)]
             if not len(values):
                 continue
-            mean, n = float(values.mean()), len(values)
-            variance = float(values.var(ddof=1)) if n > 1 else 0.0
-            ends = mean_interval(mean, variance, n, column.low, column.high)
-            estimate = Estimate("mean", mean, ends.low, ends.high, n, ends.method)
+            estimate = mean_estimate(values, column.low, column.high)
             tested = (None, None) if np.isnan(p := adjusted[place, at]) else (float(gaps[place, at]), float(p))
             means.append(SliceMean(name, column.name, system, estimate, *tested))
     return tuple(means)
@@ -126,7 +123,10 @@ def slice_differences(
     *,
     seed: int = 0,
 ) -> tuple[SliceDifference, ...]:
-    """Return the differences in each slice of the pairs that differ significantly in the whole data, by column."""
+    """Return the differences in each slice of the pairs that differ significantly in the whole data, by column.
+
+    Other pairs have no conclusion that a slice could contradict, and would weaken the tests of those that have one.
+    """
     place = {name: at for at, name in enumerate(systems)}
     about: list[tuple[str, str, str, str, float]] = []
     rows = []

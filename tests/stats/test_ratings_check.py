@@ -22,7 +22,7 @@ def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
         "Ratings of relevance outside its scale, 1 to 5: 7 at d.csv:4. Only correlations count them."
     ]
     assert [*out_of_scale(rated(0.5, where=False), FIVE)] == [
-        "Ratings of relevance outside its scale, 1 to 5: 0.5 (item d0, system a). Only correlations count them."
+        "Ratings of relevance outside its scale, 1 to 5: 0.5 at d0, a. Only correlations count them."
     ]
     assert not [*out_of_scale(rated(1, 5), FIVE)]
 
