@@ -16,8 +16,8 @@ import sys
 import numpy as np
 from common import SHARED, read
 
-from judge.stats.judge_shift import split_change
 from judge.stats.paired_differences import mean_differences
+from judge.stats.run_differences import split_change
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 SIZES = (10, 25, 50)

@@ -35,9 +35,8 @@ from judge.results.result import Result, load
 from judge.scoring import checklist
 from judge.scoring.strategies import ModelTraits
 from judge.stats import analyze
-from judge.stats.analyze import Analysis
+from judge.stats.analyze import Analysis, pass_columns
 from judge.stats.bootstrap import mean_interval
-from judge.stats.pass_rate import pass_columns
 from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table, split_rows
 
 SHOWN = 2_000

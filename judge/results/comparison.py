@@ -10,8 +10,8 @@ from judge.core import plugins
 from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate
 from judge.results.result import Result
+from judge.stats.analyze import pass_columns
 from judge.stats.coefficients import Level
-from judge.stats.pass_rate import pass_columns
 from judge.stats.power import ALPHA
 from judge.stats.run_differences import Runs
 

@@ -28,14 +28,13 @@ from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, of_judge, reread_rows, scale_of_column, settings_of
 from judge.stats import anytime, human_agreement
-from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
+from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column, pass_columns, pass_table
 from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist, checklists
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
-from judge.stats.pass_rate import pass_columns, pass_table
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks

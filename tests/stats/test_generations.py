@@ -14,8 +14,8 @@ import judge
 from judge.core.errors import DataError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result
+from judge.stats.agreement import variance_shares
 from judge.stats.bootstrap import item_means, mean_estimate
-from judge.stats.variance import variance_shares
 from judge.table import Table
 
 COLUMN = Column("clear", "criterion", "", None, None, values=())

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.judge_shift import split_change
-from judge.stats.run_differences import MeanChange, Runs, compare_runs
+from judge.stats.run_differences import MeanChange, Runs, compare_runs, split_change
 from judge.table import Table
 
 FIRST = slice(0, 1)

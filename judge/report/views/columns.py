@@ -12,7 +12,7 @@ from judge.report.document import ARROWS, Cell, Tone
 from judge.report.format import decimal_places, interval_text, mean_text, pass_text
 from judge.results.result import Result
 from judge.stats import anytime
-from judge.stats.pass_rate import pass_columns
+from judge.stats.analyze import pass_columns
 from judge.stats.system_differences import Comparison
 
 

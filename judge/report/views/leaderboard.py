@@ -59,8 +59,8 @@ from judge.report.views.validation import agreement_chart, agreement_tiles, main
 from judge.report.views.variance import variance_blocks
 from judge.results.result import Result, failure_counts
 from judge.stats import anytime
+from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.pass_rate import pass_table
 from judge.stats.system_differences import Rank, compare
 
 _MAX_NAME = 80  # characters of a system's name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from judge.report.document import Block, Cell, table
 from judge.report.format import column_title
 from judge.results.result import Result
-from judge.stats.variance import VarianceShares, variance_shares
+from judge.stats.agreement import VarianceShares, variance_shares
 
 _KEY = (
     "Shares of the variance of a system's mean, and the variance that twice as many would leave. Twice as many items "
