@@ -82,9 +82,9 @@ def spearman(values: Values, ratings: Values, level: Level) -> Values:
     varied = ratings.max(axis=1) > ratings.min(axis=1)
     columns = np.concatenate([values, ratings[None]])[:, varied]
     if level != "document":
-        return coefficients(columns, pairs, level, ["spearman"])(np.ones((1, columns.shape[1])))[0, 0]
+        return coefficients(columns, pairs, level, "spearman")(np.ones((1, columns.shape[1])))[0]
     one = np.eye(columns.shape[1])
-    return np.nan_to_num(coefficients(columns, pairs, level, ["spearman"])(one)[:, 0]).mean(axis=0)
+    return np.nan_to_num(coefficients(columns, pairs, level, "spearman")(one)).mean(axis=0)
 
 
 def simulated(skills: Sequence[float], systems: int, items: int, level: Level, repetitions: int) -> list[Chosen]:

@@ -133,9 +133,7 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 _Products = Callable[[int, int], Floats]
 
 
-def pooled(
-    columns: Floats, pairs: Sequence[tuple[int, int]], coefficient: Coefficient, *, exact: int = EXACT
-) -> Statistic:
+def pooled(columns: Floats, pairs: Sequence[tuple[int, int]], coefficient: Coefficient, *, exact: int) -> Statistic:
     """Return the coefficients of pairs of columns over all texts.
 
     `columns` are columns × items × systems, missing in the same places. Pearson is computed for each resample, Spearman
@@ -305,20 +303,17 @@ def mean(by_item: Floats) -> Statistic:
 
 
 def coefficients(
-    columns: Floats, pairs: Sequence[tuple[int, int]], level: Level, names: Sequence[Coefficient], exact: int = EXACT
+    columns: Floats, pairs: Sequence[Sequence[int]], level: Level, name: Coefficient, exact: int = EXACT
 ) -> Statistic:
-    """Return the coefficients of pairs of columns at a level: resamples × names × pairs.
+    """Return the coefficient of pairs of columns at a level: resamples × pairs.
 
     `columns` are columns × items × systems, missing in the same places.
     """
     first, second = np.array(pairs).T
     if level == "document":
-        by_item = np.stack([between(columns, name)[:, first, second] for name in names], axis=1)
-        means = mean(by_item.reshape(len(by_item), -1))
-        return lambda counts: means(counts).reshape(len(counts), *by_item.shape[1:])
+        return mean(between(columns, name)[:, first, second])
     if level == "item":
-        each = [pooled(columns, pairs, name, exact=exact) for name in names]
-        return lambda counts: np.stack([statistic(counts) for statistic in each], axis=1)
+        return pooled(columns, pairs, name, exact=exact)
     number = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
     whole = np.stack([_whole_numbers(column) for column in columns])
@@ -331,7 +326,7 @@ def coefficients(
             drawn = counts[at : at + step]
             sums = (drawn @ filled).reshape(len(drawn), len(columns), -1)
             means = np.moveaxis(share(sums, (drawn @ number)[:, None]), 1, 0)
-            parts.append(np.stack([between(means, name)[:, first, second] for name in names], axis=1))
+            parts.append(between(means, name)[:, first, second])
         return np.concatenate(parts)
 
     return between_systems
@@ -432,5 +427,5 @@ def _highest(lower: Floats, upper: Floats, ratings: Floats, points: Floats) -> F
 
 def of_pair(x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:
     """Return the coefficient of two columns, items × systems with NaN for missing values, on the texts of both."""
-    statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, [coefficient], exact)
-    return lambda counts: statistic(counts)[:, 0, 0]
+    statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, coefficient, exact)
+    return lambda counts: statistic(counts)[:, 0]

@@ -373,73 +373,65 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     if len(names) < 2:
         return ()
     values = np.stack([rounded(table.matrix(name).T) for name in names])
-    known: Bools = np.asarray(~np.isnan(values).all(axis=0))
+    present = ~np.isnan(values)
+    groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
+    for pair in combinations_with_replacement(range(len(names)), 2):
+        groups.setdefault(np.packbits(present[list(pair)].all(axis=0)).tobytes(), []).append(pair)
     built = []
-    for (level, coefficient), (arrays, counted) in _cells(values, bootstrap).items():
-        empty = _reason_empty(known, level, coefficient)
+    for level, coefficient in product(LEVELS, COEFFICIENTS):
+        arrays, counted = _cells(values, groups.values(), level, coefficient, bootstrap)
+        empty = _reason_empty(present.any(axis=0), level, coefficient)
         constant = [name for name, itself in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(itself)]
         equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
-        value, low, high = (
-            tuple(tuple(None if x != x else x for x in row) for row in array.tolist()) for array in arrays
-        )
         built.append(
             Matrix(
                 level,
                 coefficient,
                 names,
-                value,
-                low,
-                high,
-                tuple(map(tuple, counted.tolist())),
-                f"{NAMES[coefficient]} {OVER[level]}; {_WITHIN_ITEMS if level == 'document' else bootstrap}",
-                "; ".join(filter(None, [note, empty or (equal if constant else "")])),
+                *(tuple(tuple(None if x != x else x for x in row) for row in array) for array in arrays.tolist()),
+                n=tuple(map(tuple, counted.tolist())),
+                method=f"{NAMES[coefficient]} {OVER[level]}; {_WITHIN_ITEMS if level == 'document' else bootstrap}",
+                note="; ".join(filter(None, [note, empty or (equal if constant else "")])),
             )
         )
     return tuple(built)
 
 
-def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints]]:
-    """Return value and ends of the interval (3 × columns × columns, NaN if unknown) and n of all pairs, by matrix."""
+def _cells(
+    values: Floats,
+    groups: Iterable[list[tuple[int, int]]],
+    level: Level,
+    coefficient: Coefficient,
+    bootstrap: Bootstrap,
+) -> tuple[Floats, Ints]:
+    """Return value and ends of the interval (3 × columns × columns, NaN if unknown) of all pairs, and their n."""
     size = len(values)
-    cells = {
-        key: (np.full((3, size, size), np.nan), np.zeros((size, size), dtype=np.intp))
-        for key in product(LEVELS, COEFFICIENTS)
-    }
-    present = ~np.isnan(values)
-    groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
-    for first, second in combinations_with_replacement(range(size), 2):
-        groups.setdefault(np.packbits(present[first] & present[second]).tobytes(), []).append((first, second))
-    for pairs, level in product(groups.values(), LEVELS):
-        known: Bools = np.asarray(present[list(pairs[0])].all(axis=0))
-        defined = [name for name in COEFFICIENTS if not _reason_empty(known, level, name)]
-        if not defined:
+    cells, counted = np.full((3, size, size), np.nan), np.zeros((size, size), dtype=np.intp)
+    for pairs in groups:
+        known: Bools = np.asarray(~np.isnan(values[list(pairs[0])]).any(axis=0))
+        if _reason_empty(known, level, coefficient):
             continue
-        used = sorted({place for pair in pairs for place in pair})
-        columns = np.where(known, values[used], np.nan)
-        statistic = coefficients(
-            columns, [(used.index(i), used.index(j)) for i, j in pairs], level, defined, _MATRIX_EXACT
-        )
-        observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
-        down, across = np.array(pairs).T
-        items = int(known.any(axis=1).sum())
-        n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
-        ends = np.full((len(defined), 2, len(pairs)), np.nan)
-        here = np.flatnonzero(down != across)
+        used, places = np.unique(pairs, return_inverse=True)
+        columns, within_group = np.where(known, values[used], np.nan), places.reshape(-1, 2)
+        ends = np.full((2, len(pairs)), np.nan)
+        here = [at for at, (first, second) in enumerate(pairs) if first != second]
         if level == "document":
-            by_item = np.stack([between(columns, name) for name in defined])
-            by_item = by_item[:, :, [used.index(i) for i in down], [used.index(j) for j in across]]
-            n = (~np.isnan(by_item[0])).sum(axis=0)
-            for place, pair in product(range(len(defined)), here.tolist()):
-                estimate = _mean_over_items("", by_item[place, :, pair], "", bootstrap.confidence)
+            by_item = between(columns, coefficient)[:, within_group[:, 0], within_group[:, 1]]
+            observed, n = average(by_item), (~np.isnan(by_item)).sum(axis=0)
+            for at in here:
+                estimate = _mean_over_items("", by_item[:, at], "", bootstrap.confidence)
                 if estimate is not None and estimate.low is not None:
-                    ends[place, :, pair] = estimate.low, estimate.high
-        elif items >= FEWEST_ITEMS[level]:
-            ends[:, :, here] = np.moveaxis(bootstrap.interval(drawn[:, :, here], items), 0, 1)
-        for place, name in enumerate(defined):
-            for at in ((down, across), (across, down)):
-                cells[level, name][0][(slice(None), *at)] = np.vstack([observed[place], ends[place]])
-                cells[level, name][1][at] = n
-    return cells
+                    ends[:, at] = estimate.low, estimate.high
+        else:
+            statistic = coefficients(columns, within_group.tolist(), level, coefficient, _MATRIX_EXACT)
+            observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
+            n = known.sum() if level == "item" else known.any(axis=0).sum()
+            if (items := int(known.any(axis=1).sum())) >= FEWEST_ITEMS[level]:
+                ends[:, here] = bootstrap.interval(drawn[:, here], items)
+        for first, second in (np.array(pairs).T, np.array(pairs).T[::-1]):
+            cells[:, first, second] = np.vstack([observed, ends])
+            counted[first, second] = n
+    return cells, counted
 
 
 def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:

@@ -185,8 +185,7 @@ def _statistic(values: Floats, ratings: Floats, level: Level, failed: Bools | No
     columns = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
     if level != "document":
         used = columns[:, ~np.isnan(columns[-1]).all(axis=1)]
-        of_pairs = coefficients(used, [(place, last) for place in range(last)], level, ["spearman"])
-        return lambda counts: of_pairs(counts)[:, 0], used.shape[1]
+        return coefficients(used, [(place, last) for place in range(last)], level, "spearman"), used.shape[1]
     ends = [extreme.reduce(columns[-1], axis=1) for extreme in (np.fmin, np.fmax)]
     by_item = between(columns[:, ends[0] < ends[1]], "spearman")[:, :last, last]
     return mean(np.nan_to_num(by_item)), len(by_item)
