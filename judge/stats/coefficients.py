@@ -133,7 +133,7 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 _Products = Callable[[int, int], Floats]
 
 
-def pooled(columns: Floats, pairs: Sequence[tuple[int, int]], coefficient: Coefficient, *, exact: int) -> Statistic:
+def pooled(columns: Floats, pairs: Sequence[Sequence[int]], coefficient: Coefficient, *, exact: int) -> Statistic:
     """Return the coefficients of pairs of columns over all texts.
 
     `columns` are columns × items × systems, missing in the same places. Pearson is computed for each resample, Spearman

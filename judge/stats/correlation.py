@@ -374,21 +374,27 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
         return ()
     values = np.stack([rounded(table.matrix(name).T) for name in names])
     present = ~np.isnan(values)
+    known: Bools = np.asarray(present.any(axis=0))
     groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
     for pair in combinations_with_replacement(range(len(names)), 2):
         groups.setdefault(np.packbits(present[list(pair)].all(axis=0)).tobytes(), []).append(pair)
     built = []
     for level, coefficient in product(LEVELS, COEFFICIENTS):
         arrays, counted = _cells(values, groups.values(), level, coefficient, bootstrap)
-        empty = _reason_empty(present.any(axis=0), level, coefficient)
+        empty = _reason_empty(known, level, coefficient)
         constant = [name for name, itself in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(itself)]
         equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
+        value, low, high = (
+            tuple(tuple(None if x != x else x for x in row) for row in array) for array in arrays.tolist()
+        )
         built.append(
             Matrix(
                 level,
                 coefficient,
                 names,
-                *(tuple(tuple(None if x != x else x for x in row) for row in array) for array in arrays.tolist()),
+                value,
+                low,
+                high,
                 n=tuple(map(tuple, counted.tolist())),
                 method=f"{NAMES[coefficient]} {OVER[level]}; {_WITHIN_ITEMS if level == 'document' else bootstrap}",
                 note="; ".join(filter(None, [note, empty or (equal if constant else "")])),
