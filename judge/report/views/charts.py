@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judge.core.format import format_interval, number, one_line, percent, plural
-from judge.core.records import Estimate
 from judge.report.charts import (
     Axis,
     Bar,
@@ -53,7 +52,8 @@ def means_charts(result: Result) -> Iterator[Chart]:
             bar = None
             if e := result.estimates.get((system, column.name)):
                 interval = interval_text(column, e.low, e.high, decimals)
-                bar = _bar(system, e, mean_text(column, e.value, decimals), interval, "text")
+                text = mean_text(column, e.value, decimals)
+                bar = Bar(e.value, e.low, e.high, text, _note(system, text, interval, plural(e.n, "text")))
             if bar and (best == (system,) or apart.get(system) == "better"):
                 bar = replace(bar, tone="best", text=f"{bar.text}*")
             elif bar and (apart.get(system) == "worse" or (best and system not in best)):
@@ -92,12 +92,13 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     strengths: dict[str, Bar] = {}
     for s in ranking.standings:
         low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-        rate = Estimate("", 100 * s.win_rate, low, high, s.n, "")
-        rates[s.system] = _bar(s.system, rate, percent(s.win_rate), format_interval(low, high, 1), "pair")
+        pairs, text = plural(s.n, "pair"), percent(s.win_rate)
+        note = _note(s.system, text, format_interval(low, high, 1), pairs)
+        rates[s.system] = Bar(100 * s.win_rate, low, high, text, note)
         if s.strength is not None:
-            strength = Estimate("", s.strength, s.strength_low, s.strength_high, s.n, "")
-            interval = format_interval(s.strength_low, s.strength_high, 2)
-            strengths[s.system] = _bar(s.system, strength, number(s.strength, 2), interval, "pair")
+            low, high, text = s.strength_low, s.strength_high, number(s.strength, 2)
+            note = _note(s.system, text, format_interval(low, high, 2), pairs)
+            strengths[s.system] = Bar(s.strength, low, high, text, note)
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
     for name, drawn, axis in (
         ("win rate", rates, even(0, 100, 25)),
@@ -136,9 +137,8 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             return
 
 
-def _bar(system: str, e: Estimate, text: str, interval: str, unit: str) -> Bar:
-    note = f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, unit)}"
-    return Bar(e.value, e.low, e.high, text, note)
+def _note(system: str, text: str, interval: str, count: str) -> str:
+    return f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {count}"
 
 
 def _around(drawn: Sequence[Bar]) -> Axis:
