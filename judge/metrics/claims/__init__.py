@@ -233,12 +233,14 @@ def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
 
 def _listed(texts: Sequence[str], splitter: Splitter | None) -> list[tuple[str, list[Part] | ModelError]]:
     """Return each text with its claims: without a splitter, its sentences."""
-    if splitter is None:
-        spans = ([Span(*span) for span in text.sentence_spans(whole)] for whole in texts)
-        cut = ([(whole[slice(*span)], span) for span in each] for whole, each in zip(texts, spans, strict=True))
-        return [(whole, [part for part in parts if says(part[0])]) for whole, parts in zip(texts, cut, strict=True)]
     speaking = [whole for whole in texts if says(whole)]
-    claims = dict(zip(speaking, splitter.split(speaking), strict=True))
+    claims: dict[str, list[Part] | ModelError] = {}
+    if splitter:
+        claims |= zip(speaking, splitter.split(speaking), strict=True)
+    else:
+        for whole in speaking:
+            spans = [Span(*span) for span in text.sentence_spans(whole)]
+            claims[whole] = [(part, span) for span in spans if says(part := whole[slice(*span)])]
     return [(whole, claims.get(whole, [])) for whole in texts]
 
 
@@ -354,9 +356,9 @@ def score(
         Sample(str(n), "", output, source=source, references=listed, where=f"output {n}")
         for n, ((output, listed), source) in enumerate(zip(paired(outputs, targets), sources, strict=True))
     ]
-    rows = metric.score(samples).rows
-    width = max(1, len(rows) // max(1, len(samples)))
-    return [_value(rows[first : first + width]) for first in range(0, len(rows), width)]
+    result = metric.score(samples)
+    width = len(result.columns)
+    return [_value(result.rows[first : first + width]) for first in range(0, len(result.rows), width)]
 
 
 def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:

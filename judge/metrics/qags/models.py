@@ -263,16 +263,6 @@ class ExtractiveReader:
             raise self.weights.error("has no [CLS] to say null with: set null to false")
         return model
 
-    @cached_property
-    def _special(self) -> int:
-        return int(self._model.tokenizer.num_special_tokens_to_add(pair=True))
-
-    @cached_property
-    def _room(self) -> int:
-        """Return the tokens of question and text that fit into a window."""
-        window = huggingface.limit(self._model.tokenizer, self._model.network.config)
-        return min(self.window, window) - self._special
-
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
 
@@ -299,14 +289,15 @@ class ExtractiveReader:
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
             return UNANSWERABLE
-        inside = self._model.pair_backend()
+        model, inside = self._model, self._model.pair_backend()
+        special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
+        room = min(self.window, huggingface.limit(model.tokenizer, model.network.config)) - special
         inside.no_truncation()
         size = len(inside.encode(question, add_special_tokens=False).ids)
-        if size > self._room // 2:
-            message = f"the question has {size} tokens, the reader takes {self._room // 2}"
-            return ModelError("QuestionTooLong", message)
-        stride = min(self.stride, (self._room - size) // 2)
-        return huggingface.pair_windows(inside, (question, text), 1, size=self._room + self._special, overlap=stride)
+        if size > room // 2:
+            return ModelError("QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}")
+        overlap = min(self.stride, (room - size) // 2)
+        return huggingface.pair_windows(inside, (question, text), 1, size=room + special, overlap=overlap)
 
     def _answer(self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]) -> str | ModelError:
         """Return the answer with the best score of all windows."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -50,16 +49,6 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
         assert isinstance(row, Score)
         assert (row.item, row.system, row.column) == (item["doc_id"], item["system"], name)
         assert row.value == pytest.approx(item[variant][name][2], abs=1e-9)
-
-
-@given(ENGLISH, st.lists(ENGLISH.filter(str.strip), min_size=1, max_size=3), st.booleans())
-def test_best_reference_of_the_package_itself(output: str, references: list[str], stemmer: bool) -> None:
-    """All but rougeLsum, for which the sentences are ours."""
-    package = RougeScorer(TYPES[:3], use_stemmer=stemmer)
-    single = [package.score(reference, output) for reference in references]
-    found = values(output, *references, stem=stemmer)
-    for name in TYPES[:3]:
-        assert found[name] == pytest.approx(max(scores[name].fmeasure for scores in single), abs=1e-12)
 
 
 def test_each_type_takes_its_own_best_reference() -> None:
