@@ -145,6 +145,8 @@ class Claims(MetricOptions):
         if isinstance(verifier, str):
             verifier = self._encoder or ModelVerifier(self._judge(), self.language)
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
+        tell = self.progress if self.progress and not self._encoder else lambda done, total: None
+        tell(1, 2)
         parts = {whole: each if isinstance(each, ModelError) else spread(each, self.most) for whole, each in listed}
         silent = {whole for whole, claims in parts.items() if claims == []}
         sides: dict[_Pair, Side] = {}
@@ -156,6 +158,7 @@ class Claims(MetricOptions):
             else:
                 jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
         replies = list(verifier.verify(list(jobs.values()))) if jobs else []
+        tell(2, 2)
         if len(replies) != len(jobs):
             raise ConfigError(f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each")
         sides |= {

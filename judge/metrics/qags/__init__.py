@@ -224,7 +224,8 @@ class Qags(MetricOptions):
             )
             stages = Stages(*chosen)
         alike = self._similarities()
-        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent)
+        tell = self.progress if self.progress and self._models is None else lambda done, total: None
+        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         by_sample = dict(zip(jobs, results, strict=True))
         no_output = "has an empty output, which has no themes to ask about: it is not measured"
         outcomes = []

@@ -291,17 +291,22 @@ _Asked = dict[tuple[str, str], str | ModelError]
 """Questions by theme and output, or answers by question and text."""
 
 
-def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool) -> list[Outcome]:
+def ask(
+    jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool, tell: Tell
+) -> list[Outcome]:
     """Return the outcome of each job, in order. At most `most` themes of an output count, spread evenly over it.
 
-    `consistent` leaves out questions that the output does not answer with the theme. Raises what the stages raise.
+    `consistent` leaves out questions that the output does not answer with the theme. `tell` is called after each stage
+    and may raise, to stop. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
     themes = {
         output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in candidates.items()
     }
+    tell(1, 4)
     questions = _ask_distinct([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
+    tell(2, 4)
     to_answer = [
         (question, text)
         for job in jobs
@@ -310,6 +315,7 @@ def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, 
         for text in (job.source, job.output)
     ]
     answers = _ask_distinct(to_answer, stages.answers.answers)
+    tell(3, 4)
     outcomes: list[Outcome] = []
     counted: list[QagsLine] = []
     counted_languages: list[str] = []
@@ -321,6 +327,7 @@ def ask(jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, 
     values = alike.compare([(line.from_source, line.from_output) for line in counted], counted_languages)
     for line, similarity in zip(counted, values, strict=True):
         line.similarity.update(similarity)
+    tell(4, 4)
     return outcomes
 
 

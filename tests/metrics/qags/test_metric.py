@@ -253,13 +253,18 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
         return Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
 
     monkeypatch.setattr(metric_module, "open_models", fake)
-    metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c")
+    told: list[tuple[int, int]] = []
+    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)
     assert opened == [metric]
     result = metric.score([sample(FAITHFUL)])
     assert [one.value for one in result.rows if isinstance(one, Score)] == [1.0]
     assert "|questions=table v1|answers=table v1|most=20|" in result.columns[0].signature
     assert metric.score([sample(FAITHFUL)]) == result
     assert len(opened) == 1
+    assert told == []  # the models tell
+    Qags(progress=tell).score([sample(FAITHFUL)])
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
