@@ -211,7 +211,7 @@ class RunConfig(BaseModel):
         lacking=("audit", "diff", "suite"), ge=1, le=10_000,
     )  # fmt: skip
     retry_failed: bool = _option(
-        False, "Advanced", "Repeat failed judgments; keep the scores of the run in out.", lacking=("suite",)
+        False, "Advanced", "Repeat failed judgments; the cache answers the others.", lacking=("suite",)
     )
     seed: int = _option(0, "Advanced", "Random seed.", "N", ge=0)
 

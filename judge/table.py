@@ -1,4 +1,4 @@
-"""Scores side by side, their files, and the journal of a run under way.
+"""Scores side by side, and their files.
 
 A run folder holds `scores.parquet` (the long table, one row per score or failure) and `samples.parquet` (the texts;
 its schema metadata has the columns). Text is stored as UTF-8, so a lone surrogate becomes U+FFFD; what JSON has no
@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -19,14 +18,12 @@ from heapq import merge
 from itertools import compress, repeat
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
-from zlib import crc32
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
 from judge.core.files import describe_error, make_private_dir, store
-from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.data import ledger
 
@@ -41,8 +38,6 @@ Row = Score | Failure
 RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
-JOURNAL = "scores.partial.jsonl"
-_START = "samples.partial.parquet"
 
 
 def _column_types(*records: type) -> dict[str, str]:
@@ -61,19 +56,8 @@ del _SCORE_COLUMNS["provenance"]
 _SCORE_COLUMNS["answers"] = _SCORE_COLUMNS.pop("answers")  # the last one in the frame
 _SAMPLE_COLUMNS = _column_types(Sample)
 _PROVENANCE = frozenset(_column_types(Provenance))
-_ARROW_TYPES = {"float": "float64", "int": "int64"}
 _FRAME_TYPES = {"float": "float64", "int": "Int64"}
-_FEW_CELLS = 20_000
-_UNIQUE = ("output", "where", "distribution", "reason", "answers")
-_STORED: dict[str, Any] = {
-    "compression": "zstd",
-    "use_dictionary": [
-        name
-        for name, kind in (_SCORE_COLUMNS | _SAMPLE_COLUMNS).items()
-        if kind in ("str", "Mapping") and name not in _UNIQUE
-    ],
-}
-"""How Parquet stores them: a text is stored once in a column, unless few texts there are equal."""
+_STORED: dict[str, Any] = {"compression": "zstd"}
 
 
 def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
@@ -128,11 +112,6 @@ def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
     return TypeAdapter(get_type_hints(record)[name]).validate_json
 
 
-def _samples_file(samples: Sequence[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
-    """The contents of the samples' file; the columns and `info` are in its metadata."""
-    return _parquet(_samples_table(samples), {"columns": [asdict(c) for c in columns], "info": info})
-
-
 def _scores_table(rows: Sequence[Row]) -> pa.Table:
     """Rows as Arrow has them."""
     return _table(_SCORE_COLUMNS, _score_cells(rows))
@@ -144,44 +123,27 @@ def _samples_table(samples: Sequence[Sample]) -> pa.Table:
 
 
 def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Table:
+    """A table by way of JSON: `pa.array` imports pandas, which takes a quarter of the time of a small run."""
     import pyarrow as pa
+    from pyarrow import json as arrow_json
 
-    arrays = []
-    for name, kind in types.items():
-        arrow = pa.list_(pa.string()) if kind == "tuple" else pa.type_for_alias(_ARROW_TYPES.get(kind, "string"))
-        cells = columns[name]
-        make = _small_array if len(cells) <= _FEW_CELLS else pa.array
-        try:
-            arrays.append(make(cells, arrow))
-        except UnicodeEncodeError:
-            arrays.append(make([_utf8_safe(cell) for cell in cells], arrow))
-    return pa.table(arrays, names=list(types))
+    arrow = {"float": pa.float64(), "int": pa.int64(), "tuple": pa.list_(pa.string())}
+    schema = pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in types.items()])
+    text = whole("\n".join(map(_encode, _records_of_cells(columns)))).encode()
+    if not text:
+        return schema.empty_table()
+    read = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+    return arrow_json.read_json(pa.BufferReader(text), read, arrow_json.ParseOptions(explicit_schema=schema))
 
 
-def _small_array(cells: Sequence[Any], arrow: pa.DataType) -> pa.Array:
-    """`pa.array(cells, arrow)` of texts, tuples of texts or numbers, without pandas.
+def _records_of_cells(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each row's cells by column, without the empty ones."""
+    for cells in zip(*columns.values(), strict=True):
+        yield {name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}
 
-    `pa.array` imports pandas, which takes a quarter of the time of a small run; of many cells it is the quicker way.
-    """
-    import numpy as np
-    import pyarrow as pa
 
-    present = np.array([cell is not None for cell in cells], bool)
-    validity = pa.py_buffer(np.packbits(present, bitorder="little"))
-    if not (pa.types.is_string(arrow) or pa.types.is_list(arrow)):
-        numbers = np.array([0 if cell is None else cell for cell in cells], arrow.to_pandas_dtype())
-        return pa.Array.from_buffers(arrow, len(cells), [validity, pa.py_buffer(numbers)])
-    children = None
-    offsets = np.zeros(len(cells) + 1, np.int32)
-    buffers = [validity, pa.py_buffer(offsets)]
-    if pa.types.is_list(arrow):
-        parts: list[Any] = [cell or () for cell in cells]
-        children = [_small_array([text for part in parts for text in part], arrow.value_type)]
-    else:
-        parts = [b"" if cell is None else cell.encode() for cell in cells]
-        buffers.append(pa.py_buffer(b"".join(parts)))
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    return pa.Array.from_buffers(arrow, len(cells), buffers, children=children)
+def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
+    return {"columns": [asdict(c) for c in columns], "info": {}}
 
 
 def _parquet(table: pa.Table, about: Mapping[str, Any]) -> bytes:
@@ -194,17 +156,15 @@ def _parquet(table: pa.Table, about: Mapping[str, Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _utf8_safe(cell: Any) -> Any:
-    """A text, or several, as Parquet can hold them."""
-    parts = [_utf8_safe(part) for part in cell] if isinstance(cell, tuple) else None
-    return parts if cell is None or parts is not None else whole(cell)
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
 
 
 def _json(value: Any) -> str:
-    def plain(item: Any) -> Any:
-        return item.item() if hasattr(item, "item") else dict(item) if isinstance(item, Mapping) else str(item)
-
-    return whole(json.dumps(value, ensure_ascii=False, default=plain))
+    return whole(json.dumps(value, ensure_ascii=False, default=_plain))
 
 
 def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:
@@ -239,12 +199,12 @@ def _translating_errors(path: Path) -> Iterator[Path]:
         raise StorageError(describe_error("read", path, error)) from error
 
 
-def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
-    """What `_samples_file` was given, or the first `most` samples of it. Raises StorageError."""
+def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
+    """Return the samples of a file, or the first `most`, and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
         cells, about = _read(path, most)
         columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
-        return tuple(_records(Sample, cells)), columns, about["info"]
+        return tuple(_records(Sample, cells)), columns
 
 
 def stored_samples(folder: Path) -> tuple[Sample, ...]:
@@ -385,14 +345,14 @@ class Table:
         """The contents of these two files by name."""
         return {
             SCORES: _parquet(_scores_table([*self.rows()]), {}),
-            SAMPLES: _samples_file(self.samples, self.columns, {}),
+            SAMPLES: _parquet(_samples_table(self.samples), _about_samples(self.columns)),
         }
 
     @classmethod
     def load(cls, folder: Path, most: int | None = None) -> Table:
         """Return the table of a run folder, or of its first `most` samples. Raises StorageError."""
         folder = Path(folder)
-        samples, columns, _ = _read_samples(folder / SAMPLES, most)
+        samples, columns = _read_samples(folder / SAMPLES, most)
         with _translating_errors(folder / SCORES) as path:
             rows = _rows_of(_read(path, None if most is None else most * len(columns))[0])
         return cls(samples, columns, *split_rows(rows))
@@ -423,111 +383,13 @@ def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tupl
     return tuple(r for r in rows if isinstance(r, Score)), tuple(r for r in rows if isinstance(r, Failure))
 
 
-class Journal:
-    """Writes the rows of a run to disk within about a second, in case it is killed. Not for several threads.
-
-    `start` (samples and columns) and `info` are stored at once, for `recover`. An earlier run's journal is replaced.
-    """
-
-    def __init__(self, folder: Path, start: Table | None = None, info: Mapping[str, Any] | None = None) -> None:
-        self._path = Path(folder) / JOURNAL
-        self._rows: list[Score | Failure] = []
-        self._written = time.monotonic()
-        self._encode = json.JSONEncoder(separators=(",", ":")).encode
-        delete_journal(folder)
-        store(folder, {} if start is None else {_START: _samples_file(start.samples, start.columns, info or {})})
-        try:
-            self._file = self._path.open("w", encoding="ascii")
-        except OSError as error:
-            raise StorageError(describe_error("write", self._path, error)) from error
-
-    def add(self, row: Score | Failure) -> None:
-        """Take one row; write what has gathered every 200 rows or after a second. Raises StorageError."""
-        self._rows.append(row)
-        if len(self._rows) >= 200 or time.monotonic() - self._written > 1.0:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what has gathered. Raises StorageError."""
-        rows, self._rows, self._written = self._rows, [], time.monotonic()
-        columns = _score_cells(rows)
-        texts = [
-            self._encode({name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None})
-            for cells in zip(*columns.values(), strict=True)
-        ]
-        try:
-            self._file.write("".join(f"{text}\t{crc32(text.encode()):08x}\n" for text in texts))
-            self._file.flush()
-        except OSError as error:
-            raise StorageError(describe_error("write", self._path, error)) from error
-
-    def close(self) -> None:
-        """Write what has gathered and close the file; once closed, does nothing. Raises StorageError."""
-        if self._file.closed:
-            return
-        try:
-            self.flush()
-        finally:
-            with suppress(OSError):
-                self._file.close()
-
-
-class JournalRows(NamedTuple):
-    """The rows of a journal, and its number of lines that cannot be read."""
-
-    rows: list[Row]
-    damaged: int
-
-
-def read_journal(folder: Path) -> JournalRows:
-    """Read a folder's journal; a last line that the kill cut off is left out. Raises StorageError."""
-    with _translating_errors(Path(folder) / JOURNAL) as path:
-        *lines, _cut = path.read_bytes().split(b"\n")
-    cells: list[Mapping[str, Any]] = []
-    for line in lines:
-        text, _, checksum = line.partition(b"\t")
-        with suppress(ValueError, KeyError, TypeError, RecursionError):
-            row = json.loads(text)
-            # Journals of earlier versions have no checksums.
-            named = checksum or all(isinstance(row[name], str) for name in ("item", "system", "column"))
-            if named and (int(checksum, 16) == crc32(text) if checksum else row.keys() & {"value", "error"}):
-                cells.append(row)
-    rows = {name: [row.get(name) for row in cells] for name in _SCORE_COLUMNS}
-    return JournalRows(_rows_of(rows), len(lines) - len(cells))
-
-
-def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
-    """Return the table of a killed run, and the `info` it started with, whose `notes` say how much is damaged.
-
-    Without a readable start, samples have no texts and columns no signatures. Raises StorageError if all is lost.
-    """
-    rows, damaged = read_journal(folder)
-    if damaged and not rows:
-        raise StorageError(f"{folder / JOURNAL}: none of its {damaged:,} lines can be read; run the same command again")
-    scores, failures = split_rows({(r.item, r.system, r.column, r.rival): r for r in rows}.values())
-    loss = f"The journal is damaged: {plural(len(rows), 'result')} can be read, {plural(damaged, 'line')} cannot."
-    notes = [loss] if damaged else []
-    if (folder / _START).exists():
-        try:
-            samples, columns, info = _read_samples(folder / _START)
-            info = {**info, "notes": [*info.get("notes", ()), *notes]} if notes else info
-            return Table(samples, columns, scores, failures), info
-        except StorageError:
-            notes.append(f"The texts of this run cannot be read ({_START}).")
-    keys = dict.fromkeys(r.key for r in rows)
-    metrics = {s.column for s in scores if s.provenance.method == "metric"}
-    names = dict.fromkeys(r.column for r in rows)
-    columns = tuple(Column(name, "metric" if name in metrics else "criterion", "") for name in names)
-    return Table(tuple(Sample(*key, output="") for key in keys), columns, scores, failures), {"notes": notes}
-
-
-def delete_journal(folder: Path) -> None:
-    """Remove a folder's journal, for instance because the run it belongs to is stored. Raises StorageError."""
-    for name in (JOURNAL, _START):
-        try:
-            (Path(folder) / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(describe_error("remove", Path(folder) / name, error)) from error
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn an OSError of this block into a StorageError that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(describe_error("write", path, error)) from error
 
 
 _GROUP = 20_000  # rows written at once: a Parquet row group
@@ -544,10 +406,8 @@ class StreamingWriter:
         self._open: dict[str, Any] = {}
         self._scores: list[Score | Failure] = []
         self._samples: list[Sample] = []
-        try:
+        with _writing(self._folder):
             make_private_dir(self._folder)
-        except OSError as error:
-            raise StorageError(describe_error("write", self._folder, error)) from error
         atexit.register(self.discard)
 
     def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
@@ -560,8 +420,8 @@ class StreamingWriter:
     def close(self, columns: Iterable[Column]) -> None:
         """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
         self._flush()
-        metadata = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
-        try:
+        metadata = {SCORES: {}, SAMPLES: _about_samples(columns)}
+        with _writing(self._folder):
             for name, file in self._open.items():
                 file.add_key_value_metadata({"judge": _json(metadata[name])})
                 file.close()
@@ -569,8 +429,6 @@ class StreamingWriter:
             for name in self._open:
                 self._temporary_path(name).replace(self._folder / name)
             atexit.unregister(self.discard)
-        except OSError as error:
-            raise StorageError(describe_error("write", self._folder, error)) from error
 
     def discard(self) -> None:
         """Remove what was written."""
@@ -589,12 +447,10 @@ class StreamingWriter:
     def _write_table(self, name: str, table: Any) -> None:
         from pyarrow import parquet
 
-        try:
+        with _writing(self._folder / name):
             if name not in self._open:
                 self._open[name] = parquet.ParquetWriter(self._temporary_path(name), table.schema, **_STORED)
             self._open[name].write_table(table)
-        except OSError as error:
-            raise StorageError(describe_error("write", self._folder / name, error)) from error
 
     def _temporary_path(self, name: str) -> Path:
         return self._folder / f".{name}.{os.getpid()}.tmp"

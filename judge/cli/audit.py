@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import Data, Full, Quiet, ReportFormat, option, takes, to_config
-from judge.cli.run import Display, resume_hint, run_interruptibly
+from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import print_message, print_report
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def audit_command(
         def watch(name: str, prepared: PreparedRun) -> Iterator[None]:
             if not quiet and prepared.judges:
                 print_message(f"{name}:")
-            with display(prepared):
+            with display(prepared.judges):
                 yield
 
         return run_audit(audit_plan, progress, watch)
 
-    card = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
+    card = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
     if not quiet:
         print_report(card, format, full=full)
     if card.failures:

@@ -81,10 +81,8 @@ def cache_export(
 
     export = export_replies(_existing_place(options), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_reply_count(export.written)} written")
-    if export.older:
-        typer.echo(f"{_reply_count(export.older)} of an older version skipped, because their prompts are not stored")
-    if export.offline:
-        typer.echo(f"{_reply_count(export.offline)} skipped, because no server sent them")
+    if export.skipped:
+        typer.echo(f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version")
 
 
 @cache_app.command("import")

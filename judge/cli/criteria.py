@@ -23,8 +23,8 @@ from judge.cli.options import (
     read_config,
     takes,
 )
-from judge.cli.run import Display, resume_hint, run_interruptibly
-from judge.cli.terminal import check_outputs, print_json, print_message, print_report, print_untrusted, require_existing
+from judge.cli.run import Display, run_interruptibly
+from judge.cli.terminal import check_outputs, print_json, print_message, print_report, print_untrusted
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -78,11 +78,11 @@ def diff_command(
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
         def watch(prepared: PreparedRun) -> AbstractContextManager[None]:
-            return display(prepared, label=next(side for side, run in runs.items() if run is prepared))
+            return display(prepared.judges, label=next(side for side, run in runs.items() if run is prepared))
 
         return run_diff(diff_plan, progress, watch)
 
-    diff = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
+    diff = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
     if output is not None or not quiet:
         print_report(diff, format, full=full, output=output)
     raise typer.Exit(1 if diff.failed else 0)
@@ -261,7 +261,6 @@ def criteria_examples(
     from judge.config import load_config
     from judge.core.format import one_line
 
-    require_existing(data)
     result = pick_examples(
         file, data, load_config(given=options), from_ratings, human=human, source=not no_source, replace=replace
     )
@@ -319,9 +318,9 @@ def criteria_improve(
         print_message(improvement_estimate(plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, Improvement]:
-        return run_improvement(plan, progress, lambda name, run: display(run, label=name))
+        return run_improvement(plan, progress, lambda name, run: display(run.judges, label=name))
 
-    result = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
+    result = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
     if not quiet:
         print_report(result, format, full=full)
     failed, judged = result.judgments

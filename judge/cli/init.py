@@ -136,7 +136,7 @@ class _Source:
 
 def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     """Read a finished run. `options` override its own. Raises ConfigError."""
-    from judge.config import RunConfig, run_options
+    from judge.config import RunConfig, load_config, run_options
     from judge.core.criterion_entry import keys_of, name_of
     from judge.criteria import builtin_prompts
     from judge.data import samples
@@ -161,6 +161,10 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     of_run = {
         name: config[name] for name in names if name != "criteria" and config.get(name, usual[name]) != usual[name]
     }
+    try:
+        load_config(given=of_run)
+    except ConfigError as error:
+        raise StorageError(f"{folder / 'run.json'}: {error}") from error
     written = {name_of(entry): entry for entry in config.get("criteria", ()) if keys_of(entry)}
     criteria = []
     for name, info in result.info.get("criteria", {}).items():

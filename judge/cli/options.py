@@ -17,7 +17,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from judge.cli.terminal import CONFIGS, require_existing
+from judge.cli.terminal import CONFIGS
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -303,8 +303,13 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
 
 def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:
     """The configuration in a run.yaml, or of a data file, with a command's options. Raises ConfigError."""
-    require_existing(data)
-    return kind.load(data, options) if data.suffix in CONFIGS else kind.load(None, {"data": data, **options})
+    from judge.data.rows import nearby
+
+    if data.suffix not in CONFIGS:
+        return kind.load(None, {"data": data, **options})
+    if not data.exists():
+        raise ConfigError(f"{data}: no such file{nearby(data)}")
+    return kind.load(data, options)
 
 
 def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:

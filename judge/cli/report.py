@@ -218,23 +218,28 @@ def history_command(
     print_report(finished, format, full=full, output=output)
 
 
+_Judged = Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")]
+_Others = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."),
+]
+_Level = Annotated[
+    str | None,
+    option(
+        "document (within items), item (all texts) or system (means).",
+        metavar="NAME",
+        known=("document", "item", "system"),
+    ),
+]
+
+
 @takes("run")
 def validate_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
-    others: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, to compare judges."),
-    ] = None,
+    data: _Judged,
+    others: _Others = None,
     *,
-    level: Annotated[
-        str,
-        option(
-            "document (within items; default), item (all texts) or system (means).",
-            metavar="NAME",
-            known=("document", "item", "system"),
-        ),
-    ] = "document",
+    level: _Level = "document",
     epsilon: Annotated[
         float, option("Advantage granted to the judge in the alt-test (default: 0.2).", metavar="E")
     ] = 0.2,
@@ -252,27 +257,17 @@ def validate_command(
 
     check_epsilon(epsilon)
     show = partial(print_report, format=format, full=full, output=output)
-    compared = partial(validate, level=level, epsilon=epsilon)
+    compared = partial(validate, level=level or "document", epsilon=epsilon)
     _with_people(ctx, [data, *(others or ())], options, compared, show, quiet=quiet)
 
 
 @takes("run")
 def choose_command(
     ctx: typer.Context,
-    data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
-    others: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."),
-    ] = None,
+    data: _Judged,
+    others: _Others = None,
     *,
-    level: Annotated[
-        str | None,
-        option(
-            "document (within items), item or system (default: document, with 3 texts per item).",
-            metavar="NAME",
-            known=("document", "item", "system"),
-        ),
-    ] = None,
+    level: _Level = None,
     format: ReportFormat = "console",
     full: Full = False,
     output: Output = None,
@@ -316,7 +311,7 @@ def _with_people(
         check_run(run)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
-        result, _ = execute(config, folder, quiet=quiet, rated=True)
+        result = execute(config, folder, quiet=quiet, rated=True)
         show(compare(result, *runs, seed=config.seed, ratings=config.ratings), folder=None if runs else folder)
         exit_with_status(result)
     calibrates = ctx.command.name == "validate"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from judge.config import RunConfig
     from judge.execution.budget import BudgetLedger
     from judge.execution.progress import Progress
+    from judge.providers import Provider
     from judge.results.result import Result
 
 T = TypeVar("T")
 Display = Callable[..., AbstractContextManager[None]]
-"""Shows a prepared run while the context is open; `label` names it among several."""
+"""Shows the progress of these judges while the context is open; `label` names the run among several."""
 _OF_GENERATE = (
     "map", "where", "limit", "key_env", "replay", "record", "budget", "deadline", "rpm", "tpm", "max_concurrency",
     "timeout", "retries", "cache", "no_cache", "retry_failed", "engine", "ray_workers",
@@ -85,7 +86,7 @@ def _run(
     plugins.load("formats", format)  # an unknown format is an error before anything is paid
     exports = check_exports(export)
     config, folder = to_config(data, options, kind)
-    result, _ = execute(config, folder, quiet=quiet)
+    result = execute(config, folder, quiet=quiet)
     write_exports(result, exports)
     if not quiet:
         print_report(result, format, full=full, folder=folder)
@@ -135,42 +136,42 @@ def plan_command(
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
-    from judge.commands.generate import plan_outputs
-    from judge.commands.judge_models import open_offline
-    from judge.commands.plan import make_forecast
-    from judge.commands.preparation import prepare
+    from judge.commands.plan import plan_run
     from judge.config import RankConfig, RunConfig
 
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
-    config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    config, rows, writing = plan_outputs(config, None)
-    prepared = prepare(config, rows, providers=open_offline(config))
-    prepared.writing = writing
-    print_report(make_forecast(prepared, items), format, full=True)
+    print_report(plan_run(config, items=items), format, full=True)
 
 
 def run_interruptibly(
-    work: Callable[[Progress, Display], Coroutine[Any, Any, T]], stopped: Callable[[Progress], str], *, quiet: bool
+    work: Callable[[Progress, Display], Coroutine[Any, Any, T]],
+    *,
+    quiet: bool,
+    cached: bool,
+    done: Callable[[Progress], str] = lambda _: "",
 ) -> T:
-    """Return the result of `work`, which shows its progress; on Ctrl-C print what `stopped` says and exit with 130."""
+    """Return the result of `work`, which shows its progress.
+
+    On Ctrl-C print what is `done` and how to resume, and exit with 130.
+    """
     import asyncio
 
-    from judge.cli.progress_bar import watch
+    from judge.commands.progress_display import show
     from judge.execution.progress import Progress
 
     progress = Progress()
+
+    def display(providers: Mapping[str, Provider], label: str = "") -> AbstractContextManager[None]:
+        return nullcontext() if quiet else show(progress, providers, label)
+
     try:
-        return asyncio.run(wait_for_in_flight(work(progress, partial(watch, counts=progress, quiet=quiet)), progress))
+        return asyncio.run(wait_for_in_flight(work(progress, display), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        print_message(stopped(progress))
+        waiting = f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
+        again = "Run the same command again to resume. The cache answers what is already paid for."
+        again = again if cached else "Without a cache, the same command pays for everything again."
+        print_message(f"interrupted{done(progress)}.{waiting} {again}")
         raise typer.Exit(130) from None
-
-
-def resume_hint(*, cached: bool) -> str:
-    """How to resume work whose only stored state is the reply cache."""
-    if not cached:
-        return "interrupted: without a cache, the same command sends and pays for everything again"
-    return "interrupted: run the same command again to resume. The cache answers what is already paid for."
 
 
 async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
@@ -218,7 +219,7 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
             raise ConfigError(f"{flag}: the run in {folder} is finished; name its data to run again")
 
 
-def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> tuple[Result, Progress]:
+def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
     """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
     from judge.commands.generate import hand_over
     from judge.commands.pipeline import run_pipeline
@@ -231,26 +232,20 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     if isinstance(config.systems, dict):
         config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=partial(prepare, rated=rated))
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
-    for message in () if quiet else filter(None, (prepared.replaces, one_line_estimate(prepared))):
-        print_message(message)
+    if not quiet and (estimate := one_line_estimate(prepared)):
+        print_message(estimate)
 
-    async def work(progress: Progress, display: Display) -> tuple[Result, Progress]:
-        with display(prepared):
-            return await run_pipeline(prepared, progress, ledger), progress
+    async def work(progress: Progress, display: Display) -> Result:
+        with display(prepared.judges):
+            return await run_pipeline(prepared, progress, ledger)
 
-    def stopped(progress: Progress) -> str:
-        """Return what an interrupted run says: what is kept and how to go on."""
+    def done(progress: Progress) -> str:
         if not progress.judges:
-            return "interrupted: metric values are not saved; run the same command again"
-        saved = f" and are kept in {folder}" if progress.done else ""
-        message = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{saved}"
-        if config.cache is False:
-            return message
-        if progress.awaited:
-            message += f"\nStill in progress at the provider: {progress.awaited}. The same command fetches the replies."
-        return f"{message}\nRun the same command again to resume. The cache answers what is already paid for."
+            return ": metric values are not saved"
+        kept = f" and are kept in {folder}" if progress.done else ""
+        return f": {progress.done:,} of {progress.total:,} judgments were made{kept}"
 
-    return run_interruptibly(work, stopped, quiet=quiet)
+    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False, done=done)
 
 
 def write_outputs(
@@ -275,11 +270,7 @@ def write_outputs(
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")
 
-    def stopped(progress: Progress) -> str:
-        hint = resume_hint(cached=config.cache is not False)
-        return f"{hint}\nStill in progress at the provider: {progress.awaited}." if progress.awaited else hint
-
-    return run_interruptibly(work, stopped, quiet=quiet)
+    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
 
 
 def exit_with_status(result: Result) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -20,33 +19,7 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 CONFIGS = (".yaml", ".yml")
-_MOST_NAMES = 3
 _LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorter
-
-
-def require_existing(data: Path) -> None:
-    """Raise ConfigError, which names similar files, if data or a run.yaml does not exist.
-
-    A pattern may match nothing, and an address is looked up when it is read.
-    """
-    from judge.data import remote
-    from judge.data.rows import SUFFIXES
-
-    folder = data.parent
-    if data.exists() or data.is_symlink() or any(sign in str(data) for sign in "*?[") or remote.address(data):
-        return
-    if not folder.is_dir():
-        raise ConfigError(f"{data}: no such file, because the folder {folder} does not exist")
-    kinds = CONFIGS if data.suffix in CONFIGS else SUFFIXES
-    beside = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)
-    if near := difflib.get_close_matches(data.name, beside, n=_MOST_NAMES):
-        raise ConfigError(f"{data}: no such file; near it: {', '.join(near)}")
-    if not beside:
-        raise ConfigError(
-            f"{data}: no such file, and no {'run.yaml' if data.suffix in CONFIGS else 'data file'} is in {folder}"
-        )
-    more = f" and {len(beside) - _MOST_NAMES} more" if len(beside) > _MOST_NAMES else ""
-    raise ConfigError(f"{data}: no such file; there: {', '.join(beside[:_MOST_NAMES])}{more}")
 
 
 _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
@@ -108,11 +81,6 @@ def write_exports(result: Result, files: Mapping[str, Path]) -> None:
         write("--export", path, result.to_otel(), folders=True)
 
 
-def no_ansi() -> bool:
-    """Whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-
-
 def print_untrusted(text: str, format: str = "") -> None:
     """Print text that may come from others; on a terminal, control characters are escaped.
 
@@ -140,6 +108,7 @@ def print_report(
     With `output`, write the report to this file and print its path.
     """
     from judge.core import plugins
+    from judge.core.format import no_ansi
 
     document = plugins.document(finished)
     if folder is not None and format == "console":

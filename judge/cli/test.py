@@ -111,9 +111,12 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
             cost_summary(runs),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
-    hint = " The cache answers what is already paid for."
-    message = "interrupted: there are no verdicts." + (hint if all(suite.cached for suite in prepared_suites) else "")
-    return run_interruptibly(partial(run_suites, prepared_suites), lambda _: message, quiet=quiet)
+    return run_interruptibly(
+        partial(run_suites, prepared_suites),
+        quiet=quiet,
+        cached=all(suite.cached for suite in prepared_suites),
+        done=lambda _: ": there are no verdicts",
+    )
 
 
 def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:

@@ -18,11 +18,10 @@ from judge.providers.recording import Recorder, RecordingFile, entries
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """Counts of replies: `written`, and left out because they hold no prompt (`older`) or no server sent them."""
+    """Counts of replies: `written`, and `skipped` because they hold no prompt or no server sent them."""
 
     written: int = 0
-    older: int = 0
-    offline: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def export_replies(
         for response, request in cache.iter_all():
             server = server_of(request) if request else ""
             if request is None or not server:
-                counts["older" if request is None else "offline"] += 1
+                counts["skipped"] += 1
                 continue
             models.add(request.model)
             servers.add(server)
@@ -68,8 +67,8 @@ def export_replies(
         raise ConfigError(f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}")
     if not report.written:
         raise ConfigError(
-            f"cache {cache_location(place)}: no such reply to write ({report.older:,} of an older version, kept "
-            f"without their prompts, and {report.offline:,} scripted or replayed, not a server's, are left out)"
+            f"cache {cache_location(place)}: no such reply to write ({report.skipped:,} are left out, because they are "
+            "scripted, replayed, or of an older version, which stored no prompts)"
         )
     return report
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
-from unicodedata import category, normalize
 
 from judge.commands.public import public_api
 from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
-from judge.core.format import first_names, one_line, plural
+from judge.core.format import first_names, one_line
 from judge.core.messages import command
 from judge.core.records import Column
 from judge.report.views.provenance import build_provenance
@@ -55,7 +54,6 @@ def compare(
             old_names, new_names = (getattr(result.table, f"{field}s") for result in results)
             if not set(old_names) & set(new_names):
                 reasons.append(f"the {field}s are {_quote_names(old_names)} and {_quote_names(new_names)}")
-        reasons += _lookalike_names(old, new)
         raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text (item and system) in common", *reasons]))
     if not differences.means and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
@@ -71,25 +69,6 @@ def _quote_names(names: Sequence[str]) -> str:
     return first_names((repr(one_line(name, _MAX_LENGTH)) for name in names), _MAX_NAMES)
 
 
-def _lookalike_names(before: Result, after: Result) -> Iterator[str]:
-    """Warn of names in one run that look like a name in the other, but are not equal."""
-    for field in ("item", "system"):
-        had, has = (dict.fromkeys(getattr(result.table, f"{field}s")) for result in (before, after))
-        known = {_visible_form(name): name for name in had if name not in has}
-        pairs = [(known[_visible_form(name)], name) for name in has if name not in had and _visible_form(name) in known]
-        if pairs:
-            old, new = (ascii(name) for name in pairs[0])
-            yield (
-                f"the names of {plural(len(pairs), field)} look the same in both runs but differ ({old} and {new}): "
-                "spell them alike"
-            )
-
-
-def _visible_form(name: str) -> str:
-    """Compose characters, drop those of no width, and collapse blanks."""
-    return " ".join("".join(char for char in normalize("NFC", name) if category(char) != "Cf").split())
-
-
 def _notes(names: tuple[str, str], before: Result, after: Result, changes: Sequence[Change]) -> Iterator[str]:
     """Yield warnings about tokenizers and names, then the warnings of both reports, and those of either."""
     for change in changes:
@@ -101,7 +80,6 @@ def _notes(names: tuple[str, str], before: Result, after: Result, changes: Seque
                 f"{change.before}, the second one by {change.after}, so these values differ even for equal texts. "
                 "Score both runs with the same tokenizer."
             )
-    yield from (f"{text[0].upper()}{text[1:]}." for text in _lookalike_names(before, after))
     first, second = (build_provenance(result).banners for result in (before, after))
     yield from (text for text in first if text in second)
     for name, banners, others in ((names[0], first, second), (names[1], second, first)):

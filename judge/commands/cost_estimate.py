@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from statistics import median
 
 from judge.cache import Cache, open_cache
 from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
-from judge.core.records import Criterion, Prompt, Request, Response, Sample, Unit, Usage
-from judge.criteria.render import TemplateLimitError, render_repair_question
+from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usage
+from judge.criteria.render import TemplateLimitError
 from judge.execution import budget
-from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Bundles, Judgment, PendingRequest, by_question
 from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.results.planning import (
     CriterionEstimate,
     Duration,
-    EstimateAccuracy,
     Forecast,
     JudgeEstimate,
     JudgeForecast,
     Price,
-    SingleReplyPrice,
     price_text,
     sum_prices,
 )
 from judge.scoring import checklist, strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
-from judge.scoring.strategies import ModelTraits, Repair, SamplingOptions, Strategy, UnusableReply
+from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnusableReply
 
 SAMPLED_JUDGMENTS = 400
 """Judgments of each judge that an estimate before a run looks at."""
@@ -61,36 +57,23 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
         judge_forecast(config, prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     ]
-    seconds = _longest(judges)
-    if most is None:
-        writing = prepared.writing  # before the judging: system by system, and all at once in batches
-        steps = [writing] if config.engine == "batch" else [[writer] for writer in writing]
-        seconds = sum(known) if (known := [s for s in (*map(_longest, steps), seconds) if s is not None]) else None
-        judges = [*writing, *_with_single_replies(prepared, judges, items)]
+    known = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+    steps = [judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None]  # one after the other
+    steps += [max(known)] if known else []
+    judges = [*prepared.writing, *judges]
     price = sum_prices(judge.money.price for judge in judges)
     usage = sum((judge.usage for judge in judges), Usage())
     requests = sum(judge.estimate.total.requests for judge in judges)
-    in_usd = config.budget is not None and config.budget.unit == "usd"
-    whole = price if in_usd else usage.prompt_tokens + usage.completion_tokens
-    room = max(
-        (judge.estimate.room * (_price_share(config, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
-    )
     fits = None
-    if config.budget is not None and whole is not None:
-        # A request is sent only if its maximum cost still fits.
-        spendable = config.budget.amount - room
-        fits = requests if spendable * requests >= whole * (requests - 1) else 1 + int(spendable * requests / whole)
-        fits = 0 if spendable < 0 else fits
-    in_time = [judge.time.in_time for judge in judges if judge.time.in_time is not None]
+    if config.budget is not None:
+        whole = price if config.budget.unit == "usd" else usage.prompt_tokens + usage.completion_tokens
+        fits = None if whole is None else int(requests * min(1.0, config.budget.amount / whole)) if whole else requests
     return Forecast(
         judges=tuple(judges),
         price=price,
-        seconds=seconds,
+        seconds=sum(steps) if steps else None,
         budget=config.budget,
         fits=fits,
-        room=room,
-        deadline=config.deadline,
-        in_time=sum(in_time) if config.deadline and len(in_time) == len(judges) else None,
     )
 
 
@@ -104,29 +87,6 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     if not (requests := sum(forecast.requests for forecast in forecasts)):
         return "answered from the cache" if forecasts else ""
     return f"about {requests:,} requests, {price_text(sum_prices(forecast.price for forecast in forecasts))}"
-
-
-def _longest(judges: Sequence[JudgeForecast]) -> float | None:
-    return max((judge.time.seconds for judge in judges if judge.time.seconds is not None), default=None)
-
-
-def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], items: int | None) -> list[JudgeForecast]:
-    """Add to each judge that draws several replies the cost of one reply for each judgment, from a sample."""
-    drawing = {
-        judge.estimate.judge: prepared.judges[judge.estimate.judge]
-        for judge in judges
-        if judge.estimate.total.requests and judge.estimate.strategies[:1] == ("samples",)
-    }
-    providers = {name: provider for name, provider in drawing.items() if not provider.notice}
-    settings = {name: replace(options, weighting="single") for name, options in prepared.settings.items()}
-    run = replace(prepared, settings=settings, judges=providers)
-    single = {
-        estimate.judge: SingleReplyPrice(
-            estimate.total.requests, _price(prepared.config, providers[estimate.judge], estimate).price
-        )
-        for estimate in count_requests(run, SAMPLED_JUDGMENTS, items)
-    }
-    return [replace(judge, single=single.get(judge.estimate.judge)) for judge in judges]
 
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
@@ -173,7 +133,7 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
 
 def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -> Duration:
     if provider.notice or not total.requests:
-        return Duration(None, "no model is called" if provider.notice else "nothing to ask", total.requests)
+        return Duration(None, "no model is called" if provider.notice else "nothing to ask")
     if config.engine == "batch":
         return Duration(None, "a batch takes up to 24 hours")
     if Capabilities.of(provider).gpu:
@@ -187,11 +147,8 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     if config.tpm:
         limits.append(((total.read + total.written) / config.tpm * 60, f"--tpm {config.tpm:,}"))
     seconds, limit = max(limits)
-    in_time = None
-    if config.deadline is not None:
-        in_time = min(total.requests, max(0, 1 + math.floor((config.deadline - each) * total.requests / seconds)))
     # the first request goes alone
-    return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply", in_time)
+    return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply")
 
 
 def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:
@@ -231,14 +188,9 @@ def _count(
 ) -> _RequestCounter:
     """Count one judge's requests about these items."""
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
-    ledger = BudgetLedger(prepared.config.budget)
-    try:
-        max_cost = ledger.max_cost if ledger.covers(provider) else None
-    except ConfigError:  # the price is unknown
-        max_cost = None
 
     def count(blind: bool, size: int, settings: SamplingOptions) -> _RequestCounter:
-        counter = _RequestCounter(provider, settings, criteria, cache, max_cost, blind, size, ignore_cache)
+        counter = _RequestCounter(provider, settings, criteria, cache, blind, size, ignore_cache)
         for item in items:
             judgments = (Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria)
             wanted = (one for one in judgments if is_wanted(prepared, one.sample, one.criterion))
@@ -258,42 +210,36 @@ def _count(
 class _RequestCounter:
     """Counts one judge's requests, item by item.
 
-    `max_cost` returns the maximum cost of a request; None without a budget or a price. `blind` says that the model
-    gives no token probabilities, which a run finds out by its first request. `size` is the number of draws in one
-    request. With `ignore_cache`, cached replies show what the model does but answer nothing.
+    `blind` says that the model gives no token probabilities, which a run finds out by its first request. `size` is the
+    number of draws in one request. With `ignore_cache`, cached replies show what the model does but answer nothing.
 
-    `cached` are the keys found in the cache; `pending` has the criterion and the strategy of those to request. By
-    criterion and strategy, `draws` counts the replies to request, and `lengths` has the number of cached replies and
-    their output tokens. `token_counts` are the input tokens of cached requests, estimated and as the server counted.
-    `reasons` is True if a cached reply shows that the model reasons.
+    `cached` are the keys found in the cache; `pending` has the criterion and the strategy of those to request. `draws`
+    counts the replies to request by criterion and strategy, and `lengths` has by kind of reply and strategy the number
+    of cached replies and their output tokens. `estimated` and `counted` are the input tokens of cached requests,
+    estimated and as the server counted. `reasons` is True if a cached reply shows that the model reasons.
     """
 
     provider: Provider
     settings: SamplingOptions
     criteria: Sequence[Criterion]
     cache: Cache
-    max_cost: Callable[[Request], float] | None
     blind: bool
     size: int
     ignore_cache: bool
     lines: dict[str, CriterionEstimate] = field(init=False)
     renderers: dict[str, PromptRenderer] = field(init=False)
-    questions: dict[str, str] = field(init=False)
     cached: set[str] = field(default_factory=set)
     pending: dict[str, tuple[str, Strategy]] = field(default_factory=dict)
-    room: float = 0.0
     traits: ModelTraits = field(default_factory=ModelTraits)
     draws: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
     lengths: dict[tuple[str, Strategy], tuple[int, int]] = field(default_factory=dict)
-    token_counts: list[tuple[int, int]] = field(default_factory=list)
+    estimated: int = 0
+    counted: int = 0
     reasons: bool = False
 
     def __post_init__(self) -> None:
         self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
         self.renderers = make_renderers(self.criteria)
-        asks = self.settings.repair and not self.provider.decides
-        asked = [part for criterion in self.criteria if asks for part in checklist.parts(criterion)]
-        self.questions = {criterion.name: render_repair_question(criterion) for criterion in asked}
 
     def _line(self, judgment: Judgment) -> CriterionEstimate:
         return self.lines[checklist.whole(judgment.criterion).name]
@@ -319,7 +265,9 @@ class _RequestCounter:
         new: list[PendingRequest] = []
         for judgment, prompt, requests in rendered:
             new += self._missing(judgment, prompt, requests, known, counts)
-        self.token_counts += [(estimated, real) for estimated, real in counts.values() if estimated and real]
+        for estimated, counted in counts.values():
+            if estimated and counted:
+                self.estimated, self.counted = self.estimated + estimated, self.counted + counted
         prompts: list[tuple[str, str]] = []
         splits_merged = Capabilities.of(self.provider).splits_merged_criteria
         bundles = Bundles(decides=self.provider.decides, draws=self.size, apart=splits_merged)
@@ -331,8 +279,6 @@ class _RequestCounter:
                 if place == 0 or self.provider.decides:
                     line.read += _tokens(pending.request, whole=place == 0)
                 self.draws[self.pending[pending.key]] += 1
-            if self.max_cost:
-                self.room = max(self.room, self.max_cost(bundle))
             if not self.provider.decides:
                 prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
         before = 0
@@ -357,33 +303,24 @@ class _RequestCounter:
         requests: dict[str, Request],
         known: Mapping[str, Response],
         counts: dict[tuple[str, ...], tuple[int, int]],
-        *,
-        repair: Repair | None = None,
     ) -> Iterator[PendingRequest]:
-        """Yield the requests that a judgment, or its `repair`, still takes.
+        """Yield the requests that a judgment still takes, without a repair question.
 
         Goes through the strategies as a run does; `requests` are those of the first, `known` the cached replies to it.
         """
         criterion, line = judgment.criterion, self._line(judgment)
-        ladder = repair.strategies if repair else strategies.strategies_for(self.settings, self.provider.decides)
+        ladder = strategies.strategies_for(self.settings, self.provider.decides)
         has_fallback = False
         for strategy in ladder:
             if strategy != ladder[0]:
-                requests = self._requests(prompt, criterion, strategy, repair)
+                requests = self._requests(prompt, criterion, strategy)
                 known = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
             stored = {key: known[key] for key in requests if key in known}
-            self._note_cached(requests, stored, (line.criterion, strategy), counts)
+            self._note_cached(requests, stored, (criterion.reply, strategy), counts)
             last = strategy == ladder[-1]
             settled = None
             if len(stored) == len(requests):
-                settled = self._settles(strategy, list(stored.values()), judgment, prompt, last)
-            if isinstance(settled, Repair):
-                second = self._requests(settled.prompt, settled.criterion, settled.strategies[0], settled)
-                known = self.cache.get_many(list(second))
-                repaired = replace(judgment, criterion=settled.criterion)
-                yield from self._missing(repaired, settled.prompt, second, known, counts, repair=settled)
-                if not self.ignore_cache:
-                    return
+                settled = self._settles(strategy, list(stored.values()), judgment, last)
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
                 line.cached += not self.ignore_cache
                 return
@@ -409,13 +346,10 @@ class _RequestCounter:
             if "samples" not in ladder:
                 return  # the text of that reply is read instead
 
-    def _requests(
-        self, prompt: Prompt, criterion: Criterion, strategy: Strategy, repair: Repair | None = None
-    ) -> dict[str, Request]:
-        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution and not repair
-        settings = repair.settings if repair else self.settings
+    def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
+        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution
         requests = strategies.requests(
-            prompt, criterion, strategy, settings, exact=exact, model=provider.model, endpoint=provider.endpoint
+            prompt, criterion, strategy, self.settings, exact=exact, model=provider.model, endpoint=provider.endpoint
         )
         return {request.key(): request for request in requests}
 
@@ -443,49 +377,27 @@ class _RequestCounter:
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
 
-    def _settles(
-        self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, prompt: Prompt, last: bool
-    ) -> bool | Repair:
-        """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does.
-
-        The question for the score alone is returned if it follows.
-        """
+    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool:
+        """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does."""
         try:
             judged = judgment.judged(self.settings)
             strategies.score_reply(strategy, answers, judgment.criterion, self.settings, judged=judged)
         except ParseError as error:
             if isinstance(error, UnusableReply):
                 self.traits.learn(strategy, error)
-                if not (last and strategy == "samples"):
-                    return last
-            criterion, question = judgment.criterion, self.questions.get(judgment.criterion.name)
-            if not question or len(prompt.messages) > 1:
-                return True
-            repair = strategies.repair(
-                answers, prompt, criterion, strategy, settings=self.settings, trouble=error, question=question
-            )
-            return repair or True
+                return last
+            return True
         self.traits.proven.add(strategy)
         return True
 
     def estimate(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
         """Return the judge's estimate, scaled by `factor`."""
-        checked, correction = None, 1.0
-        if self.token_counts:
-            estimated, counted = (sum(numbers) for numbers in zip(*self.token_counts, strict=True))
-            correction = counted / estimated
-            error = median(abs(guess * correction / real - 1) for guess, real in self.token_counts)
-            checked = EstimateAccuracy(len(self.token_counts), estimated / counted - 1, error)
-        reply_kinds = {criterion.name: criterion.reply for criterion in self.criteria}
-        learned = True
+        correction = self.counted / self.estimated if self.estimated else 1.0
+        replies_of = {criterion.name: criterion.reply for criterion in self.criteria}
         for (criterion, strategy), number in self.draws.items():
-            replies, written = self.lengths.get((criterion, strategy), (0, 0))
-            if not replies and len(set(reply_kinds.values())) == 1:  # replies to the other criteria are alike
-                alike = [length for (_, kind), length in self.lengths.items() if kind == strategy]
-                replies, written = sum(n for n, _ in alike), sum(tokens for _, tokens in alike)
-            guess = 0.0 if strategy == "decisions" else _SCORE + (0 if reply_kinds[criterion] == "score" else _REASON)
+            replies, written = self.lengths.get((replies_of[criterion], strategy), (0, 0))
+            guess = 0.0 if strategy == "decisions" else _SCORE + (0 if replies_of[criterion] == "score" else _REASON)
             self.lines[criterion].written += number * (written / replies if replies else guess)
-            learned = learned and replies > 0
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         used = tuple(dict.fromkeys(strategy for (_, strategy), _ in self.draws.most_common()))
@@ -494,23 +406,16 @@ class _RequestCounter:
         hoping = "logprobs" in used and "logprobs" not in known
         would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
         draws = self.settings.draws if hoping and would_draw else 0
-        each = math.ceil(draws / self.size)
-        lines = [line.times(factor) for line in self.lines.values()]
-        known_lengths = learned and bool(self.draws)
-        unit: Unit = "question" if any(criterion.is_checklist for criterion in self.criteria) else "judgment"
         return JudgeEstimate(
             name,
-            lines,
-            checked,
+            [line.times(factor) for line in self.lines.values()],
             used,
-            draws,
-            each,
-            self.room,
-            known_lengths,
-            exact,
-            self.settings.draws,
-            self.size,
-            unit,
+            draws=draws,
+            each=math.ceil(draws / self.size),
+            exact=exact,
+            drawn=self.settings.draws,
+            size=self.size,
+            unit="question" if any(criterion.is_checklist for criterion in self.criteria) else "judgment",
         )
 
 

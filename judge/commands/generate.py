@@ -124,15 +124,8 @@ async def generate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """The models of the systems that generate, for a display."""
-
-    judges: Mapping[str, Provider]
-
-
-Display = Callable[[Writing], AbstractContextManager[None]]
-"""Shows the progress of generation while the context is open."""
+Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
+"""Shows the progress of these models while the context is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +205,7 @@ class _Writer:
             written=float(len(new) * self._spec.max_tokens),
         )  # fmt: skip
         estimate = JudgeEstimate(
-            self._name, [line], None, ("single",), draws=0, each=1, room=0.0, learned=False, exact=True, drawn=1,
+            self._name, [line], ("single",), draws=0, each=1, exact=True, drawn=1,
             size=1, unit="output",
         )  # fmt: skip
         outputs = []
@@ -225,10 +218,7 @@ class _Writer:
             text: MetricReply = read_reply(question, stored[key]) if key in stored else assumed
             if isinstance(text, str):
                 outputs.append(replace(_generation(item, place % n + 1, n), system=self._name, output=text))
-        forecast = judge_forecast(config, provider, estimate)
-        return outputs, replace(
-            forecast, basis="input tokens are estimated from characters; output tokens are max_tokens"
-        )
+        return outputs, judge_forecast(config, provider, estimate)
 
     @property
     def provider(self) -> Provider:
@@ -264,7 +254,7 @@ async def _write_all(
             return await writer.write(tools)
 
     try:
-        with display(Writing({name: writer.provider for name, writer in writers.items()})):
+        with display({name: writer.provider for name, writer in writers.items()}):
             async with asyncio.TaskGroup() as group:
                 tasks = {name: group.create_task(write(writer)) for name, writer in writers.items()}
     except BaseExceptionGroup as errors:

@@ -18,8 +18,6 @@ from judge.data.rating_forms import Known
 from judge.data.ratings import Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
 from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
 
-_NAMED = 4
-
 
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
     """Return the ratings of the plan's file, if it names one, and the plan. Raises DataError.
@@ -116,10 +114,8 @@ def join_sheet(
         )
     raters = dict.fromkeys(rating.rater for rating in sheet.every if rating.rater)
     texts = len({(rating.item, rating.system) for rating in single})
-    by = f" by {listed([*raters])}" if 0 < len(raters) <= _NAMED else f" by {len(raters):,} raters" if raters else ""
-    repeats = sum(rating.repeat for rating in single)
-    again = f" ({plural(repeats, 'repeat')})" if repeats else ""
-    counted = f"{plural(len(single), 'rating')}{again} of {plural(texts, 'text')}" if single else ""
+    by = f" by {plural(len(raters), 'rater')}" if raters else ""
+    counted = f"{plural(len(single), 'rating')} of {plural(texts, 'text')}" if single else ""
     counted += f"{' and ' if single else ''}{plural(len(pairs), 'preference')}" if pairs else ""
     notes = [f"Ratings from {path} ({sheet.form}): {counted}{by}, of {listed(sheet.criteria)}."]
     if sheet.unread:

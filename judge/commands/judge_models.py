@@ -48,11 +48,6 @@ _LACKING: Mapping[str, Collection[str]] = {
     "scripted": ("key_command", "headers"),
 }
 """Settings that a judge of this kind cannot use. It refuses them if they are set."""
-_REQUEST_KEYS = (
-    *_ADDRESS_KEYS, *_ADDED_KEYS, "weighting", "draws", "min_mass", "reply", "strict", "repair", "structured",
-    "merge_criteria", "temperature", "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline",
-    "budget", "engine", "ray_workers",
-)  # fmt: skip
 
 
 def requested_judges(
@@ -85,17 +80,6 @@ def with_heuristic(
     if "prefix" in user_options:
         raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
     return names, config.model_copy(update={"set": {**config.set, HEURISTIC: {**user_options, **options}}})
-
-
-def unused_setting_notes(config: RunConfig, judges: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
-    """Name settings without effect: of requests if the heuristic is `alone`, of the server in a replay."""
-    if not alone and config.replay is None:
-        return []
-    set_keys = config.model_fields_set.union(*(_own(judge) for judge in judges if isinstance(judge, Judge)))
-    without_effect = _REQUEST_KEYS if alone else [name for name in _ADDRESS_KEYS if name != "headers"]
-    names = [option(name) for name in without_effect if name in set_keys]
-    who = "The heuristic asks no model" if alone else "Recorded replies come from no server"
-    return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +196,10 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
                 f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
                 f"the address of any other server is named with {option('base_url')}"
             )
-        if model == HEURISTIC:
-            raise ConfigError(f"{option('model', HEURISTIC)}: it scores texts and writes none; name a model that does")
         if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_SIMILARITY):
             raise ConfigError(
-                f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; "
-                f"a model of that name on a server of your own takes {option('base_url')}"
+                f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; it scores texts "
+                f"and writes none. A model of that name on a server of your own takes {option('base_url')}"
             )
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
@@ -267,14 +249,12 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mappin
     """Return what every report must say about these judges."""
     judges = {name: judge.provider for name, judge in opened.items()}
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
-    if config.merge_criteria and judges and all(provider.decides for provider in judges.values()):
-        notes.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
-    if config.ray_workers is not None and judges and config.engine != "ray":
-        notes.append(
-            f"There are no workers with {option('engine', config.engine)}: {option('ray_workers')} had no effect."
-        )
-    if config.panel != "mean" and len(judges) == 1:
-        notes.append(f"One judge is no panel: {option('panel', config.panel)} had no effect.")
+    without_effect = {
+        "merge_criteria": config.merge_criteria and all(provider.decides for provider in judges.values()),
+        "ray_workers": config.ray_workers is not None and config.engine != "ray",
+        "panel": config.panel != "mean" and len(judges) == 1,
+    }
+    notes += [f"{option(name)} had no effect." for name, holds in without_effect.items() if holds and judges]
     asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")

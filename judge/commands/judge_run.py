@@ -1,14 +1,17 @@
-"""Ask the judges of a run: all samples at once, in windows if the data exceeds memory, or only what failed before."""
+"""Ask the judges of a run: all samples at once, or in windows if the data exceeds memory."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, islice, tee
-from typing import Any, ParamSpec
+from functools import partial
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from judge.cache import Cache, open_cache
 from judge.commands import until_decided
@@ -16,10 +19,9 @@ from judge.commands.metric_setup import reject_non_finite, validate_result
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, signed_column
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, ProviderError, StorageError, Unrecorded
+from judge.core.errors import ProviderError, Unrecorded
 from judge.core.format import one_line, plural
-from judge.core.messages import option
-from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, Sample, Score, whole
+from judge.core.records import Column, Criterion, Estimate, Failure, Sample, Score
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import ClosableEngine, Engine
@@ -31,13 +33,13 @@ from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
 from judge.metrics import MetricResult, asks_judge, parallel
 from judge.providers import Provider
-from judge.results.result import Result, load
+from judge.results.result import Result
 from judge.scoring import checklist
 from judge.scoring.strategies import ModelTraits
 from judge.stats import analyze
 from judge.stats.analyze import Analysis, pass_columns
 from judge.stats.bootstrap import mean_interval
-from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table, split_rows
+from judge.table import StreamingWriter, Table, split_rows
 
 SHOWN = 2_000
 """Most texts that the reports of a streamed run show; the files have all of them."""
@@ -47,7 +49,7 @@ _NOTE = (
     "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
     "between systems are not tested (of fewer texts they are: --limit)."
 )
-P = ParamSpec("P")
+T = TypeVar("T")
 
 
 # Data larger than memory
@@ -123,11 +125,9 @@ class Seen:
         return {"shown": len(self.samples), "texts": dict(self.texts), "failures": failures}
 
 
-Judge = Callable[[Sequence[Sample]], MetricResult]
-"""Judge texts: return a row for each text and criterion, in their order. Called in a thread."""
-
-
-def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Analysis, dict[str, Any]]:
+async def run_streamed(
+    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
+) -> tuple[Analysis, dict[str, Any]]:
     """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
 
     Return the table of the first texts with the means of all, and the counts of all (`streamed` in run.json).
@@ -135,161 +135,93 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
     the check that no item and system come twice. An error leaves no files.
     """
     seen = Seen()
-    names = ["the judge"] * bool(judge) + list(prepared.metrics)
+    judged = bool(prepared.judges and prepared.criteria)
+    names = ["the judge"] * judged + list(prepared.metrics)
     results_by_metric: list[list[MetricResult]] = [[] for _ in names]
     writer = StreamingWriter(prepared.config.out) if prepared.config.out is not None else None
+    samples = chain(prepared.samples, prepared.rest or ())
     try:
-        for samples, results in _score_parts(prepared, judge):
-            for name, result in zip(names, results, strict=True):
-                validate_result(name, result, samples)
-            rows = [
-                reject_non_finite(row)
-                for place in range(len(samples))  # table order: all rows of a sample stand together
-                for result in results
-                for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
-            ]
-            seen.add(samples, rows, [column for result in results for column in result.columns])
-            for parts_of_metric, result in zip(results_by_metric, results, strict=True):
-                parts_of_metric.append(replace(result, rows=()))
-            if writer:
-                writer.add(samples, rows)
-            prepared.measured(seen.texts.total(), 0)
+        with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
+            async with open_judges(prepared, retriers) as ask:
+                while window := await run_in_thread(lambda: list(islice(samples, _WINDOW))):
+                    parts = [window[first : first + parallel.PART] for first in range(0, len(window), parallel.PART)]
+                    of_judge = await _judge_window(prepared, window, ask, progress) if judged else {}
+                    results = scored(parts)
+                    for part in parts:
+                        measured = await run_in_thread(partial(next, results))
+                        if judged:
+                            table_columns = columns(prepared, progress)
+                            rows = [of_judge[s.item, s.system, column.name] for s in part for column in table_columns]
+                            measured = [MetricResult(tuple(table_columns), tuple(rows)), *measured]
+                        for so_far, name, result in zip(results_by_metric, names, measured, strict=True):
+                            validate_result(name, result, part)
+                            so_far.append(replace(result, rows=()))
+                        rows = _table_order(part, measured)
+                        seen.add(part, rows, [column for result in measured for column in result.columns])
+                        if writer:
+                            writer.add(part, rows)
+                        prepared.measured(seen.texts.total(), 0)
         merged = [parallel.merge_results(results) for results in results_by_metric]
-        columns = [column for result in merged for column in result.columns]
-        reject_duplicate_columns([column.name for column in columns])
+        merged_columns = [column for result in merged for column in result.columns]
+        reject_duplicate_columns([column.name for column in merged_columns])
         if writer:
-            writer.close(columns)
+            writer.close(merged_columns)
     except BaseException:
         if writer:
             writer.discard()
         raise
     prepared.notes.extend(str(note) for result in merged for note in result.notes)
     prepared.notes.append(
-        _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judge else "measured")
+        _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judged else "measured")
     )
     prepared.data["rows"] = seen.texts.total()
-    return seen.analysis(columns), seen.counts()
+    return seen.analysis(merged_columns), seen.counts()
 
 
-def _score_parts(
-    prepared: PreparedRun, judge: Judge | None
-) -> Iterator[tuple[Sequence[Sample], Sequence[MetricResult]]]:
-    """Yield parts of the samples, each with the result of the judge, if any, and of every metric."""
-    samples = chain(prepared.samples, prepared.rest or ())
-    each, copy = tee(_judge_in_windows(samples, judge))
-    with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
-        for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
-            yield part, [*judged, *measured]
-
-
-def _judge_in_windows(
-    samples: Iterator[Sample], judge: Judge | None
-) -> Iterator[tuple[Sequence[Sample], list[MetricResult]]]:
-    """Yield parts of the samples, each with the judge's result. A window of many parts is judged at once."""
-    for window in iter(lambda: list(islice(samples, _WINDOW if judge else parallel.PART)), []):
-        whole = judge(window) if judge else None
-        for first in range(0, len(window), parallel.PART):
-            part = window[first : first + parallel.PART]
-            if whole is None:
-                yield part, []
-                continue
-            size = len(whole.columns)
-            yield part, [replace(whole, rows=whole.rows[first * size : (first + len(part)) * size])]
-
-
-# Going on with an earlier run: --retry-failed
-
-_OPTION = "retry_failed"
-
-
-def load_previous(prepared: PreparedRun) -> Result | None:
-    """Load the run in the plan's folder; without a folder, return None, because the cache has the earlier replies.
-
-    Raises ConfigError if the folder has no run, StorageError if it cannot be read.
-    """
-    out = prepared.config.out
-    if out is None and prepared.config.cache is not False:
-        return None
-    if out is None:
-        raise ConfigError(
-            f"{option(_OPTION)}: without a cache, name the folder of the run to go on with: {option('out', 'DIR')}"
-        )
-    if not any((out / name).exists() for name in (RUN, JOURNAL)):
-        raise ConfigError(
-            f"{option(_OPTION)}: {out} holds no run; {option('out')} names the folder of the one to go on with"
-        )
-    if not (prepared.judges and prepared.criteria):
-        raise ConfigError(f"{option(_OPTION)}: this run has no judge, so no judgment can be repeated")
-    return load(out)
-
-
-def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Column]) -> list[Score]:
-    """Return the judges' scores of an earlier run. Raises ConfigError if its texts or columns differ."""
-    where = str(prepared.config.out)
-    signatures = {column.name: column.signature for column in columns}
-    for column in earlier.table.columns:
-        if column.kind != "criterion":
-            continue
-        if not column.signature:
-            raise StorageError(f"{_OPTION}: the settings of the run in {where} are unknown; run without this option")
-        if column.name not in signatures:
-            raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
-        if signatures[column.name] != column.signature:
-            before, after = column.signature.split("|"), signatures[column.name].split("|")
-            removed = [part for part in before if part not in after]
-            added = [part for part in after if part not in before]
-            raise ConfigError(
-                f"{_OPTION}: {column.name} had other settings in {where}: "
-                f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
-                "Name another folder, or run without"
-            )
-    current_samples: Mapping[tuple[str, str], Sample] = {
-        (whole(sample.item), whole(sample.system)): sample for sample in prepared.samples
-    }
-    for earlier_sample in earlier.table.samples:
-        current = current_samples.get(earlier_sample.key)
-        name = f"item {earlier_sample.item}, system {earlier_sample.system}"
-        if current is None:
-            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
-        if _text(earlier_sample) != _text(current):
-            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: the text of {name} has changed")
-    judge_columns = {column.name for column in columns if column.judge or len(prepared.judges) == 1}
-    scores = [s for s in earlier.table.scores if s.column in judge_columns and s.provenance.method != IDENTICAL]
-    failed = sum(failure.column in judge_columns for failure in earlier.failures)
-    prepared.notes.append(
-        f"{len(scores):,} scores are those of an earlier run in this folder; its {failed:,} failed judgments were "
-        "asked again. Requests, tokens and cost are of the last run alone."
-    )
-    return scores
-
-
-def restore_counters(earlier: Result, progress: Progress) -> None:
-    """Carry over what an earlier run found out about the judges: the signatures depend on it."""
-    judges = earlier.info.get("judges") or {}
-    for name, counts in progress.judges.items():
-        counts.unmet.update(dict.fromkeys(judges.get(name, {}).get("unmet") or (), 0))
-        counts.draws = judges.get(name, {}).get("draws", 0)
-
-
-def remaining_judgments(judgments: Iterable[Judgment], earlier_scores: Iterable[Score], suffix: str) -> list[Judgment]:
-    """Return the judgments of one judge that have no score yet; `suffix` ends the names of its columns."""
-    scored = {(score.item, score.system, score.rival, score.column) for score in earlier_scores}
+def _table_order(part: Sequence[Sample], results: Sequence[MetricResult]) -> list[Row]:
+    """Return the rows of several results with all rows of a sample together."""
     return [
-        judgment
-        for judgment in judgments
-        if (
-            judgment.sample.item,
-            judgment.sample.system,
-            judgment.rival.system if judgment.rival else "",
-            checklist.whole(judgment.criterion).name + suffix,
-        )
-        not in scored
+        reject_non_finite(row)
+        for place in range(len(part))
+        for result in results
+        for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
     ]
 
 
-def _text(sample: Sample) -> tuple[str | None, ...]:
-    source = None if sample.source is None else whole(sample.source)
-    return (whole(sample.output), source, *map(whole, sample.references))
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run in a daemon thread, so that Ctrl-C does not wait for a slow metric."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+        if not future.cancelled():
+            settle(outcome)
+
+    def in_thread() -> None:
+        try:
+            settling: tuple[Callable[[Any], None], Any] = future.set_result, work()
+        except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
+            settling = future.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, *settling)
+
+    threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
+    return await future
+
+
+async def _judge_window(
+    prepared: PreparedRun, window: list[Sample], ask: Ask, progress: Progress
+) -> dict[tuple[str, str, str], Row]:
+    """Return the judge's rows of these texts by item, system and column."""
+    rows: dict[tuple[str, str, str], Row] = {}
+
+    def emit(row: Row) -> None:
+        rows[row.item, row.system, row.column] = row
+
+    await ask(replace(prepared, samples=window), emit)
+    if progress.stopping:
+        raise asyncio.CancelledError
+    return rows
 
 
 # Asking the judges
@@ -339,143 +271,73 @@ def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
     return [replace(row, column=c.name) for row in prepared.unwritten for c in columns(prepared, progress)]
 
 
-async def run_judges(
-    prepared: PreparedRun,
-    retriers: Mapping[str, Retrier],
-    progress: Progress,
-    rows: list[Row],
-    info: dict[str, Any],
-    *,
-    earlier_scores: Sequence[Score],
-) -> None:
-    """Run all judges concurrently on every judgment that `earlier_scores` lacks, and add to `rows`.
-
-    If items are asked until the systems are decided, `prepared` is left with those that were asked.
-    """
-    config = prepared.config
-    if not prepared.judges or not prepared.criteria:
-        return
-    async with AsyncExitStack() as closing:
-        cache: Cache = _cache(prepared)
-        closing.callback(cache.close)
-        table_columns = columns(prepared, progress)
-        keep, flush = rows.append, prepared.recording.flush if prepared.recording else lambda: None
-        if config.out is not None:
-            journal = Journal(config.out, Table(tuple(prepared.samples), tuple(table_columns), ()), info)
-            closing.callback(journal.close)
-            keep, flush = _in_turn(rows.append, journal.add), _in_turn(journal.flush, flush)
-        for score in earlier_scores:
-            keep(score)
-        if prepared.pairs is not None:
-            judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
-            texts = prepared.wanted_texts
-            for tie in prepared.pairs.ties([*judge_columns]):
-                if texts is None or tie.key in texts.get(judge_columns[tie.column], ()):
-                    keep(tie)
-        asked: dict[str, tuple[Engine, ModelTraits]] = {}
-        scored = {score.column for score in earlier_scores}
-        for name, retrier in retriers.items():
-            for criterion in prepared.criteria:
-                over = criterion.name + column_suffix(prepared, name) in scored
-                for part in checklist.parts(criterion):
-                    retrier.counts.trials[part.name].over = over
-            engine = await closing.enter_async_context(open_engine(config, prepared.judges[name], retrier))
-            asked[name] = engine, ModelTraits()
-        for batch in until_decided.batches(prepared, table_columns, rows):
-            runs = {}
-            for name, (engine, traits) in asked.items():
-                remaining = remaining_judgments(judgments(batch, name), earlier_scores, column_suffix(prepared, name))
-                runs[name] = _run(
-                    batch, name, remaining, retriers[name], engine, cache=cache, emit=keep, flush=flush, traits=traits
-                )
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for name, judge_run in runs.items():
-                        group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
-            except BaseExceptionGroup as errors:
-                raise errors.exceptions[0] from None
-            if progress.stopping:
-                break
-
-
-async def _naming_judge(judge: str, run: JudgeRun) -> None:
-    """Run one judge of a panel, and name it in an error that stops all of them."""
-    try:
-        await run()
-    except ProviderError as error:
-        error.add_note(f"It is {judge} of the panel that cannot be asked.")
-        raise
+Ask = Callable[[PreparedRun, Callable[[Row], None]], Coroutine[Any, Any, None]]
+"""Ask all judges about a part of the run, and give each row to a function."""
 
 
 @asynccontextmanager
-async def windowed_judge(
-    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
-) -> AsyncIterator[Judge | None]:
-    """Give a judge of windows of texts, to be called in a thread while this loop runs; None if nothing is judged."""
-    if not prepared.judges or not prepared.criteria:
-        yield None
-        return
-    loop, under_way = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
-    ((name, retrier),) = retriers.items()
-    flush = prepared.recording.flush if prepared.recording else lambda: None
-    criteria = _criteria_of_judge(prepared, name)
-    async with AsyncExitStack() as closing:
-        cache = _cache(prepared)
-        closing.callback(cache.close)
-        engine = await closing.enter_async_context(open_engine(prepared.config, prepared.judges[name], retrier))
-
-        async def judged(samples: Sequence[Sample]) -> MetricResult:
-            """Return every criterion's row for each of these texts, in their order."""
-            rows: dict[tuple[str, str, str], Row] = {}
-            wanted = (Judgment(sample, criterion) for sample in samples for criterion in criteria)
-            judgments_of_window = list(by_question(wanted))
-
-            def emit(row: Row) -> None:
-                rows[row.item, row.system, row.column] = row
-
-            run = _run(prepared, name, judgments_of_window, retrier, engine, cache=cache, emit=emit, flush=flush)
-            under_way.add(task := asyncio.ensure_future(run()))
-            try:
-                await task
-            finally:
-                under_way.discard(task)
-            if progress.stopping:
-                raise asyncio.CancelledError
-            table_columns = columns(prepared, progress)
-            return MetricResult(
-                tuple(table_columns), tuple(rows[s.item, s.system, c.name] for s in samples for c in table_columns)
+async def open_judges(prepared: PreparedRun, retriers: Mapping[str, Retrier]) -> AsyncIterator[Ask]:
+    """Open the cache and each judge's engine. What a judge is found to be is remembered from part to part."""
+    async with AsyncExitStack() as opened:
+        cache: Cache = open_cache(prepared.config.cache, prepared.notes)
+        opened.callback(cache.close)
+        judges = {
+            name: (
+                await opened.enter_async_context(open_engine(prepared.config, provider, retriers[name])),
+                ModelTraits(),
             )
+            for name, provider in prepared.judges.items()
+        }
+        flush = prepared.recording.flush if prepared.recording else lambda: None
 
-        try:
-            yield lambda samples: asyncio.run_coroutine_threadsafe(judged(samples), loop).result()
-        finally:
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+        async def ask_judge(name: str, part: PreparedRun, emit: Callable[[Row], None]) -> None:
+            engine, traits = judges[name]
+            suffix, asked = column_suffix(prepared, name), judgments(part, name)
+            run = JudgeRun(
+                asked, prepared.judges[name], prepared.settings[name],
+                cache=cache, retrier=retriers[name],
+                emit=checklist.collect(((one.criterion, one.sample) for one in asked), suffix, emit),
+                flush=flush, counts=retriers[name].counts, concurrency=prepared.config.max_concurrency, suffix=suffix,
+                recording=prepared.recording, engine=engine, criteria=_criteria_of_judge(prepared, name),
+                retry_failed=prepared.config.retry_failed, model_traits=traits,
+            )  # fmt: skip
+            try:
+                await run()
+            except ProviderError as error:
+                if len(judges) > 1:
+                    error.add_note(f"It is {name} of the panel that cannot be asked.")
+                raise
+
+        async def ask(part: PreparedRun, emit: Callable[[Row], None]) -> None:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name in judges:
+                        group.create_task(ask_judge(name, part, emit))
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+
+        yield ask
 
 
-def _run(
-    prepared: PreparedRun,
-    judge: str,
-    judgments_to_make: Sequence[Judgment],
-    retrier: Retrier,
-    engine: Engine,
-    *,
-    cache: Cache,
-    emit: Callable[[Row], None],
-    flush: Callable[[], None],
-    traits: ModelTraits | None = None,
-) -> JudgeRun:
-    asked = ((judgment.criterion, judgment.sample) for judgment in judgments_to_make)
-    emit = checklist.collect(asked, column_suffix(prepared, judge), emit)
-    return JudgeRun(
-        judgments_to_make, prepared.judges[judge], prepared.settings[judge],
-        cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
-        concurrency=prepared.config.max_concurrency,
-        suffix=column_suffix(prepared, judge), recording=prepared.recording,
-        engine=engine, criteria=_criteria_of_judge(prepared, judge), retry_failed=prepared.config.retry_failed,
-        model_traits=traits or ModelTraits(),
-    )  # fmt: skip
+async def run_judges(
+    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress, rows: list[Row]
+) -> None:
+    """Run all judges concurrently on every judgment, and add to `rows`.
+
+    If items are asked until the systems are decided, `prepared` is left with those that were asked.
+    """
+    if not prepared.judges or not prepared.criteria:
+        return
+    table_columns = columns(prepared, progress)
+    if prepared.pairs is not None:
+        judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
+        wanted, ties = prepared.wanted_texts, prepared.pairs.ties([*judge_columns])
+        rows += [tie for tie in ties if wanted is None or tie.key in wanted.get(judge_columns[tie.column], ())]
+    async with open_judges(prepared, retriers) as ask:
+        for part in until_decided.batches(prepared, table_columns, rows):
+            await ask(part, rows.append)
+            if progress.stopping:
+                break
 
 
 @asynccontextmanager
@@ -489,14 +351,6 @@ async def open_engine(config: RunConfig, provider: Provider, retrier: Retrier) -
     finally:
         if isinstance(engine, ClosableEngine):
             await engine.aclose()
-
-
-def _in_turn(first: Callable[P, None], second: Callable[P, None]) -> Callable[P, None]:
-    def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        first(*args, **kwargs)
-        second(*args, **kwargs)
-
-    return call
 
 
 def _criteria_of_judge(prepared: PreparedRun, judge: str) -> list[Criterion]:
@@ -546,21 +400,16 @@ async def metric_client(
 ) -> AsyncIterator[MetricClient]:
     """Open the client that asks the first judge free questions."""
     config, (name, provider) = prepared.config, next(iter(prepared.judges.items()))
-    async with AsyncExitStack() as closing:
-        cache: Cache = _cache(prepared)
-        closing.callback(cache.close)
-        engine = await closing.enter_async_context(open_engine(config, provider, retriers[name]))
+    async with AsyncExitStack() as opened:
+        cache: Cache = open_cache(config.cache, prepared.notes)
+        opened.callback(cache.close)
+        engine = await opened.enter_async_context(open_engine(config, provider, retriers[name]))
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
             concurrency=config.max_concurrency, settings=prepared.settings[name], recording=prepared.recording,
             retry_failed=config.retry_failed, engine=engine,
         )  # fmt: skip
-        yield await closing.enter_async_context(asker)
-
-
-def _cache(prepared: PreparedRun) -> Cache:
-    """Open the plan's cache; what it reports goes into the notes."""
-    return open_cache(prepared.config.cache, prepared.notes)
+        yield await opened.enter_async_context(asker)
 
 
 def require_all_recorded(*results: Result | None) -> None:

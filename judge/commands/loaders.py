@@ -35,18 +35,13 @@ load_samples = public_api()(samples.load)
 
 @public_api()
 def load_result(folder: str | Path) -> Result:
-    """Return the result in the folder of a run or a ranking; of a killed run what it had, marked "partial".
+    """Return the result in the folder of a run or a ranking.
 
     Raises StorageError if there is none, or if a file is damaged or was written by a newer judge.
     """
     folder = Path(folder)
-    if (folder / "card.json").exists():
-        raise StorageError(
-            f"{folder}: an audit is kept here: card.html, card.md and card.json are its card, and the run of the "
-            f"changed texts is {folder / 'changed'}"
-        )
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
-    if inside and not (folder / "run.json").exists() and not (folder / "journal.jsonl").exists():
+    if inside and not (folder / "run.json").exists():
         raise StorageError(f"{folder}: no run, but a folder of runs: {', '.join(map(str, inside[:10]))}")
     return load(folder)
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, suppress
-from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from judge.commands import judge_run, metric_setup, run_metadata, until_decided
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
@@ -18,19 +15,16 @@ from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
-from judge.core.records import Column, Score
+from judge.core.records import Column
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import Metric, MetricResult, asks_judge, parallel
+from judge.metrics import parallel
 from judge.metrics.common import ModelError, ModelQuestion
-from judge.providers import Capabilities
 from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.stats import pairwise_agreement
-from judge.table import SCORES, delete_journal
-
-T = TypeVar("T")
+from judge.table import SCORES
 
 
 async def run_pipeline(
@@ -38,8 +32,7 @@ async def run_pipeline(
 ) -> Result:
     """Carry out a prepared run. With `out`, what was scored is saved however the run ends.
 
-    A run cut short does not replace an earlier one that had more rows: its own rows then stay in the journal beside it.
-    Pass a `ledger` if several runs share one budget.
+    A run cut short does not replace an earlier one that had more rows. Pass a `ledger` if runs share a budget.
 
     Raises what `JudgeRun` raises, and CancelledError when it is interrupted.
     """
@@ -59,37 +52,18 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
     about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
     measured: list[Column] = []
-    earlier_scores: list[Score] = []
-    if prepared.config.retry_failed and (earlier := judge_run.load_previous(prepared)) is not None:
-        judge_run.restore_counters(earlier, progress)
-        earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
-    turn = asyncio.Lock()
-
-    async def measure(metric: Metric) -> MetricResult:
-        async with turn:  # one after the other: they share the processes and the progress
-            prepared.measured(0, len(prepared.samples))
-            score = partial(parallel.score_in_parallel, metric, prepared.samples)
-            return await _run_in_thread(partial(score, workers=prepared.config.workers, tell=prepared.measured))
-
-    # Metrics that ask no judge are measured during requests, unless the judge computes here or may not ask all texts.
-    computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
-    early = {
-        name: asyncio.create_task(measure(metric))
-        for name, metric in prepared.metrics.items()
-        if not computes_here and not asks_judge(metric) and not prepared.config.until_decided
-    }
     status = "stopped"
     with _closing_run(prepared, progress):
         try:
-            await judge_run.run_judges(
-                prepared, retriers, progress, rows, about("partial"), earlier_scores=earlier_scores
-            )
+            await judge_run.run_judges(prepared, retriers, progress, rows)
             if progress.stopping:
                 raise asyncio.CancelledError
             async with judge_run.open_metric_client(prepared, progress, retriers):
                 for name, metric in prepared.metrics.items():
                     progress.stage = name
-                    metric_result = await (early[name] if name in early else measure(metric))
+                    prepared.measured(0, len(prepared.samples))
+                    score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
+                    metric_result = await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
                     metric_setup.validate_result(name, metric_result, prepared.samples)
                     reject_duplicate_columns(
                         [c.name for c in [*judge_run.columns(prepared, progress), *measured, *metric_result.columns]]
@@ -103,10 +77,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             status = "interrupted"
             raise
         finally:
-            for task in early.values():
-                task.cancel()
             prepared.measured.stopped = status != "complete"
-            await asyncio.gather(*early.values(), return_exceptions=True)
             columns = [*judge_run.columns(prepared, progress), *measured]
             asked = [row for row in rows if row.item not in prepared.unasked]
             result = analyzed(prepared.samples, columns, asked, _complete_info(prepared, about(status), columns))
@@ -125,8 +96,6 @@ def _save_result(result: Result, out: Path, *, complete: bool) -> None:
             saved = parquet.read_metadata(out / SCORES).num_rows
     if complete or len(result.table.scores) + len(result.failures) > saved:
         result.save(out, overwrite=True)
-    elif not (result.table.scores or result.failures):
-        delete_journal(out)
 
 
 @contextmanager
@@ -134,23 +103,15 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
     """Stop the metrics and close the recording however the run ends; tell in an error how to resume."""
     try:
         yield
-    except (asyncio.CancelledError, CancelledError):  # the latter from the thread of a streamed run
+    except asyncio.CancelledError:
         prepared.measured.stopped = True
-        raise asyncio.CancelledError from None
+        raise
     except (Reached, ProviderError, StorageError) as error:
         if not progress.done and not isinstance(error, Reached):
             raise
-        out, streamed = prepared.config.out, prepared.rest is not None
-        progress_text = (
-            f"{progress.done:,} {progress.unit}s are done"
-            if streamed
-            else f"{progress.done:,} of {progress.total:,} {progress.unit}s are done"
-            if progress.total
-            else "The metrics are not done"
-        )
-        progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
-        progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
-        add_resume_note(error, progress_text, prepared.config)
+        done, out = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done", prepared.config.out
+        kept = f" and kept in {out}" if out is not None and progress.done and prepared.rest is None else ""
+        add_resume_note(error, f"{done}{kept}.", prepared.config)
         raise
     finally:
         if prepared.recording is not None:
@@ -175,8 +136,7 @@ async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: Budge
     if not retriers:
         progress.stage = ", ".join(prepared.metrics)
     with _closing_run(prepared, progress):
-        async with judge_run.windowed_judge(prepared, retriers, progress) as judge:
-            analysis, counts = await _run_in_thread(partial(judge_run.run_streamed, prepared, judge))
+        analysis, counts = await judge_run.run_streamed(prepared, retriers, progress)
     result = Result(
         analysis.table,
         analysis.estimates,
@@ -205,27 +165,6 @@ def _complete_info(
         shown = items.first(prepared.samples)
         info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, systems)}
     return info
-
-
-async def _run_in_thread(work: Callable[[], T]) -> T:
-    """Run in a daemon thread, so that Ctrl-C does not wait for a slow metric."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
-        if not future.cancelled():
-            settle(outcome)
-
-    def in_thread() -> None:
-        try:
-            settling: tuple[Callable[[Any], None], Any] = future.set_result, work()
-        except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
-            settling = future.set_exception, error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, *settling)
-
-    threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
-    return await future
 
 
 Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]

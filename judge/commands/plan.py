@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
@@ -15,25 +14,24 @@ from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
-from judge.commands.run_metadata import reasoning_note
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration, plural
 from judge.core.messages import option
-from judge.core.records import Usage
+from judge.core.records import Criterion, Usage
 from judge.core.request_options import Judge
 from judge.criteria.checklist import questions_of
-from judge.execution import budget
 from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
+from judge.providers import Provider
 from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast, price_text, sum_prices
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 _NOT_INCLUDED = (
-    "Not included: retries, repair questions (--repair), hidden reasoning tokens, and rate limits of the server that "
-    "are not set by --rpm or --tpm."
+    "Tokens are estimated from characters and cached replies, often 10% off. Not included: retries, repair questions "
+    "(--repair), hidden reasoning tokens, and rate limits of the server that are not set by --rpm or --tpm."
 )
 _ORDERS = {1: "one order", 2: "both orders"}
 
@@ -53,9 +51,19 @@ def plan(
     With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests that the cache answers
     are not counted. Raises JudgeError.
     """
-    run_options: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
-    config, judges, loaded_criteria = to_config(RankConfig if rank else RunConfig, data, criteria, model, run_options)
-    config = config.model_copy(update={"retry_failed": False})
+    config, judges, loaded_criteria = to_config(RankConfig if rank else RunConfig, data, criteria, model, options)
+    return plan_run(config, data, judges, loaded_criteria, items)
+
+
+def plan_run(
+    config: RunConfig,
+    data: Any = None,
+    judges: Sequence[Judge | Provider] | None = None,
+    loaded_criteria: Mapping[str, Criterion] | None = None,
+    items: int | None = None,
+) -> Forecast:
+    """Estimate a run of a configuration; the other arguments are those of `prepare`. Raises JudgeError."""
+    config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     providers = open_offline(config)
     if judges is not None:  # providers that the caller made keep their places between those of the plan
         named = iter(providers)
@@ -73,7 +81,7 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     until_decided.check(prepared)
     forecast = estimate_cost(prepared, items=items)
     judges = tuple(
-        replace(judge, basis=_explain_tokens(judge.estimate), method=_describe_strategy(prepared, judge.estimate))
+        replace(judge, method=_describe_strategy(prepared, judge.estimate))
         for judge in forecast.judges[len(prepared.writing) :]
     )
     notes = (*([OUTPUTS_NOTE] if prepared.writing else []), *_notes(prepared, judges, items))
@@ -101,30 +109,6 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     return f"{description}, because the {who} gives no token probabilities{probe}"
 
 
-def _explain_tokens(estimate: JudgeEstimate) -> str:
-    """Describe how the tokens were estimated."""
-    if estimate.checked is None:
-        english, kana, han, hangul = (budget.estimate_tokens(letter * 1000) / 1000 for letter in "aあ漢한")
-        rates = (
-            f"{1 / english:.1f} characters per English token; {kana:.2g} tokens per Japanese kana, {han:.2g} per kanji "
-            f"or Chinese character, {hangul:.2g} per Korean syllable"
-        )
-        read = f"input tokens are estimated from characters, often 10% off ({rates})"
-    else:
-        checked = estimate.checked
-        bias = f"{abs(checked.bias):.1%} too {'high' if checked.bias > 0 else 'low'}"
-        read = (
-            f"input tokens are estimated from characters; for {checked.replies:,} prompts with cached replies that was "
-            f"{bias}, which is corrected (remaining median error {checked.error:.1%})"
-        )
-    if "decisions" in estimate.strategies:
-        return f"{read}; typed questions have no output tokens"
-    if not estimate.total.requests:
-        return read
-    written = "the mean of the cached replies" if estimate.learned else "guessed from the kind of reply"
-    return f"{read}; output tokens are {written}"
-
-
 def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
     """Name the defaults that were used, and what the numbers do not include."""
     notes = []
@@ -139,29 +123,16 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
         notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
-    if rated := Counter(name for sample in prepared.samples for name in sample.human):
-        counts = ", ".join(f"{name} of {plural(n, 'text')}" for name, n in rated.items())
-        notes.append(f"People rated {counts}, out of {len(prepared.samples):,}.")
     if hoping := [judge for judge in judges if judge.estimate.draws]:
         draws = hoping[0].estimate.draws
         each = max(judge.estimate.each for judge in judges)
         requests = f" in {each} requests" if each > 1 else ""
         more = sum_prices(judge.money.more for judge in hoping)
         cost = "" if more is None else f" and costs about {dollars(more)} more"
-        first = hoping[0].estimate.judge
-        few, wanted = prepared.settings[first].draws_if_reasoning or draws, prepared.plans[first].draws
-        cost += f", or {few} draws if it reasons" if few < draws else ""
-        if draws < wanted:
-            cost += f" because it reasons; {wanted} draws would cost {wanted / draws:g} times that"
         notes.append(
             f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
             f"Use {option('weighting', 'single')} to avoid that."
         )
-    for judge in judges:
-        drawn, name = judge.estimate.drawn, judge.estimate.judge
-        if "samples" in judge.estimate.strategies and drawn < (wanted := prepared.plans[name].draws):
-            apart = judge.estimate.size < drawn
-            notes.append(reasoning_note(name, prepared.judges[name], drawn, wanted, judge.usage, apart=apart))
     notes += _pending_batches(prepared)
     if prepared.rest is not None and items is None:
         notes.append(f"The estimate covers the first {len(prepared.samples):,} texts; the data has more.")
@@ -202,19 +173,14 @@ def _pending_batches(prepared: PreparedRun) -> list[str]:
 def one_line_estimate(prepared: PreparedRun) -> str:
     """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
 
-    A ranking also has its n·(k choose 2) pairs, and batches in progress get lines of their own. "" without a judge.
+    Batches in progress get lines of their own. "" without a judge.
     """
     estimates = count_requests(prepared, SAMPLED_JUDGMENTS)
     if not estimates:
         return ""
-    config, pairs, product = prepared.config, prepared.pairs, ""
-    if pairs is not None and isinstance(config, RankConfig):
-        factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
-        for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
-            factors += [f"{count} {noun}"] if count > 1 else []
-        equal = len(pairs.equal) // config.orders
-        ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties without a request)" if equal else ""
-        product = f"{' × '.join(factors)}{ties}: "
+    pairs, product = prepared.pairs, ""
+    if pairs is not None and isinstance(prepared.config, RankConfig):
+        product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
     return "\n".join([f"{product}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)])
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from judge.core import plugins
 from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.format import plural, text_name
-from judge.core.messages import command, in_python, option
+from judge.core.messages import command, option
 from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
 from judge.core.request_options import Judge
 from judge.data import ledger, samples
@@ -96,7 +95,7 @@ def choose_pairs(
         for a, b in combinations(systems, 2)
         if against in (a, b) or not against
     ]
-    all_pairs = [pair for item in zip(*_padded(by_systems), strict=True) for pair in item if pair is not None]
+    all_pairs = _in_turn(by_systems)
     if not all_pairs:
         raise ConfigError(
             f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])}); name the "
@@ -107,8 +106,7 @@ def choose_pairs(
         rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
         shuffled = [rng.sample(pairs, len(pairs)) for pairs in by_systems]
         rng.shuffle(shuffled)
-        in_turn = (pair for turn in zip(*_padded(shuffled), strict=True) for pair in turn if pair is not None)
-        chosen = list(islice(in_turn, budget))
+        chosen = _in_turn(shuffled)[:budget]
     ordered_pairs: list[Pair] = []
     for first, second in chosen:
         if orders == 2:
@@ -126,16 +124,9 @@ def choose_pairs(
     )
 
 
-def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
-    longest = max(map(len, lists), default=0)
-    return [[*pairs, *[None] * (longest - len(pairs))] for pairs in lists]
-
-
-_EXECUTION_KEYS = {
-    "out", "title", "cache", "replay", "record", "workers", "key_env", "key_command", "base_url", "max_concurrency",
-    "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed", "force",
-}  # fmt: skip
-"""Keys of a plan that change how a run is carried out but not its scores."""
+def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:
+    """Take one pair of each list, then the next ones."""
+    return [pair for turn in zip_longest(*lists) for pair in turn if pair is not None]
 
 
 _NO_REFERENCES = (
@@ -159,7 +150,7 @@ class PreparedRun:
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
     still unread, if the data exceed memory. `recording` stores the replies. `baseline` is the heuristic's name if it
     scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
-    None means all texts. `replaces` warns of the finished run in the output folder. `preferences` are people's.
+    None means all texts. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
     `writing` is what they will cost. `decided` is how a run ended that asks until its systems are decided, and
     `unasked` has the names of the items that it did not ask: `samples` and `pairs` are without them.
@@ -183,7 +174,6 @@ class PreparedRun:
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
     wanted_texts: WantedTexts | None = None
-    replaces: str = ""
     unwritten: Sequence[Failure] = ()
     generated: Mapping[str, Any] = field(default_factory=dict)
     writing: Sequence[JudgeForecast] = ()
@@ -208,11 +198,12 @@ def prepare(
     """
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
+    if config.retry_failed and config.cache is False:
+        raise ConfigError(f"{option('retry_failed')}: without a cache, every judgment would be paid again")
     check_output_dir(config.out)
     rows, rest = _read_samples(config, config.data if data is None else data)
     sheet, config = human_ratings.read(config, rows, rated=rated)
-    judges_to_open = config.model if providers is None else providers
-    models, heuristic_options = judge_models.requested_judges(config, judges_to_open)
+    models, heuristic_options = judge_models.requested_judges(config, config.model if providers is None else providers)
     alone = heuristic_options is not None and not models and config.replay is None
     judged = bool(config.criteria) and not alone
     language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
@@ -232,8 +223,7 @@ def prepare(
     rowwise = all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
     if rest is not None and not (rowwise and len(judges) < 2):
         rows, rest = [*rows, *rest], None
-    unused = judge_models.unused_setting_notes(config, judges_to_open, alone=alone)
-    notes += [*judge_models.judge_notes(config, metrics, opened), *unused, *row_notes, *language_notes]
+    notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
     pairs = None
     if isinstance(config, RankConfig):
         pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed, against=config.against)
@@ -246,43 +236,41 @@ def prepare(
         measured=measured, ask=ask, baseline=heuristic.NAME if alone else "", wanted_texts=wanted_texts,
         merged=_group_merged(config, chosen, rows, judges, notes), preferences=sheet.pairs,
     )  # fmt: skip
-    prepared.replaces = _check_replaced(prepared)
-    if in_python() and prepared.replaces:  # the command line prints it before the run
-        notes.append(prepared.replaces)
+    _check_replaced(prepared)
     if config.record is not None:
         prepared.recording = _open_recorder(config, config.record, judges.values())
     return prepared
 
 
-def _check_replaced(prepared: PreparedRun) -> str:
-    """Return a warning about the finished run in the output folder that this one replaces, "" if there is none.
+def _check_replaced(prepared: PreparedRun) -> None:
+    """Raise StorageError if the run in the output folder has results that this one would not have.
 
-    Raises StorageError if the run there has texts, judges, criteria or metrics that this one has not, unless `force`
-    is set. A changed text is another one unless both runs read the same file. What cannot be read is replaced.
+    Those are texts, judges, criteria, metrics and pairs; a changed text is another one unless both runs read the same
+    file. With `force`, and if the run there cannot be read, anything is replaced.
     """
     config, data = prepared.config, prepared.data
-    if config.out is None or config.retry_failed:
-        return ""
+    if config.out is None or config.force:
+        return
     try:
         info = json.loads((config.out / RUN).read_bytes())["info"]
         had, stored_data = info.get("plan") or {}, info.get("data") or {}
         stored = () if "streamed" in info else stored_samples(config.out)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError):
-        return ""
+        return
     has = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    when = str(info.get("started") or "")[:16].replace("T", " ")
-    since = f" of {when}" if when else ""
     same_file = "path" in data and data["path"] == stored_data.get("path")
 
     def key(sample: Sample) -> tuple[str, str, str]:
         return whole(sample.item), whole(sample.system), "" if same_file else whole(sample.output)
 
+    def differ(*names: str) -> bool:
+        return any(has.get(name) != had.get(name) for name in names)
+
     lost = []
     if prepared.rest is not None or "streamed" in info:  # too many texts to compare them
-        differs = data.get("sha256") != stored_data.get("sha256")
-        differs |= any(has.get(name) != had.get(name) for name in ("map", "systems", "where"))
-        fewer = config.limit is not None and config.limit < had.get("limit", math.inf)
-        lost += ["texts of other data"] * differs + ["more texts"] * fewer
+        fewer = config.limit is not None and config.limit < had.get("limit", config.limit + 1)
+        if data.get("sha256") != stored_data.get("sha256") or differ("map", "systems", "where") or fewer:
+            lost.append("texts of other data")
     elif lacking := {key(sample): sample for sample in stored}.keys() - {key(sample) for sample in prepared.samples}:
         lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
     for kind, names, kept in (
@@ -292,21 +280,15 @@ def _check_replaced(prepared: PreparedRun) -> str:
         ("score column", had.get("score_columns") or (), config.score_columns),
     ):
         lost += [f"the {kind} {name}" for name in names if name not in kept]
-    for name in ("orders", "pairs", *["against"] * isinstance(config, RankConfig)):
-        if (before := had.get(name)) != has.get(name):
-            lost.append(f"pairs with {name}={before}" if "orders" in had else "scores of single texts")
+    if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
+        lost.append("other pairs of texts" if "orders" in had else "scores of single texts")
     if config.until_decided and not had.get("until_decided"):
         lost.append("all items, of which this run may ask fewer")
-    if lost and not config.force:
+    if lost:
         raise StorageError(
-            f"{config.out} has a run{since} with results that this run would not have: {'; '.join(lost)}. Name another "
+            f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. Name another "
             f"folder with {option('out')}, or add {option('force', True)} to replace that run"
         )
-    had = type(config)().model_dump(mode="json", by_alias=True, exclude_none=True) | had  # of an older judge
-    keys = [name for name in {**has, **had} if name not in _EXECUTION_KEYS and had.get(name) != has.get(name)]
-    if not keys or info.get("status") != "complete":
-        return ""
-    return f"{config.out} has a finished run{since}; this run replaces it, with different settings: {', '.join(keys)}."
 
 
 def _describe_data(data: Path | None) -> dict[str, Any]:
@@ -380,7 +362,7 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
         source, mapping=config.map, systems=config.output_columns, where=config.where, scores=config.score_columns
     )
     reader = islice(stream, config.limit)
-    needs_all = isinstance(config, RankConfig) or config.calibrate or config.retry_failed or config.ratings
+    needs_all = isinstance(config, RankConfig) or config.calibrate or config.ratings
     if needs_all or config.until_decided or config.against is not None:
         rows = list(reader)
         check_against(config, list(dict.fromkeys(row.system for row in rows)))

@@ -6,16 +6,16 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TypedDict
 
 from judge import text
 from judge.config import RunConfig
 from judge.core.errors import DataError
 from judge.core.format import plural
-from judge.core.messages import in_python, option
+from judge.core.messages import option
 from judge.core.records import Sample
 
+_MAX_VALUES = 3  # of a column, that a message names
 _MAX_ITEMS = 2_000  # items, evenly spread over the data
 _ENGLISH = {
     *("the", "of", "and", "to", "that", "it", "with", "are", "this", "by", "from", "have", "has", "they", "which"),
@@ -55,7 +55,7 @@ def choose_prompt_language(
         notes.append(
             f"The data are in several languages ({_list_languages(languages)}){prompt_clause}: scores of different "
             f"languages do not compare, and a mean over them says little; look at each by itself, "
-            f"{_how_to_separate(rows, languages)}."
+            f"{_how_to_separate(rows)}."
         )
     if config.language is not None:
         return {"name": config.language, "how": "chosen"}, notes
@@ -90,17 +90,11 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
     counts as a language, such as `Thai`. Items too short for detection do not count. At most 2,000 items, evenly
     spread, are examined.
     """
-    counts = Counter(_language_of_items(rows).values())
-    return dict(counts.most_common()) if len(counts) > 1 else {}
-
-
-def _language_of_items(rows: Sequence[Sample]) -> dict[str, str]:
-    """Detect the language of the items, as far as their texts are long enough."""
     samples_by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in rows:
         samples_by_item[sample.item].append(sample)
     step = max(1, -(-len(samples_by_item) // _MAX_ITEMS))
-    detected: dict[str, str] = {}
+    detected: Counter[str] = Counter()
     for item in list(samples_by_item)[::step]:
         samples = samples_by_item[item]
         source = next((sample.source for sample in samples if sample.source and sample.source.strip()), None)
@@ -113,8 +107,8 @@ def _language_of_items(rows: Sequence[Sample]) -> dict[str, str]:
             if alphabet not in _KNOWN_ALPHABETS and n >= max(_MIN_LETTERS, len(letters) / 2):
                 language = alphabet.capitalize()  # such as `Thai`
         if language is not None:
-            detected[item] = language
-    return detected
+            detected[language] += 1
+    return dict(detected.most_common()) if len(detected) > 1 else {}
 
 
 def _list_languages(languages: Mapping[str, int]) -> str:
@@ -126,29 +120,15 @@ def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
     first = next((language for language in languages if language in text.LANGUAGES), text.DEFAULT_LANGUAGE)
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked in one: judge each by "
-        f"itself, {_how_to_separate(rows, languages)}; or ask about all in {text.LANGUAGES[first].name} on purpose: "
+        f"itself, {_how_to_separate(rows)}; or ask about all in {text.LANGUAGES[first].name} on purpose: "
         f"{option('language', first)}"
     )
 
 
-def _how_to_separate(rows: Sequence[Sample], languages: Mapping[str, int]) -> str:
-    """Say how to select one language, by a column whose values tell the languages apart if the data has one.
-
-    A column of another name than `lang` or `locale` needs one value per language and two items of each.
-    """
-    language_of_item = _language_of_items(rows)
-    known = [(language_of_item[sample.item], sample.extra) for sample in rows if sample.item in language_of_item]
-    columns = dict.fromkeys(chain.from_iterable(extra for _, extra in known))
-    for name in sorted(columns, key=lambda name: not _LANGUAGE_COLUMN(name)):
-        pairs = {(str(extra.get(name)), language) for language, extra in known}
-        values = dict(sorted(pairs))
-        plain = len(pairs) == len(languages) and min(languages.values()) > 1
-        if len(values) == len(pairs) and all(isinstance(extra.get(name), str) for _, extra in known) and (
-            plain or _LANGUAGE_COLUMN(name)
-        ):  # fmt: skip
-            of_each = [[value for value in values if values[value] == language] for language in languages]
-            if in_python():
-                return " or ".join(option("where", {name: each if len(each) > 1 else each[0]}) for each in of_each)
-            return " or ".join(option("where", [f"{name}={value}" for value in each]) for each in of_each)
-    first = option("where", {"lang": next(iter(languages))})
-    return f"with a column that says the language, such as lang, and {first}"
+def _how_to_separate(rows: Sequence[Sample]) -> str:
+    """Say how to select one language, by the column `lang` or `locale` if the data has one."""
+    columns = dict.fromkeys(name for row in rows for name in row.extra)
+    if (column := next(filter(_LANGUAGE_COLUMN, columns), None)) is None:
+        return f"with a column that says the language, such as lang, and {option('where', {'lang': 'en'})}"
+    values = dict.fromkeys(str(row.extra.get(column)) for row in rows)
+    return " or ".join(option("where", {column: value}) for value in list(values)[:_MAX_VALUES])

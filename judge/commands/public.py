@@ -94,19 +94,8 @@ def public_api(command: Command | None = None, config: type[RunConfig] | None = 
     """
 
     def decorate(function: Function) -> Function:
-        code = inspect.unwrap(function).__code__
-        names = code.co_varnames[: code.co_argcount]
-
-        def check_positional(args: tuple[Any, ...]) -> None:
-            if len(args) > len(names) and not code.co_flags & inspect.CO_VARARGS:
-                raise TypeError(
-                    f"{function.__name__}() takes {' and '.join(names)} by place, and all else by name: "
-                    f"{args[len(names)]!r:.40} has none (a judge is given as model=...)"
-                )
-
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            check_positional(args)
             try:
                 with speaking_to("python"):
                     return function(*args, **kwargs)
@@ -116,7 +105,6 @@ def public_api(command: Command | None = None, config: type[RunConfig] | None = 
 
         @wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            check_positional(args)
             try:
                 with speaking_to("python"):
                     return await function(*args, **kwargs)

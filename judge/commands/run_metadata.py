@@ -65,35 +65,22 @@ def prompt_skeletons(
     """
     sheet_numbers: dict[str, int] = {}
     room = _MAX_CHARACTERS
-    columns_by_kind: dict[tuple[str, str, bool, str], dict[str, Any]] = {}
-    columns: dict[str, dict[str, Any]] = {}
+    asked: dict[str, dict[str, Any]] = {}
     for suffix, judgments in judgments_by_suffix.items():
-        criteria = {j.criterion.name: j.criterion for j in judgments}
-        renderers = make_renderers(list(criteria.values()))
-        for criterion in criteria.values():
-            if criterion.part > 1:  # the first one's prompt stands for the checklist
+        criteria = {j.criterion.name: j.criterion for j in judgments if j.criterion.part <= 1}
+        for name, renderer in make_renderers(list({j.criterion.name: j.criterion for j in judgments}.values())).items():
+            if name not in criteria:  # the first one's prompt stands for the checklist
                 continue
-            prompt_kind = (
-                criterion.name,
-                criterion.form,
-                criterion.merged,
-                systems.get(suffix, ""),
-            )  # most judges of a panel get the same prompts
-            if prompt_kind not in columns_by_kind:
-                numbers: dict[tuple[str, str, str], int | None] = {}
-                for key, sheet in _sheets_of_criterion(
-                    criterion, renderers[criterion.name], judgments, items, system=systems.get(suffix, "")
-                ):
-                    if sheet and sheet not in sheet_numbers and len(sheet) <= room:
-                        sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
-                    numbers[key] = sheet_numbers.get(sheet)
-                usual = max(Counter(numbers.values()).most_common(1), default=(None, 0))[0]
-                columns_by_kind[prompt_kind] = {
-                    "usual": usual,
-                    "others": [[*key, number] for key, number in numbers.items() if number != usual],
-                }
-            columns[whole(criterion).name + suffix] = columns_by_kind[prompt_kind]
-    return {"sheets": list(map(json.loads, sheet_numbers)), "asked": columns}
+            numbers: dict[tuple[str, str, str], int | None] = {}
+            sheets = _sheets_of_criterion(criteria[name], renderer, judgments, items, system=systems.get(suffix, ""))
+            for key, sheet in sheets:
+                if sheet and sheet not in sheet_numbers and len(sheet) <= room:
+                    sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
+                numbers[key] = sheet_numbers.get(sheet)
+            usual = max(Counter(numbers.values()).most_common(1), default=(None, 0))[0]
+            others = [[*key, number] for key, number in numbers.items() if number != usual]
+            asked[whole(criteria[name]).name + suffix] = {"usual": usual, "others": others}
+    return {"sheets": list(map(json.loads, sheet_numbers)), "asked": asked}
 
 
 def _sheets_of_criterion(
@@ -232,10 +219,8 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     """
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
-        provider, wanted = prepared.judges[judge], prepared.plans[judge].draws
-        if 0 < counts.draws < wanted:
-            apart = provider.learned.get("n") == 1
-            remarks.append(reasoning_note(judge, provider, counts.draws, wanted, counts.usage, apart=apart))
+        if 0 < counts.draws < prepared.plans[judge].draws:
+            remarks.append(_reasoning_note(judge, prepared.judges[judge], counts, prepared.plans[judge].draws))
     for judge, counts in progress.judges.items():
         stopped: dict[str, list[str]] = {}
         for criterion, trial in counts.trials.items():
@@ -260,15 +245,14 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     return remarks
 
 
-def reasoning_note(judge: str, provider: Provider, drawn: int, wanted: int, usage: Usage, *, apart: bool) -> str:
-    """Say that few replies are drawn from a model that reasons, and what the `wanted` number would cost.
-
-    `usage` is that of the `drawn` replies; `apart` means that the server gives one reply per request.
-    """
+def _reasoning_note(judge: str, provider: Provider, counts: JudgeProgress, wanted: int) -> str:
+    """Say that few replies are drawn from a model that reasons, and what the `wanted` number would cost."""
+    drawn, usage = counts.draws, counts.usage
     note = f"{judge} reasons before it answers: judge draws {drawn} replies for a judgment, not {wanted}."
     if usage.completion_tokens:
         times = wanted / drawn
-        more = Usage(round(usage.prompt_tokens * (times if apart else 1)), round(usage.completion_tokens * times))
+        read = times if provider.learned.get("n") == 1 else 1  # a server that gives one reply per request
+        more = Usage(round(usage.prompt_tokens * read), round(usage.completion_tokens * times))
         price = cost_usd(provider.model, provider.endpoint, more, decides=provider.decides)
         money = f" ({dollars(price)})" if price is not None else ""
         before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +14,7 @@ from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.generate import Outputs, generate, hand_over, plan_outputs
+from judge.commands.generate import Display, Outputs, generate, hand_over, plan_outputs
 from judge.commands.judge_models import open_judge
 from judge.commands.judge_run import judgments, require_all_recorded
 from judge.commands.options import RunOptions
@@ -135,8 +135,6 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
 
 
 Paths = str | Path | Sequence[str | Path]
-Display = Callable[[PreparedRun], AbstractContextManager[None]]
-"""Shows a run while the context is open."""
 Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
 """Generates the outputs of a suite's systems. Raises JudgeError."""
 
@@ -368,7 +366,7 @@ async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display,
             if prepared.config.deadline is not None:
                 seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
                 prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
-            with display(prepared):
+            with display(prepared.judges):
                 results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
         require_all_recorded(*results.values())
         return replace(_evaluate(suite, results), seconds=time.monotonic() - began)

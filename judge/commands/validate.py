@@ -35,7 +35,7 @@ from judge.stats.human_agreement import (
     unknown_criteria,
 )
 from judge.stats.pairwise_agreement import of_run, to_info
-from judge.table import JOURNAL, RUN
+from judge.table import RUN
 
 
 @public_api()
@@ -271,5 +271,5 @@ def open_run(run: Result | str | Path) -> Result:
 
 def check_run(folder: Path) -> None:
     """Raise ConfigError for a folder that holds no run."""
-    if not any((folder / name).exists() for name in (RUN, JOURNAL)):
+    if not (folder / RUN).exists():
         raise ConfigError(f"{folder}: no run is there (no {RUN}); name a folder that judge run has written")

@@ -26,7 +26,7 @@ from judge.metrics import Metric, asks_judge, claims, is_rowwise, parallel
 from judge.metrics.chrf import Chrf
 from judge.metrics.common import references
 from judge.metrics.rouge import PACKAGE, Rouge
-from judge.results.result import Result, analyzed, check_same_run, file_digests, load_finished, run_content, run_digest
+from judge.results.result import Result, analyzed, check_same_run, file_digests, load, run_content, run_digest
 from judge.scoring import checklist, expectation
 from judge.scoring.reread import criterion_of, of_judge, reread, scale_of_column, settings_of
 from judge.scoring.strategies import Strategy
@@ -93,7 +93,7 @@ class _Checks:
         self.checked: dict[str, int] = {}
         self.unchecked: list[str] = []
         self._folder = folder
-        self._result = load_finished(folder)
+        self._result = load(folder)
         self._stored = json.loads((folder / RUN).read_bytes())
         self._info = info = self._result.info
         self._plan: Mapping[str, Any] = info.get("plan") or {}

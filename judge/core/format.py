@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -127,6 +128,11 @@ def seconds(value: float) -> str:
     if whole < 3600:
         return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
     return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
+
+
+def no_ansi() -> bool:
+    """Whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
 def json_text(value: Any) -> str:

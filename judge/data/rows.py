@@ -188,7 +188,7 @@ def type_name(value: Any) -> str:
 SUFFIXES = tuple(_READERS)
 """Of the files that are data."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_RUN_FILES = ("run.json", "scores.parquet", "scores.partial.jsonl")
+_RUN_FILES = ("run.json", "scores.parquet")
 """What makes a folder that of a run."""
 
 

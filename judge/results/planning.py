@@ -74,38 +74,21 @@ class CriterionEstimate:
         return CriterionEstimate(self.criterion, **scaled)
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateAccuracy:
-    """How well input tokens are estimated, measured on `replies` from the cache.
-
-    The estimated sum is too high by the share `bias` (too low if negative; .03 is 3%) and is corrected by it. `error`
-    is the median absolute error of one request after the correction, as a share.
-    """
-
-    replies: int
-    bias: float
-    error: float
-
-
 @dataclass(slots=True)
 class JudgeEstimate:
-    """The requests that one judge gets, by criterion; `checked` is set if the cache holds replies with usage.
+    """The requests that one judge gets, by criterion.
 
     `strategies` are those used, the most frequent first. If the model turns out to give no token probabilities,
-    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
-    cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
-    than guesses. `exact` is False if only some judgments were counted. A score from samples takes `drawn` replies,
-    up to `size` of them in one request. `unit` is what `CriterionEstimate.judgments` counts.
+    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `exact` is False if only
+    some judgments were counted. A score from samples takes `drawn` replies, up to `size` of them in one request. `unit`
+    is what `CriterionEstimate.judgments` counts.
     """
 
     judge: str
     lines: list[CriterionEstimate]
-    checked: EstimateAccuracy | None
     strategies: tuple[Strategy, ...]
     draws: int
     each: int
-    room: float
-    learned: bool
     exact: bool
     drawn: int
     size: int
@@ -135,40 +118,23 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleReplyPrice:
-    """What weighting `single` would take: requests, and US dollars if the price is known."""
-
-    requests: int
-    price: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides.
-
-    `in_time` is as in `Forecast`.
-    """
+    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides."""
 
     seconds: float | None
     why: str
-    in_time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """One judge: its requests, their cost and time; `single` is None if no draws are requested.
-
-    `basis` says how the tokens were estimated, `method` how the judge is asked.
-    """
+    """One judge: its requests, their cost and time; `method` says how the judge is asked."""
 
     estimate: JudgeEstimate
     model: str
     endpoint: str
     money: Price
     time: Duration
-    basis: str = ""
     method: str = ""
-    single: SingleReplyPrice | None = None
 
     @property
     def usage(self) -> Usage:
@@ -183,8 +149,7 @@ class Forecast:
 
     `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers include.
 
-    About `fits` requests fit into the budget and `in_time` before the deadline; None if there is none, or the price or
-    the time is unknown. `room` is the largest maximum cost of a request, in the budget's unit.
+    About `fits` requests fit into the budget; None if there is none, or the price is unknown.
     """
 
     judges: tuple[JudgeForecast, ...]
@@ -192,9 +157,6 @@ class Forecast:
     seconds: float | None
     budget: Budget | None
     fits: int | None
-    room: float
-    deadline: float | None
-    in_time: int | None
     notes: tuple[str, ...] = ()
 
     @property
@@ -220,7 +182,7 @@ class Forecast:
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
             judge_fields |= {"judge": judge.estimate.judge, **estimate, "total": asdict(judge.estimate.total)}
-            for name in ("draws", "each", "room", "unit"):
+            for name in ("draws", "each", "unit"):
                 judge_fields.pop(name)
         return fields
 

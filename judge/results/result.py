@@ -39,7 +39,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, read_journal, recover
+from judge.table import RUN, SAMPLES, SCORES, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -271,7 +271,7 @@ class Result(Outlets):
         return joined
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
-        """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
+        """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`).
 
         The data are written first, so that a failing report loses nothing. Raises StorageError, also if the folder has
         another run and `overwrite` is False.
@@ -286,7 +286,6 @@ class Result(Outlets):
         if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
             raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
         store(folder, {**tables, RUN: run})
-        delete_journal(folder)
         if not pages:
             return
         store(folder, {"report.md": self.report("markdown").encode(), "report.html": self.report("html").encode()})
@@ -350,29 +349,11 @@ def run_digest(content: Mapping[str, Any]) -> str:
 
 
 def load(folder: str | Path) -> Result:
-    """Load the result of a run folder; of a run that was killed, what its journal holds, marked "partial".
+    """Load the result of a run folder.
 
-    If a killed run left a journal beside the result of an earlier run, the one with more values is returned.
-
-    Raises StorageError if there is neither, and if a file is damaged, of another run or of a newer judge.
+    Raises StorageError if there is none, and if a file is damaged, of another run or of a newer judge.
     """
     folder = Path(folder)
-    journal = (folder / JOURNAL).exists()
-    if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
-        return _partial(folder)
-    result = load_finished(folder)
-    if journal and read_journal(folder).rows:
-        partial = _partial(folder)
-        if _size(partial) > _size(result):
-            return partial
-    if journal:
-        note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
-        return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
-    return result
-
-
-def load_finished(folder: Path) -> Result:
-    """Load what a run stored at its end. Raises StorageError."""
     path = folder / RUN
     version = "unknown"
     try:
@@ -397,18 +378,6 @@ def load_finished(folder: Path) -> Result:
     table = Table.load(folder, streamed.get("shown"))
     check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
     return Result(table, **run)
-
-
-def _size(result: Result) -> int:
-    return len(result.table.scores) + len(result.failures)
-
-
-def _partial(folder: Path) -> Result:
-    table, journal_info = recover(folder)
-    # The journal was begun before the run ended: what it says of requests, cost and time is not the run's total.
-    unknown = ("usage", "requests", "cost", "seconds", "budget")
-    info = {name: value for name, value in journal_info.items() if name not in unknown}
-    return analyzed(table.samples, table.columns, list(table.rows()), {**info, "status": "partial"})
 
 
 @cache

@@ -93,8 +93,8 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
     monkeypatch.setattr("judge.commands.audit.run_audit", stopped)
     done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
-    assert "interrupted: run the same command again to resume. The cache answers" in done.err
-    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("sends and pays for everything again\n")
+    assert "interrupted. Run the same command again to resume. The cache answers" in done.err
+    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("the same command pays for everything again.\n")
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,7 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     done = command("doctor", "cache", "export", "all.jsonl")
     assert done.out.splitlines() == [
         "all.jsonl: 3 replies written",
-        "12 replies of an older version skipped, because their prompts are not stored",
-        "1 reply skipped, because no server sent them",
+        "13 replies skipped: scripted, replayed, or of an older version",
     ]
     assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
         "one.jsonl: 1 reply written"

@@ -172,8 +172,8 @@ def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "interrupted: run the same command again to resume. The cache answers what is already paid for."),
-        (("--no-cache",), "interrupted: without a cache, the same command sends and pays for everything"),
+        ((), "interrupted. Run the same command again to resume. The cache answers what is already paid for."),
+        (("--no-cache",), "interrupted. Without a cache, the same command pays for everything"),
     ],
 )
 def test_an_interrupted_diff_says_how_to_go_on(

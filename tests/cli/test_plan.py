@@ -134,21 +134,14 @@ def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
     assert json.loads(done.out)["requests"] == 121
 
 
-def test_limits_say_how_many_requests_are_within(command: Callable[..., Any], data: Path) -> None:
+def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: Path) -> None:
     given = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
-    done = command(*given, "--budget", "0.0001usd", "--deadline", "5", "--rpm", "10")
-    said = " ".join(done.out.split())
-    assert "--budget $0.0001: no request fits" in said
-    assert "raise --budget above $0.00" in said
-    assert "--deadline 5 s: about 1 of 6 requests are in time; the run then stops" in said
-    done = command(*given, "--budget", "5usd", "--deadline", "500")
-    assert "all 6 requests fit" in done.out
-    assert "all 6 requests are in time" in done.out
-    assert "batches continue after the deadline" in " ".join(
-        command(*given, "--deadline", "5", "--engine", "batch").out.split()
+    assert "--budget $0.0001: about 0 of 6 requests fit" in " ".join(
+        command(*given, "--budget", "0.0001usd").out.split()
     )
-    done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd", "--deadline", "5")
-    assert "in time" not in done.out
+    assert "all 6 requests fit" in command(*given, "--budget", "5usd").out
+    done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd")
+    assert "fit" not in done.out
 
 
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:

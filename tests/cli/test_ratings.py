@@ -70,9 +70,7 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     judge("run", "rated.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "column", "--quiet")
     expected = judge("validate", "column", "--format", "json")
     run = judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--ratings", "sheet.csv", "--out", "run")
-    assert (
-        "Ratings from sheet.csv (one row per rating): 42 ratings of 21 texts by anna and ben, of relevance." in run.out
-    )
+    assert "Ratings from sheet.csv (one row per rating): 42 ratings of 21 texts by 2 raters, of relevance." in run.out
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
     done = judge("validate", "data.jsonl", *SCRIPTED, "--ratings", "sheet.csv", "--out", "both", "--format", "json")
     later = judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")
@@ -112,12 +110,6 @@ def test_a_plan_names_the_sheet_beside_it(judge: Callable[..., Any], tmp_path: P
     (folder / "run.yaml").write_text(text, encoding="utf-8")
     done = judge("validate", folder / "run.yaml", "--out", "r", "--format", "json")
     assert (done.code, criteria(done)[0]["texts"]) == (0, 21)
-
-
-def test_the_plan_counts_rated_texts(judge: Callable[..., Any]) -> None:
-    write("sheet.csv", LONG[:6])
-    done = judge("plan", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--ratings", "sheet.csv")
-    assert "People rated relevance of 3 texts, out of 21." in done.out
 
 
 def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[..., Any]) -> None:
@@ -186,7 +178,7 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
     Path("prefer.yaml").write_text('- {when: "x wrote", reply: A}\n- {when: [], reply: B}\n', encoding="utf-8")
     ranked = judge("rank", "data.jsonl", "--model", "scripted/prefer.yaml", "--ratings", "pairs.jsonl", "--out", "r")
     assert ranked.code == 0, ranked.err
-    assert "Ratings from pairs.jsonl (one row per rating): 14 preferences by anna and ben, of overall." in ranked.out
+    assert "Ratings from pairs.jsonl (one row per rating): 14 preferences by 2 raters, of overall." in ranked.out
     done = json.loads(judge("validate", "r", "--format", "json").out)
     rows = done["preferences"][0]["rows"]
     assert [(row["kind"], row["name"], row["same"]["n"]) for row in rows] == [
@@ -242,6 +234,6 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
         ],
     )
     done = judge("validate", "bare", "--ratings", "some.csv")
-    assert "44 ratings (1 repeat) of 21 texts" in done.out
+    assert "44 ratings of 21 texts" in done.out
     assert "Did you mean relevance for relevence?" in done.out
     assert done.code == 0

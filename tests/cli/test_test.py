@@ -171,5 +171,5 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
     done = run("s.judge.yaml")
     assert done.code == 130
-    assert "interrupted: there are no verdicts. The cache answers what is already paid for" in done.err
+    assert "interrupted: there are no verdicts. Run the same command again to resume. The cache answers" in done.err
     assert "not asked" not in run("s.judge.yaml", "--no-cache").err

@@ -1,4 +1,4 @@
-"""What is shown while a run goes: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+"""What is shown while a run goes: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from judge.cli import progress_bar
+from judge.commands import progress_display
 from judge.commands.preparation import PreparedRun, prepare
 from judge.config import load_config
 from judge.core.records import Usage
@@ -27,11 +27,12 @@ def prepared() -> PreparedRun:
 
 def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
     text = io.StringIO()
-    quiet, lines = console.pop("quiet", False), console.pop("lines", 0)
+    lines = console.pop("lines", 0)
     of = console.pop("of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
-    monkeypatch.setattr(progress_bar, "Console", lambda **_: Console(file=text, width=120, **console))
-    with progress_bar.watch(prepared, counts, quiet=quiet):
-        counts.judges = {"script": of}
+    made = Console(file=text, width=120, **console)
+    monkeypatch.setattr("rich.console.Console", lambda **_: made)
+    with progress_display.show(counts, prepared.judges):
+        counts.judges = {"script": of} if prepared.judges else {}
         end = time.monotonic() + 60
         while text.getvalue().count("\n") < lines and time.monotonic() < end:
             time.sleep(0.01)
@@ -39,7 +40,7 @@ def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPat
 
 
 def test_plain_lines_where_there_is_no_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
     assert "2 from cache, 1,234 + 5 tokens, price unknown, 1 failed" in text
@@ -65,14 +66,9 @@ def test_what_costs_nothing_has_no_price(prepared: PreparedRun, monkeypatch: pyt
     progress = Progress()
     progress.judges = {"script": JudgeProgress(total=10, done=4)}
     monkeypatch.setattr(Progress, "usage", Usage(12, 3))
-    state = progress_bar._state_line(prepared, progress, 0.0)
+    state = progress_display._state(progress, prepared.judges, 0.0)
     assert "12 + 3 tokens" in state
     assert "$" not in state
-
-
-def test_nothing_is_shown_when_quiet(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(prepared, Progress(), monkeypatch, quiet=True) == ""
-    assert shown(prepared, Progress(), monkeypatch, quiet=True, force_terminal=True) == ""
 
 
 @pytest.fixture
@@ -85,8 +81,8 @@ def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
 
 
 def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
-    monkeypatch.setattr(progress_bar, "_QUICK", 0.0)
+    monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_display, "_QUICK", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
     assert "300/1200" in shown(*measuring, monkeypatch, force_terminal=True)
     measuring[1].measured(500, 0)
@@ -100,7 +96,7 @@ def test_measuring_that_is_soon_done_shows_no_bar(
 
 
 def test_tokens_and_retries_are_shown(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
+    monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
     of = JudgeProgress(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
     text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
     assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried" in text

@@ -67,14 +67,11 @@ def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Pa
     assert command("test", "s.judge.yaml", "--where", "channel=email", "--no-cache").code == 0
 
 
-def test_a_run_of_another_plan_says_what_it_replaces(command: Callable[..., Any], folder: Path) -> None:
+def test_a_run_of_fewer_texts_replaces_another_only_by_force(command: Callable[..., Any], folder: Path) -> None:
     command("run", *RUN, "--out", "r", "-q")
-    assert "replaces" not in command("run", *RUN, "--out", "r").err
     refused = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3")
     assert refused.code == 2
     assert "would not have: 18 texts, such as item 'phone0' of system 'a'. Name another" in " ".join(
         refused.err.split()
     )
-    again = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--force").err
-    assert "r has a finished run of 20" in again
-    assert "this run replaces it, with different settings: where, seed." in again
+    assert command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--force").code == 0

@@ -59,7 +59,7 @@ def test_every_format_shows_them() -> None:
     assert "calibrated" not in json.loads(plain.report("json"))
 
 
-def test_a_journal_gives_them_as_well(tmp_path: Path) -> None:
+def test_they_come_from_the_rows() -> None:
     from judge.stats.analyze import analyze
 
     result = run()

@@ -159,11 +159,6 @@ def test_failures_are_followed() -> None:
             "the items are 'bridge', 'road', 'roof', 'gate', 'wall' and 1 more and 'other'",
         ),
         ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' and 'z'"),
-        (
-            [{**row, "system": row["system"] + "\u200b", "item": row["item"] + " "} for row in ROWS],
-            "the names of 6 items look the same in both runs but differ ('bridge' and 'bridge '): spell them alike; "
-            r"the names of 2 systems look the same in both runs but differ ('x' and 'x\u200b'): spell them alike",
-        ),
     ],
 )
 def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, message: str) -> None:
@@ -172,18 +167,6 @@ def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, me
     first, _, why = str(refused.value).partition("; ")
     assert first == "before and after have no text (item and system) in common"
     assert why.endswith(message)
-
-
-def test_names_that_only_look_the_same_are_said() -> None:
-    rows = [{**row, "system": {"x": "café", "y": "y"}[row["system"]]} for row in ROWS]
-    others = [{**row, "system": {"x": "cafe\u0301", "y": "y"}[row["system"]]} for row in ROWS]
-    comparison = judge.compare(run(graded("3", "2"), rows), run(graded("3", "2"), others))
-    (note,) = [text for text in comparison.notes if "look the same" in text]
-    assert note == (
-        r"The names of 1 system look the same in both runs but differ ('caf\xe9' and 'cafe\u0301'): spell them alike."
-    )
-    same = judge.compare(run(graded("3", "2")), run(graded("3", "2")))
-    assert not any("look the same" in text for text in same.notes)
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

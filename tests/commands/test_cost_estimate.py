@@ -17,7 +17,7 @@ from judge.commands.plan import make_forecast, one_line_estimate
 from judge.commands.preparation import PreparedRun, prepare
 from judge.config import RankConfig, load_config
 from judge.core.budget import Budget
-from judge.core.errors import BudgetReached, ConfigError
+from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
 from judge.execution import budget
@@ -153,6 +153,7 @@ def test_criteria_in_one_request_are_read_once() -> None:
 def test_stored_replies_without_a_score_are_foreseen_as_a_run_takes_them(
     given: dict[str, Any], kept: Any, failed: int
 ) -> None:
+    given = given | {"repair": "off"}
     keep(kept, **given)
     judge = Asked()
     counted = totals(make_forecast(prepared(Asked(), **given)))
@@ -194,15 +195,8 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     def real(estimated: int) -> int:
         return 2 * estimated
 
-    before = make_forecast(prepared(Asked(real))).judges[0]
-    assert before.estimate.checked is None
-    assert before.estimate.learned is False
     run(prepared(Asked(real), ROWS[:6]))
     (forecast,) = make_forecast(prepared(Asked(real))).judges
-    assert forecast.estimate.checked is not None
-    assert forecast.estimate.checked.bias == pytest.approx(-0.5)
-    assert forecast.estimate.checked.error == pytest.approx(0.0)
-    assert "50.0% too low, which is corrected" in forecast.basis
     judge = Asked(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
     assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
@@ -268,33 +262,19 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 @pytest.mark.parametrize("about", [{}, {"decides": True, "model": "gpt-6-luna"}])
 def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -> None:
-    """As many as a run then sends; and one that is below what a request can cost is said to be so."""
     rows = [
         {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
     ]
-    options = {"criteria": WORDS[:1], "cache": False}
-    whole = make_forecast(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **options))
+
+    def forecast(budget: str) -> Forecast:
+        return make_forecast(prepared(Asked(**about), rows, budget=budget, criteria=WORDS[:1], cache=False))
+
+    whole = forecast("5usd" if unit == "usd" else "5mtokens")
+    assert whole.fits == whole.requests
     usage = whole.judges[0].usage
     amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
     assert amount is not None
-    assert (whole.fits, whole.in_time) == (whole.requests, None)
-
-    def fits(amount: float) -> int:
-        forecast = make_forecast(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **options))
-        assert forecast.fits is not None
-        return forecast.fits
-
-    def sent(amount: float) -> int:
-        judge = Asked(**about)
-        with pytest.raises(BudgetReached, match="is reached" if amount > whole.room else "raise --budget above"):
-            run(prepared(judge, rows, budget=f"{amount:.10f}{unit}", **options))
-        return len(judge.seen)
-
-    assert 1 < fits(amount / 2) < whole.requests / 2
-    assert abs(fits(amount / 2) - sent(amount / 2)) <= 1
-    assert (fits(whole.room * 0.99), sent(whole.room * 0.99)) == (0, 0)
-    assert fits(whole.room * 1.01) == sent(whole.room * 1.01) == 1
-    assert fits(amount + whole.room) == whole.requests
+    assert forecast(f"{amount / 2:.10f}{unit}").fits == pytest.approx(whole.requests / 2, abs=1)
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
@@ -304,13 +284,6 @@ def test_the_slowest_limit_sets_the_time() -> None:
     assert free.seconds is not None
     assert "64 at once" in free.why
     assert make_forecast(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
-
-
-@pytest.mark.parametrize(("deadline", "many"), [(0.5, 0), (5, 1), (125, 5), (9000, 20)])
-def test_a_deadline_says_how_many_requests_are_in_time(deadline: float, many: int) -> None:
-    """At two a minute one goes at once, the others every 30 s; a reply is guessed to take 1.1 s."""
-    forecast = make_forecast(prepared(Asked(), deadline=deadline, rpm=2))
-    assert (forecast.in_time, forecast.deadline) == (many, deadline)
 
 
 def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
@@ -355,22 +328,18 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
     now = totals(make_forecast(prepared(Asked(), cache=False)))
     assert totals(forecast) == {name: 10 * many for name, many in now.items()}
     assert forecast.notes[0].startswith("Scaled from 4 items to 40 similar ones")
-    assert (forecast.judges[0].estimate.checked is not None) == warm
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
             make_forecast(prepared(Asked(), **options), items=items)
 
 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
-def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
+def test_the_method_is_explained(judge: Asked) -> None:
     (forecast,) = make_forecast(prepared(judge)).judges
-    (alone,) = make_forecast(prepared(judge, weighting="single")).judges
-    assert (forecast.single is not None) == bool(judge.learned)
-    if forecast.single is not None:
-        assert (forecast.single.requests, forecast.single.price) == (alone.estimate.total.requests, alone.money.price)
     assert forecast.method.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
     assert ("one extra request checks" in forecast.method) == bool(judge.learned)
-    assert (alone.single, alone.method) == (None, "single: one reply per judgment")
+    (alone,) = make_forecast(prepared(judge, weighting="single")).judges
+    assert alone.method == "single: one reply per judgment"
 
 
 def test_the_rate_is_that_of_the_price() -> None:
@@ -379,7 +348,6 @@ def test_the_rate_is_that_of_the_price() -> None:
     assert forecast.money.price == pytest.approx(
         (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
     )
-    assert "0.85 tokens per Japanese kana" in forecast.basis
 
 
 def test_criteria_that_nobody_named_are_named() -> None:

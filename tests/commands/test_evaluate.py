@@ -21,7 +21,7 @@ from judge.commands.preparation import prepare, prompt
 from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
-from judge.core.records import Column, Provenance, Request, Response, Score
+from judge.core.records import Column, Provenance, Score
 from judge.execution.progress import Progress
 from judge.metrics import MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -406,7 +406,6 @@ def test_a_run_cut_short_does_not_replace_a_fuller_one(tmp_path: Path, provider:
         judge.evaluate(ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1)
     stored = judge.load_result(tmp_path / "r")
     assert stored.table == before.table
-    assert any("cut short" in note for note in stored.info["notes"])
 
 
 def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
@@ -415,7 +414,6 @@ def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, p
     with pytest.raises(Refused):
         judge.evaluate(ROWS, ["relevance"], model=wrong_key, metrics=[], out=tmp_path / "r")
     assert judge.load_result(tmp_path / "r").table == before.table
-    assert not list((tmp_path / "r").glob("*partial*"))
 
 
 def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
@@ -440,29 +438,3 @@ def test_one_prompt_for_one_sample() -> None:
         prompt("relevance", ROWS, item="z")
     with pytest.raises(ConfigError, match="unknown system 'z'"):
         prompt("relevance", ROWS, system="z")
-
-
-def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -> None:
-    measured = threading.Event()
-
-    class Waits(ScriptedProvider):
-        async def complete(self, request: Request) -> Response:
-            assert await asyncio.to_thread(measured.wait, 60.0), "the metric waits for the requests"
-            return await super().complete(request)
-
-    class Length:
-        columns = ("length",)
-
-        def score(self, samples: Any, tell: Any = None) -> MetricResult:
-            measured.set()
-            return MetricResult(
-                (Column("length", "metric", "length"),),
-                tuple(Score(s.item, s.system, "length", float(len(s.output)), Provenance("length")) for s in samples),
-            )
-
-    plan = load_config(given={"criteria": ["relevance"], "metrics": [], "cache": False})
-    prepared = prepare(plan, ROWS, providers=[Waits(lambda _: {"4": 1.0})])
-    prepared.metrics = {"length": Length()}
-    table = asyncio.run(run_pipeline(prepared)).table
-    assert [column.name for column in table.columns] == ["relevance", "length"]
-    assert len(table.scores) == 12

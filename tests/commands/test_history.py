@@ -127,10 +127,10 @@ def test_rankings_are_left_out_and_unfinished_runs_are_named() -> None:
     ranking = judge.rank(rows, model=judge.ScriptedProvider(lambda _: {"A": 0.6, "B": 0.4}), cache=False)
     runs = [run(seed=n) for n in range(2)]
     info: Any = runs[1].info
-    info["status"] = "partial"
+    info["status"] = "stopped"
     history = judge.history([runs[0], ranking, runs[1]])
     assert len(history.runs) == 2
-    assert history.notes[0].startswith("run 3: This run did not finish.")
+    assert history.notes[0].startswith("run 3: This run was stopped by an error.")
     assert history.notes[1] == "Left out, because rankings have no means: run 2."
     with pytest.raises(ConfigError, match=r"needs two runs or more.*Left out.*: run 2\."):
         judge.history([runs[0], ranking])

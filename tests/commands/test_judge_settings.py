@@ -199,18 +199,6 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
     more = [*ROWS, ROWS[0] | {"item": "4", "output": "Another."}]
     plan = judge.plan(more, ["relevance"], base_url=chat_server.url, **offline | {"cache": cache})
     assert f"the mean of {drawn} draws" in plan.judges[0].method
-    assert any("20 would take about" in note for note in plan.notes) == (drawn == 5)
-
-
-def test_before_its_first_reply_the_plan_names_both_numbers(chat_server: Any) -> None:
-    options = {"model": "m", "base_url": chat_server.url, "metrics": [], "cache": False}
-    (note, *_) = judge.plan(ROWS, ["relevance"], **options).notes
-    assert "20 draws per judgment" in note
-    assert "or 5 draws if it reasons" in note
-    (note, *_) = judge.plan(ROWS, ["relevance"], **options, reasoning_effort="high").notes
-    assert "takes 5 draws per judgment" in note
-    assert "20 draws would cost 4 times that" in note
-    assert not chat_server.bodies
 
 
 # What is refused

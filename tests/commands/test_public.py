@@ -235,7 +235,7 @@ def test_progress_is_shown_where_it_is_wanted(
     assert capsys.readouterr() == ("", "")
     run(frame, solved, progress=True)
     shown = capsys.readouterr()
-    assert (shown.out, shown.err.startswith("done: 3 of 3 judgments, 1 failed")) == ("", True)
+    assert (shown.out, shown.err.startswith("done: 3/3 judgments, ")) == ("", True)
 
 
 def test_a_function_is_called_with_the_progress(frame: Frame, solved: judge.Criterion) -> None:

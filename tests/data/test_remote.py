@@ -14,9 +14,8 @@ import fsspec
 import pytest
 
 import judge
-from judge.cli.terminal import require_existing
 from judge.config import load_config
-from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.errors import DataError, MissingExtra
 from judge.data import remote, samples
 
 ROW = '{"item": "a", "output": "A cat sat."}\n'
@@ -118,9 +117,3 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"])
 def test_local_paths_are_no_addresses(path: str) -> None:
     assert remote.address(path) is None
-
-
-def test_the_command_line_leaves_an_address_to_its_reader() -> None:
-    require_existing(Path("https://example.org/folder/x.csv"))
-    with pytest.raises(ConfigError, match="no such file"):
-        require_existing(Path("no/x.csv"))

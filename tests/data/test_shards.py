@@ -161,7 +161,7 @@ def test_folders_and_patterns_without_data(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("mark", ["run.json", "scores.parquet", "scores.partial.jsonl"])
+@pytest.mark.parametrize("mark", ["run.json", "scores.parquet"])
 def test_the_folder_of_a_run_is_no_data(folder: Path, mark: str) -> None:
     assert samples.is_data(folder)
     (folder / mark).touch()

@@ -182,9 +182,9 @@ def test_replies_are_kept_by_criterion_and_by_what_stood_beside_it(tmp_path: Pat
 
 def test_what_failed_is_asked_again_in_the_company_it_had(tmp_path: Path) -> None:
     first = judge.ScriptedProvider(lambda r: said(r, {"relevance": 4, "coherence": 2}), endpoint="x")
-    assert {f.column for f in evaluate(first, out=tmp_path).failures} == {"consistency"}
+    assert {f.column for f in evaluate(first, cache=tmp_path).failures} == {"consistency"}
     again = judge.ScriptedProvider(said, endpoint="x")
-    result = evaluate(again, out=tmp_path, retry_failed=True)
+    result = evaluate(again, cache=tmp_path, retry_failed=True)
     assert result.failures == ()
     assert [r.messages for r in again.seen] == [r.messages for r in first.seen]
 

@@ -13,7 +13,7 @@ from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result, load
 from judge.stats.bootstrap import item_means
-from judge.table import Journal, Table
+from judge.table import Table
 
 FILES = ["report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]
 
@@ -34,12 +34,6 @@ def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path)
     assert first.items() <= run["estimates"][0].items()
 
 
-def test_saving_removes_the_journal(result: Result, tmp_path: Path) -> None:
-    Journal(tmp_path, result.table, {}).close()
-    result.save(tmp_path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == FILES
-
-
 def test_the_data_are_stored_before_the_reports(
     result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,29 +44,6 @@ def test_the_data_are_stored_before_the_reports(
     with pytest.raises(ConfigError):
         result.save(tmp_path)
     assert load(tmp_path) == result
-
-
-def test_a_killed_run_is_shown_from_its_journal(result: Result, tmp_path: Path) -> None:
-    table = result.table
-    journal = Journal(tmp_path, replace(table, scores=(), failures=()), {"model": "small"})
-    for row in [*table.scores[:9], *table.failures[:1]]:
-        journal.add(row)
-    journal.close()
-    found = load(tmp_path)
-    assert found.table == replace(table, scores=table.scores[:9], failures=table.failures[:1])
-    assert found.info == {"model": "small", "status": "partial"}
-    assert item_means(found.table).items() <= found.estimates.items()
-    assert [column for _, column in found.estimates.keys() - item_means(found.table).keys()] == ["overall"] * 2
-    assert "This run did not finish." in found.report("markdown")
-
-
-def test_a_journal_beside_a_stored_run_is_told(result: Result, tmp_path: Path) -> None:
-    result.save(tmp_path)
-    Journal(tmp_path).close()
-    assert load(tmp_path).info["notes"] == [
-        "scripted replies: no model was asked",
-        "A later run in this folder was cut short; what it had is in scores.partial.jsonl.",
-    ]
 
 
 @pytest.mark.parametrize(

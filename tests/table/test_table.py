@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
-from judge import table as module
 from judge.core.errors import StorageError
 from judge.core.files import store
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.result import load
-from judge.table import Journal, Table, delete_journal, read_journal, recover
+from judge.table import Table
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
 METRIC = Provenance("metric")
@@ -165,25 +161,6 @@ def test_any_table_comes_back_equal(tmp_path_factory, rows, found, failed) -> No
     assert Table.load(folder) == table
 
 
-@given(st.lists(scores | failures, max_size=6))
-def test_any_row_comes_back_from_the_journal(tmp_path_factory, rows) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    journal = Journal(folder)
-    for row in rows:
-        journal.add(row)
-    journal.close()
-    assert read_journal(folder).rows == rows
-
-
-@given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
-def test_few_cells_are_stored_as_pyarrow_stores_them(rows, found, failed) -> None:
-    table = Table(tuple(rows), COLUMNS, tuple(found), tuple(failed))
-    few = {name: parquet.read_table(io.BytesIO(content)) for name, content in table.files().items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("judge.table._FEW_CELLS", -1)
-        assert {name: parquet.read_table(io.BytesIO(content)) for name, content in table.files().items()} == few
-
-
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     sample = Sample("i", "a\ud800", "o", None, ("r\udfff", "ok"), {}, {"k": "\ud801x"})
     Table((sample,), (), ()).save(tmp_path)
@@ -265,181 +242,6 @@ def test_store_replaces_files_and_makes_folders(tmp_path: Path) -> None:
     store(tmp_path / "a" / "b", {"x": b"1", "y": b"2"})
     store(tmp_path / "a" / "b", {"x": b"3"})
     assert {p.name: p.read_bytes() for p in (tmp_path / "a" / "b").iterdir()} == {"x": b"3", "y": b"2"}
-
-
-# --- the journal
-
-
-def _journal(folder: Path) -> Path:
-    return folder / "scores.partial.jsonl"
-
-
-def test_the_journal_writes_every_200_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
-    journal = Journal(tmp_path)
-    row = _table().scores[0]
-    for _ in range(199):
-        journal.add(row)
-    assert _journal(tmp_path).read_text() == ""
-    journal.add(row)
-    assert len(read_journal(tmp_path).rows) == 200
-    journal.close()
-    journal.close()
-    assert len(read_journal(tmp_path).rows) == 200
-
-
-def test_the_journal_writes_after_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.5, 1.25, 1.25, 1.3, 9.0])
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
-    journal = Journal(tmp_path)
-    row = _table().scores[0]
-    journal.add(row)
-    assert read_journal(tmp_path).rows == []
-    journal.add(row)
-    assert read_journal(tmp_path).rows == [row, row]
-    journal.add(row)
-    assert read_journal(tmp_path).rows == [row, row]
-    journal.close()
-    assert read_journal(tmp_path).rows == [row, row, row]
-
-
-def test_a_last_line_cut_short_is_left_out(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    for row in _table().rows():
-        journal.add(row)
-    journal.close()
-    whole = _journal(tmp_path).read_bytes()
-    _journal(tmp_path).write_bytes(whole[:-7])
-    assert read_journal(tmp_path).rows == list(_table().rows())[:-1]
-
-
-def _damages() -> dict[str, Callable[[bytes], bytes]]:
-    """Ways to damage the second line of a journal of six."""
-
-    def second(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-        return lambda whole: b"\n".join(
-            change(line) if place == 1 else line for place, line in enumerate(whole.split(b"\n"))
-        )
-
-    return {
-        "half a line": second(lambda line: line[: len(line) // 2]),
-        "zeros": second(lambda line: bytes(len(line))),
-        "not ASCII": second(lambda line: b"\xff\xfe" + line),
-        "a flipped bit": second(lambda line: line.replace(b'"i', b'"h', 1)),
-        "another number": second(lambda line: line.replace(b'"value":0.0', b'"value":9.0')),
-        "a list": second(lambda _: b"[1, 2]"),
-        "a number": second(lambda _: b"7"),
-        "no fields": second(lambda _: b"{}"),
-        "deep": second(lambda _: b"[" * 100_000),
-        "an empty line": second(lambda _: b""),
-        "another checksum": second(lambda line: line[:-1] + b"z"),
-    }
-
-
-@pytest.mark.parametrize("kind", _damages())
-def test_of_a_damaged_journal_all_other_lines_are_shown_and_the_loss_is_counted(tmp_path: Path, kind: str) -> None:
-    journal = Journal(tmp_path, Table(SAMPLES, COLUMNS, ()), {"notes": ["a note"]})
-    rows = list(_table().rows())
-    for row in [*rows, rows[-1]]:  # twice counts once
-        journal.add(row)
-    journal.close()
-    _journal(tmp_path).write_bytes(_damages()[kind](_journal(tmp_path).read_bytes()))
-    table, info = recover(tmp_path)
-    assert list(table.rows()) == [rows[0], *rows[2:]]
-    assert info["notes"][0] == "a note"
-    assert info["notes"][1] == "The journal is damaged: 6 results can be read, 1 line cannot."
-    assert load(tmp_path).info["notes"] == info["notes"]
-
-
-def test_a_run_whose_texts_are_damaged_shows_its_scores(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, Table(SAMPLES, COLUMNS, ()))
-    for row in _table().rows():
-        journal.add(row)
-    journal.close()
-    (tmp_path / "samples.partial.parquet").write_bytes(b"PAR1 and no more")
-    table, info = recover(tmp_path)
-    assert len(list(table.rows())) == 6
-    assert "texts of this run cannot be read" in info["notes"][0]
-
-
-def test_a_journal_without_any_readable_line_is_an_error(tmp_path: Path) -> None:
-    _journal(tmp_path).write_text('{"item": "i", broken\n{"item": "j"}\n')
-    with pytest.raises(StorageError, match=r"scores\.partial\.jsonl: none of its 2 lines can be read"):
-        recover(tmp_path)
-    with pytest.raises(StorageError, match="No such file"):
-        read_journal(tmp_path / "nowhere")
-
-
-def test_a_journal_of_an_earlier_version_has_no_checksums_and_is_read(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    for row in _table().rows():
-        journal.add(row)
-    journal.close()
-    lines = _journal(tmp_path).read_text().splitlines()
-    _journal(tmp_path).write_text("".join(line.partition("\t")[0] + "\n" for line in lines))
-    assert read_journal(tmp_path) == (list(_table().rows()), 0)
-
-
-def test_recover_gives_the_rows_with_their_texts(tmp_path: Path) -> None:
-    table = _table()
-    journal = Journal(tmp_path, Table(SAMPLES, COLUMNS, ()), {"model": "small"})
-    for row in [*table.failures, *table.scores]:
-        journal.add(row)
-    journal.close()
-    assert recover(tmp_path) == (table, {"model": "small"})
-
-
-def test_recover_without_a_start_names_what_the_rows_name(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    for row in _table().rows():
-        journal.add(row)
-    journal.close()
-    table, info = recover(tmp_path)
-    assert info == {"notes": []}
-    assert {(s.item, s.system) for s in table.samples} == {(s.item, s.system) for s in SAMPLES}
-    assert {(c.name, c.kind) for c in table.columns} == {("fluency", "criterion"), ("bleu", "metric")}
-    assert (set(map(str, table.scores)), len(table.failures)) == (set(map(str, _table().scores)), 2)
-
-
-def test_a_new_journal_replaces_an_old_one(tmp_path: Path) -> None:
-    old = Journal(tmp_path, _table())
-    old.add(_table().scores[0])
-    old.close()
-    Journal(tmp_path).close()
-    assert read_journal(tmp_path).rows == []
-    assert [p.name for p in tmp_path.iterdir()] == ["scores.partial.jsonl"]
-    delete_journal(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_journal_that_cannot_be_opened_or_removed_says_so(tmp_path: Path) -> None:
-    _journal(tmp_path).mkdir()
-    with pytest.raises(StorageError, match=r"cannot remove .*scores\.partial\.jsonl"):
-        Journal(tmp_path)
-    with pytest.raises(StorageError, match=r"cannot remove .*scores\.partial\.jsonl"):
-        delete_journal(tmp_path)
-
-
-def test_a_journal_that_cannot_be_created_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*args: object, **kwargs: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(StorageError, match=r"cannot write .*scores\.partial\.jsonl: Permission denied"):
-        Journal(tmp_path)
-
-
-def test_a_full_disk_stops_the_journal_with_its_path() -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("needs /dev/full")
-    journal = Journal.__new__(Journal)
-    journal._path, journal._rows, journal._written = full, [*_table().rows()], 0.0
-    journal._encode = json.dumps
-    journal._file = full.open("w", encoding="ascii")
-    with pytest.raises(StorageError, match="cannot write /dev/full: No space left on device; free some space"):
-        journal.close()
-    assert journal._file.closed
 
 
 RUNS = Path(__file__).parents[1] / "golden" / "run"

@@ -16,7 +16,7 @@ from judge.stats.analyze import NAME as OVERALL
 
 SCHEMA = "judge.history/1"
 _MAX_RUNS, _MAX_SYSTEMS, _MAX_FOUND = 10, 5, 3  # of the summary
-_DAY, _MINUTE = 10, 16  # characters of a date, and of a date with its time
+_DAY, _MINUTE, _SECOND = 10, 16, 19  # characters of a date, and of a date with its time
 _COMMIT = 8
 
 
@@ -28,7 +28,7 @@ def view(history: History) -> Document:
     compared = [history.runs[place].folder for place in (newest[1].since or 0, newest[1].run)] if newest else []
     runs = [
         (
-            run.folder, _minute(run), run.commit[:_COMMIT] or None, one_line(run.judge, 60),
+            run.folder, _label(history, run), run.commit[:_COMMIT] or None, one_line(run.judge, 60),
             one_line(", ".join(run.served_by), 60) or None, run.texts, run.edited, run.failed,
         )
         for run in history.runs
@@ -112,7 +112,7 @@ def _table(history: History, name: str, *, short: bool = False) -> Table:
     places = max((decimal_places(s.column, [step.mean.value for step in s.steps]) for s in series), default=2)
     by_run = [{step.run: _cell(each, step, places) for step in each.steps} for each in series]
     rows: list[tuple[Content, ...]] = [
-        (Cell(_minute(run), title=run.folder), run.commit[:_COMMIT] or None, *(cells.get(place) for cells in by_run))
+        (Cell(_label(history, run), title=run.folder), run.commit[:_COMMIT] or None, *(cells.get(place) for cells in by_run))
         for place, run in enumerate(history.runs)
     ]
     key = "▲ ▼: changed significantly since the last mark, or since the first run."
@@ -157,5 +157,9 @@ def _day(run: HistoryRun) -> str:
     return run.started[:_DAY] or run.folder
 
 
-def _minute(run: HistoryRun) -> str:
-    return run.started[:_MINUTE].replace("T", " ") or run.folder
+def _label(history: History, run: HistoryRun) -> str:
+    """Return the minute in which a run began, or the second if another one began in that minute; else its folder."""
+    for end in (_MINUTE, _SECOND):
+        if sum(other.started[:end] == run.started[:end] for other in history.runs) == 1:
+            return run.started[:end].replace("T", " ") or run.folder
+    return run.folder

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
+from judge.core.budget import Budget
 from judge.core.format import dollars, duration, format_p, minus, plural
 from judge.core.messages import option
 from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Paragraph, Section, Table, table
@@ -46,7 +47,7 @@ def view(forecast: Forecast) -> Document:
         title=f"Estimate for {', '.join(judge.estimate.judge for judge in forecast.judges) or 'a run'}",
         finding=(headline,),
         scope=judgments,
-        notices=tuple(_limits(forecast)) if forecast.requests else (),
+        notices=(_budget(forecast, forecast.budget),) if forecast.budget is not None and forecast.requests else (),
         sections=tuple(sections),
         data=forecast.to_dict(),
         records=tuple(
@@ -79,13 +80,8 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         name=f"plan-{estimate.judge}",
     )
     facts = {"method": judge.method, "price": _price(judge.money, estimate.total.requests)}
-    if judge.single is not None:
-        price = "" if judge.single.price is None else f"{dollars(judge.single.price)}, "
-        requests = plural(judge.single.requests, "request")
-        facts["cheaper"] = f"{price}{requests} with {option('weighting', 'single')}: one reply per judgment"
     seconds = judge.time.seconds
     facts["time"] = judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
-    facts["basis"] = judge.basis if estimate.total.requests else ""
     yield Facts(tuple((name, text) for name, text in facts.items() if text))
 
 
@@ -105,26 +101,16 @@ def _price(money: Price, requests: int) -> str:
     return cost
 
 
-def _limits(forecast: Forecast) -> Iterator[str]:
-    """Yield how far the budget and the deadline reach."""
-
-    def some(n: int, reach: str) -> str:
-        requests = forecast.requests
-        few = f"about {n:,} of {requests:,} requests {reach}; the run then stops, and the same command resumes it"
-        return few if n < requests else f"all {requests:,} requests {reach}"
-
-    if forecast.budget is not None:
+def _budget(forecast: Forecast, budget: Budget) -> str:
+    """Return how far the budget reaches."""
+    requests, fits = forecast.requests, forecast.fits
+    if fits is None:
         reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
-        if forecast.fits:
-            reach = some(forecast.fits, "fit")
-        elif forecast.fits == 0:
-            reach = f"no request fits, because its maximum cost is higher; {forecast.budget.lacking(forecast.room)}"
-        yield f"{option('budget', str(forecast.budget))}: {reach}"
-    if forecast.deadline is not None:
-        reach = "batches continue after the deadline, and the same command fetches their replies"
-        if forecast.in_time is not None:
-            reach = some(forecast.in_time, "are in time")
-        yield f"{option('deadline')} {forecast.deadline:g} s: {reach}"
+    elif fits >= requests:
+        reach = f"all {requests:,} requests fit"
+    else:
+        reach = f"about {fits:,} of {requests:,} requests fit; the run then stops, and the same command resumes it"
+    return f"{option('budget', str(budget))}: {reach}"
 
 
 def view_of_sd(power: SdPower) -> Document:

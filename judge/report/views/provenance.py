@@ -38,7 +38,6 @@ _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on th
 UNFINISHED = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
-    "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
 }
 _MAX_SYSTEM = 1_000  # characters
 # judge then requests the missing replies again, so the scores do not suffer.

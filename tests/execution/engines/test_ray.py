@@ -266,7 +266,7 @@ def test_workers_without_the_engine_are_remarked_upon() -> None:
         [{"item": "1", "system": "a", "source": "S", "output": "O"}], ["coherence"], cache=False, metrics=[],
         model=ScriptedProvider(lambda _: "4"), ray_workers=2,
     )  # fmt: skip
-    assert "There are no workers with engine='local': ray_workers had no effect." in result.info["notes"]
+    assert "ray_workers had no effect." in result.info["notes"]
 
 
 def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
