@@ -17,15 +17,14 @@ import typer
 from judge.cli.audit import audit_command
 from judge.cli.criteria import criteria_app
 from judge.cli.doctor import doctor_app
-from judge.cli.importing import import_command
-from judge.cli.init import init_command
+from judge.cli.init import import_command, init_command
 from judge.cli.label import label_command
 from judge.cli.options import Commands
-from judge.cli.power import power_command
 from judge.cli.report import (
     choose_command,
     compare_command,
     history_command,
+    power_command,
     report_command,
     validate_command,
     verify_command,

@@ -2,15 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.cache import cache_app
 from judge.cli.options import Commands, ListFormat, ReportFormat, option, takes
 from judge.cli.terminal import print_json, print_message, print_report
 from judge.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from judge.core.redis_url import RedisUrl
+
+
+cache_app = Commands(help="Inspect, clear or share the cache.")
+_File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
+
+
+@cache_app.command("stats")
+@takes("run", "cache")
+def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
+    """Count the stored replies and the data of metrics."""
+    from judge.cache import local_dir, metrics_folder, metrics_size
+
+    place = _existing_place(options)
+    folder = local_dir(place)
+    places = [place, *([folder] if folder != place and (folder / "responses").exists() else [])]
+    size = metrics_size(folder)
+    if format == "json":
+        caches = [_counts(each_place) for each_place in places]
+        print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
+        return
+    for each_place in places:
+        typer.echo(_stats_line(each_place))
+    if size:
+        typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
+
+
+@cache_app.command("clear")
+@takes("run", "cache")
+def cache_clear(
+    *,
+    metrics: Annotated[bool, option("Clear the data of metrics, and keep the replies.", "--metrics")] = False,
+    **options: Any,
+) -> None:
+    """Delete every stored reply. Asking again costs again."""
+    from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
+
+    place = _existing_place(options)
+    folder = local_dir(place)
+    if metrics:
+        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
+        return
+    with open_for_admin(place, beneath=False) as store:
+        name = _name(place)
+        count = store.stats()["responses"]
+        if count and sys.stdin.isatty():
+            typer.confirm(f"Delete {count:,} paid replies in {name}?", abort=True)
+        typer.echo(f"{name}: {_reply_count(store.clear())} deleted")
+    if place != folder and (folder / "responses").exists():
+        typer.echo(f"{_stats_line(folder)}: not deleted; clear this folder with --cache DIR")
+
+
+@cache_app.command("export")
+@takes("run", "cache")
+def cache_export(
+    file: _File,
+    *,
+    model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
+    base_url: Annotated[str | None, option("Only the replies of this server.", metavar="URL")] = None,
+    **options: Any,
+) -> None:
+    """Write the stored replies into a recording.
+
+    Use it for --replay or another cache. It holds prompts with the judged texts, but no key.
+    """
+    from judge.commands.cache import export_replies
+
+    export = export_replies(_existing_place(options), file, model=model, base_url=base_url)
+    typer.echo(f"{file}: {_reply_count(export.written)} written")
+    if export.skipped:
+        typer.echo(f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version")
+
+
+@cache_app.command("import")
+@takes("run", "base_url", "cache")
+def cache_import(file: _File, **options: Any) -> None:
+    """Put the replies of a recording into the cache.
+
+    A run then uses them without sending requests. They count as replies of the server that the file names, or else of
+    --base-url (default: $OPENAI_BASE_URL or OpenAI).
+    """
+    from judge.commands.cache import import_replies
+
+    imported = import_replies(_place(options), file, base_url=options.get("base_url"))
+    servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
+    typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
+    if imported.unfinished is not None:
+        typer.echo(f"{file}: line {imported.unfinished:,} is incomplete and was skipped")
+
+
+def _place(options: Mapping[str, Any]) -> RedisUrl | Path:
+    """The place of the cache. Raises ConfigError."""
+    from judge.cache import cache_location
+    from judge.config import load_config
+
+    return cache_location(load_config(given=options).cache or None)
+
+
+def _existing_place(options: Mapping[str, Any]) -> RedisUrl | Path:
+    """The place of the cache. Raises ConfigError if there is none yet."""
+    from judge.cache import metrics_folder
+
+    place = _place(options)
+    if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
+        raise ConfigError(f"{place}: no cache here; --cache DIR names another")
+    return place
+
+
+def _name(place: RedisUrl | Path) -> str:
+    return str(place / "responses" if isinstance(place, Path) else place)
+
+
+def _counts(place: RedisUrl | Path) -> dict[str, Any]:
+    """The place, the number of its replies and their bytes."""
+    from judge.cache import open_for_admin
+
+    with open_for_admin(place, beneath=False) as store:
+        stats = store.stats()
+    return {"place": _name(place), "replies": stats["responses"], "bytes": stats["bytes"]}
+
+
+def _stats_line(place: RedisUrl | Path) -> str:
+    counts = _counts(place)
+    return f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
+
+
+def _reply_count(count: int) -> str:
+    return "1 reply" if count == 1 else f"{count:,} replies"
+
 
 _SECONDS = 60.0
 
