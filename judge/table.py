@@ -7,7 +7,6 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,13 +121,19 @@ def _samples_table(samples: Sequence[Sample]) -> pa.Table:
     return _table(_SAMPLE_COLUMNS, {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()})
 
 
+def _schema(types: Mapping[str, str]) -> pa.Schema:
+    import pyarrow as pa
+
+    arrow = {"float": pa.float64(), "int": pa.int64(), "tuple": pa.list_(pa.string())}
+    return pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in types.items()])
+
+
 def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Table:
     """A table by way of JSON: `pa.array` imports pandas, which takes a quarter of the time of a small run."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    arrow = {"float": pa.float64(), "int": pa.int64(), "tuple": pa.list_(pa.string())}
-    schema = pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in types.items()])
+    schema = _schema(types)
     text = whole("\n".join(map(_encode, _records_of_cells(columns)))).encode()
     if not text:
         return schema.empty_table()
@@ -392,65 +397,47 @@ def _writing(path: Path) -> Iterator[None]:
         raise StorageError(describe_error("write", path, error)) from error
 
 
-_GROUP = 20_000  # rows written at once: a Parquet row group
-
-
 class StreamingWriter:
-    """Writes `scores.parquet` and `samples.parquet` as rows come. Raises StorageError.
+    """Writes `scores.parquet` and `samples.parquet` part by part. Raises StorageError.
 
-    `close` puts the files in place; if the process ends before, they are removed.
+    `close` puts the files in place, and `discard` removes what was written.
     """
 
     def __init__(self, folder: Path) -> None:
+        from pyarrow import parquet
+
         self._folder = Path(folder)
-        self._open: dict[str, Any] = {}
-        self._scores: list[Score | Failure] = []
-        self._samples: list[Sample] = []
         with _writing(self._folder):
             make_private_dir(self._folder)
-        atexit.register(self.discard)
+            self._files = {
+                name: parquet.ParquetWriter(self._temporary_path(name), _schema(types), **_STORED)
+                for name, types in ((SCORES, _SCORE_COLUMNS), (SAMPLES, _SAMPLE_COLUMNS))
+            }
 
-    def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
-        """Take samples and their rows, in table order."""
-        self._samples += samples
-        self._scores += rows
-        if len(self._scores) >= _GROUP:
-            self._flush()
+    def add(self, samples: Sequence[Sample], rows: Sequence[Score | Failure]) -> None:
+        """Write samples and their rows, in table order, as a row group."""
+        with _writing(self._folder):
+            self._files[SCORES].write_table(_scores_table(rows))
+            self._files[SAMPLES].write_table(_samples_table(samples))
 
     def close(self, columns: Iterable[Column]) -> None:
-        """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
-        self._flush()
+        """Put the files in place, with the columns; another run's run.json goes first."""
         metadata = {SCORES: {}, SAMPLES: _about_samples(columns)}
         with _writing(self._folder):
-            for name, file in self._open.items():
+            for name, file in self._files.items():
                 file.add_key_value_metadata({"judge": _json(metadata[name])})
                 file.close()
             (self._folder / RUN).unlink(missing_ok=True)
-            for name in self._open:
+            for name in self._files:
                 self._temporary_path(name).replace(self._folder / name)
-            atexit.unregister(self.discard)
 
     def discard(self) -> None:
         """Remove what was written."""
-        atexit.unregister(self.discard)
-        for name, file in self._open.items():
+        for name, file in self._files.items():
             with suppress(OSError):
                 file.close()
             with suppress(OSError):
                 self._temporary_path(name).unlink()
-
-    def _flush(self) -> None:
-        scores, self._scores, samples, self._samples = self._scores, [], self._samples, []
-        self._write_table(SCORES, _scores_table(scores))
-        self._write_table(SAMPLES, _samples_table(samples))
-
-    def _write_table(self, name: str, table: Any) -> None:
-        from pyarrow import parquet
-
-        with _writing(self._folder / name):
-            if name not in self._open:
-                self._open[name] = parquet.ParquetWriter(self._temporary_path(name), table.schema, **_STORED)
-            self._open[name].write_table(table)
 
     def _temporary_path(self, name: str) -> Path:
         return self._folder / f".{name}.{os.getpid()}.tmp"

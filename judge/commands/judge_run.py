@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -139,32 +139,27 @@ async def run_streamed(
     names = ["the judge"] * judged + list(prepared.metrics)
     results_by_metric: list[list[MetricResult]] = [[] for _ in names]
     writer = StreamingWriter(prepared.config.out) if prepared.config.out is not None else None
-    samples = chain(prepared.samples, prepared.rest or ())
+    texts, rows = list[Sample](), list[Row]()
     try:
-        with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
-            async with open_judges(prepared, retriers) as ask:
-                while window := await run_in_thread(lambda: list(islice(samples, _WINDOW))):
-                    parts = [window[first : first + parallel.PART] for first in range(0, len(window), parallel.PART)]
-                    of_judge = await _judge_window(prepared, window, ask, progress) if judged else {}
-                    results = scored(parts)
-                    for part in parts:
-                        measured = await run_in_thread(partial(next, results))
-                        if judged:
-                            table_columns = columns(prepared, progress)
-                            rows = [of_judge[s.item, s.system, column.name] for s in part for column in table_columns]
-                            measured = [MetricResult(tuple(table_columns), tuple(rows)), *measured]
-                        for so_far, name, result in zip(results_by_metric, names, measured, strict=True):
-                            validate_result(name, result, part)
-                            so_far.append(replace(result, rows=()))
-                        rows = _table_order(part, measured)
-                        seen.add(part, rows, [column for result in measured for column in result.columns])
-                        if writer:
-                            writer.add(part, rows)
-                        prepared.measured(seen.texts.total(), 0)
+        async with aclosing(_scored_parts(prepared, retriers, progress)) as scored:
+            async for part, results in scored:
+                for so_far, name, result in zip(results_by_metric, names, results, strict=True):
+                    validate_result(name, result, part)
+                    so_far.append(replace(result, rows=()))
+                part_rows = _table_order(part, results)
+                seen.add(part, part_rows, [column for result in results for column in result.columns])
+                prepared.measured(seen.texts.total(), 0)
+                if writer:
+                    texts += part
+                    rows += part_rows
+                    if len(texts) >= _WINDOW:
+                        writer.add(texts, rows)
+                        texts, rows = [], []
         merged = [parallel.merge_results(results) for results in results_by_metric]
         merged_columns = [column for result in merged for column in result.columns]
         reject_duplicate_columns([column.name for column in merged_columns])
         if writer:
+            writer.add(texts, rows)
             writer.close(merged_columns)
     except BaseException:
         if writer:
@@ -209,19 +204,33 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     return await future
 
 
-async def _judge_window(
-    prepared: PreparedRun, window: list[Sample], ask: Ask, progress: Progress
-) -> dict[tuple[str, str, str], Row]:
-    """Return the judge's rows of these texts by item, system and column."""
-    rows: dict[tuple[str, str, str], Row] = {}
+async def _scored_parts(
+    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
+) -> AsyncGenerator[tuple[list[Sample], list[MetricResult]], None]:
+    """Yield parts of the samples, each with the results of the judge, if any, and of every metric.
 
-    def emit(row: Row) -> None:
-        rows[row.item, row.system, row.column] = row
+    A window of many parts is judged at once.
+    """
+    samples = chain(prepared.samples, prepared.rest or ())
+    with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
+        async with open_judges(prepared, retriers) as ask:
+            while window := await run_in_thread(lambda: list(islice(samples, _WINDOW))):
+                rows: dict[tuple[str, str, str], Row] = {}
+                if prepared.criteria:
+                    await ask(replace(prepared, samples=window), partial(_keep, rows))
+                if progress.stopping:
+                    raise asyncio.CancelledError
+                of_judge = tuple(columns(prepared, progress))
+                parts = [window[first : first + parallel.PART] for first in range(0, len(window), parallel.PART)]
+                results = scored(parts)
+                for part in parts:
+                    measured = await run_in_thread(partial(next, results))
+                    judged = tuple(rows[s.item, s.system, column.name] for s in part for column in of_judge)
+                    yield part, [*([MetricResult(of_judge, judged)] if of_judge else []), *measured]
 
-    await ask(replace(prepared, samples=window), emit)
-    if progress.stopping:
-        raise asyncio.CancelledError
-    return rows
+
+def _keep(rows: dict[tuple[str, str, str], Row], row: Row) -> None:
+    rows[row.item, row.system, row.column] = row
 
 
 # Asking the judges

@@ -112,7 +112,7 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     assert "did you mean" in done.err
     for place, message in (
         ("http://c/v1", "unknown server 'http://c/v1'"),
-        ("http://b/v1", "no such reply to write (12 of"),
+        ("http://b/v1", "no such reply to write (13 are left out"),
     ):
         done = command("doctor", "cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
         assert done.code == 2
@@ -219,6 +219,6 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     assert command(*args, "--retry-failed").code == 0
     assert len(chat_server.bodies) == requests + 2
-    done = command(*run(chat_server.url, "--retry-failed"))
+    done = command(*run(chat_server.url, "--retry-failed", "--no-cache"))
     assert done.code == 2
-    assert "holds no run" in done.err
+    assert "--retry-failed: without a cache" in done.err

@@ -21,7 +21,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.004usd")
+    done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.002usd")
     assert done.code == 0
     lines = done.out.splitlines()
     assert "gpt-5.4-mini · https://api.openai.com/v1" in lines
@@ -31,7 +31,7 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable
     assert "price $0.0" in said
     assert "genai-prices 0." in said
     assert "time about 2 s (64 at once" in said
-    assert "--budget $0.004: about " in said
+    assert "--budget $0.002: about " in said
     assert "of 12 requests fit" in said
 
 

@@ -183,11 +183,6 @@ def test_errors_are_short_and_in_pythons_words(
     assert len(traceback.extract_tb(raised.value.__traceback__)) == 2
 
 
-def test_a_judge_without_its_name_is_told_of(frame: Frame, solved: judge.Criterion) -> None:
-    with pytest.raises(TypeError, match=r"data and criteria by place.*model=\.\.\."):
-        judge.evaluate(frame, solved, "gpt-5.4-mini")  # type: ignore[call-arg]
-
-
 def test_runs_of_other_criteria_are_for_diff(frame: Frame, solved: judge.Criterion) -> None:
     with pytest.raises(ConfigError, match=r"judge\.diff"):
         judge.compare(run(frame, solved), run(frame, replace(solved, name="done")))
