@@ -150,7 +150,7 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
     for given in ([plan], [data, "--model", "gpt-5.4-mini", "--pairs", "2"], [data, "--orders", "1"]):
         done = command("plan", *given)
         assert done.code == 2
-        assert "add --rank" in done.err
+        assert "--rank" in done.err
     assert command("plan", plan, "--rank", "--pairs", "2").code == 0
 
 
