@@ -119,11 +119,14 @@ def test_what_nobody_knows_gets_the_nearest_name(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("run summarise.jsonl", "summarise.jsonl: no such file; near it: summaries.jsonl"),
+        ("run summarise.jsonl", "summarise.jsonl: no such file; did you mean 'summaries.jsonl'?"),
         ("plan zzz.csv", "zzz.csv: no such file"),
-        ("run replys.yaml", "replys.yaml: no such file; near it: replies.yaml"),
+        ("run replys.yaml", "replys.yaml: no such file; did you mean 'replies.yaml'?"),
         ("run no/data.jsonl", "no/data.jsonl: no such file"),
-        ("criteria diff fluency relevance smmaries.jsonl", "smmaries.jsonl: no such file; near it: summaries.jsonl"),
+        (
+            "criteria diff fluency relevance smmaries.jsonl",
+            "smmaries.jsonl: no such file; did you mean 'summaries.jsonl'?",
+        ),
     ],
 )
 def test_a_file_that_is_not_there(folder: Path, command: Callable[..., Any], words: str, said: str) -> None:

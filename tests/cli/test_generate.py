@@ -319,16 +319,6 @@ def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any
     assert "1 output could not be generated; the first is of short for item tram" in done.err
 
 
-def test_a_suite_counts_the_recorded_generation_as_used(project: Path, command: Callable[..., Any]) -> None:
-    (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
-    done = command("test", "s.judge.yaml", "--no-cache", "--record", "calls.jsonl", "--full")
-    assert done.code == 0, done.err
-    assert "unused" not in done.out
-    replaced(project / "long.jinja", "Summarize", "Shorten")
-    done = command("test", "s.judge.yaml", "--no-cache", "--record", "calls.jsonl", "--full")
-    assert "2 of 8 prompts unused" in " ".join(done.out.split())
-
-
 def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
     """Systems may differ in their number of generations; neither a case nor a table counts these as items."""
     once = "short.jinja, model: scripted/writer.yaml"
