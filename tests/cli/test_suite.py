@@ -85,6 +85,12 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     assert made.options["criteria"] == ("relevance", "tone.jinja")
     assert (made.options["draws"], made.options["model"][0].name) == (3, "scripted/replies.yaml")
     assert "retries" not in made.options
+    record = Path("runs/first/run.json")
+    stored = record.read_text("utf-8")
+    record.write_text(stored.replace('"name": "scripted/replies.yaml"', '"label": "small"'), "utf-8")
+    done = suite("runs/first", "--output", "other.judge.yaml")
+    assert (done.code, "model: name: field required" in done.err) == (2, True)
+    record.write_text(stored, "utf-8")
     Path("texts.jsonl").rename("gone.jsonl")
     done = suite("runs/first", "--output", "other.judge.yaml")
     assert done.code == 2

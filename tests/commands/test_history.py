@@ -134,3 +134,13 @@ def test_rankings_are_left_out_and_unfinished_runs_are_named() -> None:
     assert history.notes[1] == "Left out, because rankings have no means: run 2."
     with pytest.raises(ConfigError, match=r"needs two runs or more.*Left out.*: run 2\."):
         judge.history([runs[0], ranking])
+
+
+def test_runs_of_one_minute_have_labels_of_their_own() -> None:
+    runs = [run(seed=n, started="2026-01-01") for n in range(4)]
+    for result, started in zip(runs, ("10:00:00", "10:00:30", "10:00:30", "10:01:00"), strict=True):
+        info: Any = result.info
+        info["started"] = f"2026-01-01T{started}+00:00"
+    lines = judge.history(runs).report().splitlines()
+    for label in ("2026-01-01 10:00:00", "run 2", "run 3", "2026-01-01 10:01 "):
+        assert any(line.startswith(label) for line in lines), label

@@ -112,7 +112,11 @@ def _table(history: History, name: str, *, short: bool = False) -> Table:
     places = max((decimal_places(s.column, [step.mean.value for step in s.steps]) for s in series), default=2)
     by_run = [{step.run: _cell(each, step, places) for step in each.steps} for each in series]
     rows: list[tuple[Content, ...]] = [
-        (Cell(_label(history, run), title=run.folder), run.commit[:_COMMIT] or None, *(cells.get(place) for cells in by_run))
+        (
+            Cell(_label(history, run), title=run.folder),
+            run.commit[:_COMMIT] or None,
+            *(cells.get(place) for cells in by_run),
+        )
         for place, run in enumerate(history.runs)
     ]
     key = "▲ ▼: changed significantly since the last mark, or since the first run."
