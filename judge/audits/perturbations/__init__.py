@@ -206,7 +206,7 @@ def _numerals(whole: str, taken: set[str]) -> Iterator[Edit]:
             ]
             yield Edit(match.start(), match.end() + len(unit), tuple(ordinals))
         elif options:
-            yield Edit(match.start(), match.end(), tuple(options))
+            yield Edit(*match.span(), tuple(options))
 
 
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}

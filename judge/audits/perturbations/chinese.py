@@ -159,17 +159,17 @@ class Chinese(LanguageRules):
     listed_names = _LISTED
 
     def misspelled(self, whole: str, chance: Random) -> list[Edit]:
-        return [Edit(m.start(), m.end(), (_LOOKALIKES[m.group()],)) for m in _TYPO.finditer(whole)]
+        return [Edit(*m.span(), (_LOOKALIKES[m.group()],)) for m in _TYPO.finditer(whole)]
 
     def negated(self, sentence: str) -> list[Edit]:
         """Negate a verb, or remove a negation if there is one. Questions have no place for it."""
         if re.search(r"[？?吗]", sentence):
             return []
-        taken = [Edit(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
+        taken = [Edit(*m.span(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
         if taken or re.search("[不没未无]", sentence):
             return taken
         return [
-            Edit(m.start(), m.end(), (m.expand(no),))
+            Edit(*m.span(), (m.expand(no),))
             for pattern, no in _DENIED
             for m in pattern.finditer(sentence)
             if not _set_in_time(sentence[: m.start()])

@@ -130,17 +130,12 @@ is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z")
 """Match if a sentence ends with a stop."""
 
 
-def joint(whole: str, usual: str) -> str:
-    """Return the separator for a sentence added at the end: the text's own; a new line if it has no final stop."""
-    places = text.sentence_spans(whole)
-    if not places or not is_finished(whole) or "\n" in whole[places[0][0] : places[-1][1]]:
-        return "\n"
-    return whole[places[0][1] : places[1][0]] if len(places) > 1 else usual
-
-
 def append_text(whole: str, added: Iterable[str], usual: str) -> str:
-    """Add sentences at the end of a text."""
-    mark = joint(whole, usual)
+    """Add sentences at the end of a text, with its own separator; on a new line if it has no final stop."""
+    places = text.sentence_spans(whole)
+    mark = whole[places[0][1] : places[1][0]] if len(places) > 1 else usual
+    if not places or not is_finished(whole) or "\n" in whole[places[0][0] : places[-1][1]]:
+        mark = "\n"
     return whole.rstrip() + "".join(mark + sentence for sentence in added)
 
 
@@ -164,7 +159,7 @@ def non_overlapping(places: Iterable[Edit]) -> list[Edit]:
 
 def deletion(match: re.Match[str]) -> Edit:
     """Return the edit that removes a match."""
-    return Edit(match.start(), match.end(), ("",))
+    return Edit(*match.span(), ("",))
 
 
 @lru_cache(maxsize=512)

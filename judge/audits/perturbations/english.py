@@ -306,7 +306,7 @@ class English(LanguageRules):
             if here != following:
                 slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
             if (slip := chance.choice(slips)) not in written:
-                typos.append(Edit(match.start(), match.end(), (slip,)))
+                typos.append(Edit(*match.span(), (slip,)))
         return typos
 
     def negated(self, sentence: str) -> list[Edit]:
@@ -316,12 +316,9 @@ class English(LanguageRules):
         if not _NEEDS_NEGATION(sentence):
             full = {"ca": "can", "wo": "will"}  # what is left of `can't` and `won't`
             affirmed = [
-                Edit(match.start(), match.end(), (full.get(match["aux"], match["aux"]),))
-                for match in _CONTRACTED.finditer(sentence)
+                Edit(*match.span(), (full.get(match["aux"], match["aux"]),)) for match in _CONTRACTED.finditer(sentence)
             ]
-            affirmed += [
-                Edit(match.start(), match.end(), (match["aux"] + " ",)) for match in _WITHOUT_NOT.finditer(sentence)
-            ]
+            affirmed += [Edit(*match.span(), (match["aux"] + " ",)) for match in _WITHOUT_NOT.finditer(sentence)]
             affirmed += [deletion(match) for match in _NEVER.finditer(sentence)]
             if affirmed:
                 return affirmed
@@ -341,7 +338,7 @@ class English(LanguageRules):
             if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
                 verb = match["verb"].lower()
                 denials.append((match, "did not " + _BASE.get(verb, verb.removesuffix("ed"))))
-        return [Edit(m.start(), m.end(), (words,)) for m, words in denials if not _CLAUSE(sentence[: m.start()])]
+        return [Edit(*m.span(), (words,)) for m, words in denials if not _CLAUSE(sentence[: m.start()])]
 
     def number_words(self, whole: str) -> list[Edit]:
         places = []
@@ -353,9 +350,7 @@ class English(LanguageRules):
                 for candidate in row
                 if candidate != word and not re.search(rf"\b{candidate}\b", whole, re.IGNORECASE)
             ]
-            places.append(
-                Edit(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
-            )
+            places.append(Edit(*match.span(), tuple(w.title() if match.group()[0].isupper() else w for w in new)))
         return [place for place in places if place.options]
 
     def names(self, whole: str) -> list[Name]:

@@ -181,7 +181,7 @@ class Japanese(LanguageRules):
     def misspelled(self, whole: str, chance: Random) -> list[Edit]:
         known = _SAME_READING | _BY_SOUND | _KANA
         return [
-            Edit(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
+            Edit(*m.span(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
             for m in _TYPO.finditer(whole)
         ]
 

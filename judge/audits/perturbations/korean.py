@@ -116,23 +116,23 @@ def _negate_past(sentence: str) -> list[Edit]:
     else:  # `혔` to `히`, `왔` to `오`
         vowel = _CONTRACTED.get(syllable.vowel)
         stem = str(syllable._replace(vowel=vowel, final="")) if vowel else None
-    return [] if stem is None else [Edit(match.start(), match.end(), (f"{stem}지 않았{match['end']}",))]
+    return [] if stem is None else [Edit(*match.span(), (f"{stem}지 않았{match['end']}",))]
 
 
 def _negate_present(sentence: str) -> list[Edit]:
     """`한다` to `하지 않는다`, `합니다` to `하지 않습니다`, `책이다` to `책이 아니다`."""
     if match := _IS.search(sentence):
         josa = "이" if _has_final(sentence[: match.start()]) else "가"
-        return [Edit(match.start(), match.end(), (f"{josa} {_ARE_NOT[match.group()]}",))]
+        return [Edit(*match.span(), (f"{josa} {_ARE_NOT[match.group()]}",))]
     if match := _PRESENT_AFTER_FINAL.search(sentence):
-        return [Edit(match.start(), match.end(), ("지 않는다",))]
+        return [Edit(*match.span(), ("지 않는다",))]
     for pattern, final, ending in ((_PRESENT, "ㄴ", "않는다"), (_POLITE, "ㅂ", "않습니다")):
         match = pattern.search(sentence)
         if match and _syllable(match["stem"]).final == final and match["stem"] not in "입습":
             if final == "ㄴ" and not _MAY_LACK_FINAL(match["stem"]):
                 return []
             stem = str(_syllable(match["stem"])._replace(final=""))
-            return [Edit(match.start(), match.end(), (f"{stem}지 {ending}",))]
+            return [Edit(*match.span(), (f"{stem}지 {ending}",))]
     return []
 
 
@@ -230,7 +230,7 @@ class Korean(LanguageRules):
                 if syllable.final not in _UNHEARD:
                     continue
                 typo = str(syllable._replace(final=_UNHEARD[syllable.final]))
-            typos.append(Edit(match.start(), match.end(), (typo,)))
+            typos.append(Edit(*match.span(), (typo,)))
         return [p for n, p in enumerate(typos) if n == 0 or re.search(r"\s", whole[typos[n - 1].start : p.start])]
 
     def droppable(self, whole: str) -> list[Edit]:
