@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
-from judge import criteria, text
+from judge import criteria
 from judge.cache import cache_location, local_dir, open_for_admin
 from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
 from judge.commands.preparation import criterion_for
@@ -85,12 +85,6 @@ def check_environment(config: RunConfig) -> list[Finding]:
         for name in _VARIABLES
         if os.environ.get(name) or os.environ.get(name.lower())
     ]
-    for name in (name for row in text.LANGUAGES.values() if row.letters for name in row.tokenizers):
-        found = text.installed(name)
-        signature, fix = text.signature(name) if found else "", _pip(f"{_DISTRIBUTION}[cjk]")
-        findings.append(
-            _check("tokenizers", name, found, signature, "not installed: metrics count characters", fix=fix)
-        )
     return [*findings, *_find_local_models()]
 
 

@@ -30,7 +30,7 @@ def test_without_a_model_no_connection_is_opened(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert "$OPENAI_API_KEY is set" in done.stdout
     assert "very-secret" not in done.stdout
-    for part in ("this machine", "packages", "extras", "keys", "cache", "tokenizers"):
+    for part in ("this machine", "packages", "extras", "keys", "cache"):
         assert f"\n{part}\n" in f"\n{done.stdout}"
     assert "\x1b" not in done.stdout
 

@@ -151,13 +151,6 @@ def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "error"
 
 
-def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.text.installed", lambda name: name == "zh")
-    checks = findings_of(doctor.check_environment(load_config()), "tokenizers")
-    assert (checks["zh"].state, checks["ja"].state, checks["ko"].state) == ("ok", "missing", "missing")
-    assert checks["ja"].fix == "pip install 'textjudge[cjk]'"
-
-
 # A model
 
 
