@@ -221,8 +221,7 @@ def test_formats(judge: Callable[..., Any]) -> None:
     assert {record["name"] for record in records} >= {"good.yaml", "bad.yaml", "good.yaml + bad.yaml", "length"}
     assert [record["name"] for record in records if record["chosen"] == "True"] == ["good.yaml"]
     assert "| good.yaml |" in judge("choose", "r", "--format", "markdown").out
-    page = judge("choose", "r", "--format", "html").out
-    assert "<svg" in page
+    assert "good.yaml" in judge("choose", "r", "--format", "html").out
     assert "free" in judge("choose", "r", "--full").out
 
 

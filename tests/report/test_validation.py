@@ -274,10 +274,7 @@ def test_the_best_of_many_judges_is_compared_with_each_other_one() -> None:
         "b: no significant difference from c (+0.100 [0.000, 0.200]); significantly better than a (+0.200 [0.100, "
         "0.300])."
     )
-    assert plugins.document(one).finding[1:] == (
-        "It agrees with people better than a on coherence.",
-        "No significant difference from c.",
-    )
+    assert plugins.document(one).finding[1:] == (f"coherence{sentences(one.rated[0])[2][1:]}",)
     assert "p-values are not corrected for their number" in one.report("markdown")
 
 

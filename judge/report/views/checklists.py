@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.core.format import one_line, plural
+from judge.core.format import plural
 from judge.report.document import Block, Cell, Content, Heading, Table, table
 from judge.report.document import Column as Head
 from judge.report.format import column_title
@@ -13,7 +13,6 @@ from judge.results.result import Result
 from judge.stats.checklists import Checklist, QuestionShare
 
 _MOST = 3  # questions in the summary
-_MAX_NAME = 60
 
 
 def checklist_blocks(result: Result) -> Iterator[Block]:
@@ -47,7 +46,7 @@ def _table(
             share, n = question.shares.get(system), question.n.get(system, 0)
             row.append(None if share is None else Cell(f"{share:.0%}", f"n = {n:,}", value=share))
         rows.append([*row, question.unanswered or None])
-    names = (Head(one_line(system, _MAX_NAME), better="higher") for system in systems)
+    names = (Head(system, better="higher") for system in systems)
     key = f"Share of yes: the lowest {len(questions)} of {plural(len(checklist.questions), 'question')}."
     key += f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
     heads = (Head(head), Head("weight", optional=True), *names, Head("unanswered", optional=True))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from judge.core.format import dollars, format_interval, number, one_line, percent, plural
-from judge.report import charts
+from judge.core.format import dollars, format_interval, number, percent, plural
 from judge.report.document import (
     Block,
     Bullets,
@@ -30,7 +29,6 @@ from judge.stats.selection import MOST_ITEMS
 
 _PLACES = 2
 _MAX_ROWS = 5  # of the summary
-_MAX_NAME = 40
 _HELP = (
     "Spearman: the agreement with people on these rated items, on which the best candidate looks too good. On new "
     "items: the same choice, made on resampled items and measured on the items left out.",
@@ -100,8 +98,8 @@ def _sentence(choice: Choice) -> str:
     e = choice.honest
     if e is None or choice.naive is None:
         return f"{choice.criterion}: no choice, because {choice.lacking}."
-    best, by_name = one_line(choice.chosen, _MAX_NAME), choice.by_name
-    leader, cheaper, rival = by_name[choice.chosen], by_name[choice.recommended], one_line(choice.runner_up, _MAX_NAME)
+    best, by_name = choice.chosen, choice.by_name
+    leader, cheaper, rival = by_name[choice.chosen], by_name[choice.recommended], choice.runner_up
     numbers = f"{number(e.value, _PLACES)} {format_interval(e.low, e.high, _PLACES)}".rstrip()
     verdict = f"{best} agrees best with people"
     if leader.kind == "baseline":
@@ -111,7 +109,7 @@ def _sentence(choice: Choice) -> str:
         price = "is one of its judges"
         if leader.price and cheaper.price is not None:
             price = f"costs {number(100 * (1 - cheaper.price / leader.price), 0)}% less"
-        name = one_line(cheaper.name, _MAX_NAME)
+        name = cheaper.name
         parts.append(f"{name} is not significantly worse ({_lead(cheaper)}) and {price}: choose it")
     elif rival and (not choice.not_worse or choice.more_items == 0):
         parts.append(f"{rival} is significantly worse")
@@ -146,7 +144,7 @@ def _table(choices: Sequence[Choice], most: int = 0) -> Table:
             baseline = next((c for c in shown if c.kind == "baseline"), None)
             shown = tuple(c for c in shown if c in best[: most - 1] or c is baseline)
         for c in shown:
-            chosen, name = c.name == choice.chosen, one_line(c.name, _MAX_NAME)
+            chosen, name = c.name == choice.chosen, c.name
             mark = "*" if chosen else "~" * (c in choice.not_worse)
             value = None
             if c.value is not None:
@@ -179,14 +177,4 @@ def _blocks(choice: Choice) -> Iterator[Block]:
         return
     yield Heading(f"{plural(choice.items, 'rated item')}, {plural(choice.texts, 'text')}")
     yield _table([choice])
-    drawn = {
-        one_line(c.name, _MAX_NAME): charts.Bar(
-            c.value, text=number(c.value, _PLACES), tone="best" if c.name == choice.chosen else ""
-        )
-        for c in choice.candidates
-        if c.value is not None
-    }
-    caption = "Spearman's correlation with people's ratings, on the items that chose."
-    name, title = f"candidates-{choice.criterion}", f"Candidates for {choice.criterion}"
-    yield replace(charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True)
     yield Details("How to read this table", (Bullets((*_HELP, choice.honest.method)),))

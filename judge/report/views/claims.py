@@ -11,7 +11,7 @@ from judge.report.views.item_scores import CLAIM_HEADS, CLAIMS, checked_claims, 
 from judge.results.result import Result
 
 _MOST, _MOST_IN_SUMMARY = 50, 3
-_MAX_NAME, _MAX_TEXT = 60, 200  # characters
+_MAX_TEXT = 200  # characters
 
 
 def claims_section(result: Result) -> Iterator[Section]:
@@ -51,8 +51,8 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
         (Column(head, numeric=False, optional=True) for head in ("system", "item", *CLAIM_HEADS)),
         [
             (
-                one_line(score.system, _MAX_NAME),
-                Cell(one_line(score.item, _MAX_NAME), link=items.link(item=score.item, system=score.system)),
+                score.system,
+                Cell(score.item, link=items.link(item=score.item, system=score.system)),
                 Cell(f"{claim.probability:.2f}", value=claim.probability),
                 one_line(claim.text, _MAX_TEXT),
                 None if short else one_line(claim.evidence, _MAX_TEXT) or None,

@@ -24,7 +24,7 @@ def view(diff: CriterionDiff) -> Document:
     """Make the report of a diff."""
     judged, prompts = diff.judged, diff.prompts
     first, *others = _finding(diff)
-    names = " → ".join(one_line(name, 40) for name in diff.names)
+    names = " → ".join(diff.names)
     rows = list(_rows(diff))
     changes = [
         f"{change.what}: {one_line(change.before, 200)} → {one_line(change.after, 200)}" for change in diff.changes

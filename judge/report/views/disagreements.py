@@ -22,7 +22,6 @@ from judge.stats.human_agreement import judges_of
 _GAPS = 5  # on each side of the shown texts, shared by the criteria
 _MAX_TEXT = 300  # characters of a judged text
 _MAX_COMMENT = 120
-_NAME = 24  # characters of a name in a sentence
 _STRONG = 0.9  # shade of the largest count
 
 
@@ -77,7 +76,7 @@ def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
     if order is not None:
         link = items.link(item=gap.item, system=gap.system, column=items.gap_name(d.criterion), order=order)
     raters = ", ".join(
-        f"{one_line(rater, _NAME)}: {score_text(d.column, vote)}"
+        f"{rater}: {score_text(d.column, vote)}"
         + (f" “{one_line(gap.comments[rater], _MAX_COMMENT)}”" if rater in gap.comments else "")
         for rater, vote in gap.ratings
     )
@@ -105,14 +104,14 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
     gaps = [(d, gap) for d in compared if d.judge == judge for gap in (*d.higher[:1], *d.lower[:1])]
     if gaps:
         d, gap = max(gaps, key=lambda pair: _share(*pair))
-        text = ", ".join(one_line(name, _NAME) for name in (gap.item, gap.system, d.criterion))
+        text = ", ".join((gap.item, gap.system, d.criterion))
         yield f"Largest disagreement: {text}: {_scores_text(d, gap)}."
 
 
 def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
     """Tabulate people's levels by the judge's; a darker cell has more ratings, green is the same level."""
     most = max(map(max, confusion.counts))
-    names = [one_line(label, _NAME) for label in confusion.labels]
+    names = confusion.labels
     rows: list[list[Content]] = [
         [
             f"people {name}",

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from functools import partial
 
-from judge.core.format import format_p, listed, number, one_line, plural
+from judge.core.format import format_p, listed, number, plural
 from judge.report import charts
 from judge.report.document import Block, Cell, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, share_label
@@ -28,8 +28,8 @@ def view(history: History) -> Document:
     compared = [history.runs[place].folder for place in (newest[1].since or 0, newest[1].run)] if newest else []
     runs = [
         (
-            run.folder, _label(history, run), run.commit[:_COMMIT] or None, one_line(run.judge, 60),
-            one_line(", ".join(run.served_by), 60) or None, run.texts, run.edited, run.failed,
+            run.folder, _label(history, run), run.commit[:_COMMIT] or None, run.judge,
+            ", ".join(run.served_by) or None, run.texts, run.edited, run.failed,
         )
         for run in history.runs
     ]  # fmt: skip
@@ -100,7 +100,7 @@ def _sentence(history: History, series: Series, step: Step) -> str:
         others.append(f"another model answered ({', '.join(after.served_by) or after.judge})")
     context = "; ".join(others) or "same texts and judge"
     return (
-        f"{column_title(series.column.name)} of {one_line(series.system, 40)} {verb} by {amount} on {_day(after)}, "
+        f"{column_title(series.column.name)} of {series.system} {verb} by {amount} on {_day(after)}, "
         f"{format_p(step.adjusted or 0.0)}: {context}."
     )
 
@@ -125,7 +125,7 @@ def _table(history: History, name: str, *, short: bool = False) -> Table:
         (
             "run",
             Column("commit", numeric=False, optional=True),
-            *(Column(one_line(each.system, 40), better=each.column.better) for each in series),
+            *(Column(each.system, better=each.column.better) for each in series),
         ),
         rows[-_MAX_RUNS if short else 0 :],
         key,
@@ -146,7 +146,7 @@ def _blocks(history: History, name: str) -> Iterator[Block]:
     if len(history.runs) > 1:
         lines = [
             charts.Line(
-                one_line(each.system, 40),
+                each.system,
                 tuple((step.run, step.mean.value) for step in each.steps),
                 frozenset(step.run for step in each.steps if step.significant),
             )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judge.core.format import format_p, number, one_line, percent, plural
-from judge.report.document import Bullets, Column, Diff, Document, Paragraph, Section, Table, table
+from judge.core.format import format_p, number, one_line, plural
+from judge.report.document import Bullets, Column, Diff, Document, Section, Table, table
 from judge.report.views.columns import change_text, estimate_cell
 from judge.results.comparison import PLACES
 from judge.results.improvement import Improvement, Trial
@@ -17,6 +17,7 @@ SCHEMA = "judge.criteria.improve/1"
 def view(improvement: Improvement) -> Document:
     """Make the report of an attempt."""
     finding = list(_finding(improvement))
+    reasons = tuple(f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason)
     selection = improvement.selection
     present = Trial(0, agreement=selection.values[0] if selection else None)
     trials = (present, *improvement.trials)
@@ -37,7 +38,7 @@ def view(improvement: Improvement) -> Document:
             *([_table(improvement, trials)] if selection else []),
             *([Diff(improvement.diff)] if improvement.diff else []),
         ),
-        sections=tuple(_sections(improvement)),
+        sections=(Section("reasons", "The writer's reasons", lambda: [Bullets(reasons)]),) if reasons else (),
         data={
             "schema": SCHEMA,
             "finding": finding,
@@ -97,18 +98,3 @@ def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
         caption=f"Spearman's correlation with people, {OVER[improvement.level]}.",
         name="trials",
     )
-
-
-def _sections(improvement: Improvement) -> Iterator[Section]:
-    reasons = tuple(f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason)
-    if reasons:
-        yield Section("reasons", "The writer's reasons", lambda: [Bullets(reasons)])
-    selection = improvement.selection
-    if selection is not None:
-        share = selection.shares[selection.chosen]
-        chance = number(max(0.0, selection.optimism), PLACES)
-        text = (
-            f"{percent(share)} of resamples of the training part choose the same wording. Its Spearman there is "
-            f"{number(selection.naive, PLACES)}; {chance} of that is expected to be chance."
-        )
-        yield Section("choice", "How sure the choice is", lambda: [Paragraph(text)])

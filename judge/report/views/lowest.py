@@ -39,7 +39,7 @@ def worst_texts(result: Result, n: int) -> list[Text]:
 def excerpt(result: Result, share: float, score: Score, column: Column) -> Excerpt:
     """Show a low score with its reason, and the other systems' scores of the item."""
     rivals = [
-        f"{one_line(other.system, 30)} {score_text(column, other.value)}"
+        f"{other.system} {score_text(column, other.value)}"
         for other in result.table.column_scores(column.name)
         if other.item == score.item and other.system != score.system
     ]

@@ -47,20 +47,19 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
             estimate_cell(d.estimate.times(factor), decimals, signed, mark="*" * d.apart),
             Cell(p_cell(d.adjusted), value=d.adjusted),
             None if d.delta is None else Cell(signed(d.delta, 2), value=d.delta),
-            d.estimate.n,
             d.wins,
             d.ties,
             d.losses,
         )
         for d in differences
     ]
-    key = [f"* p < {ALPHA:g} ({test}, Holm-corrected)."]
+    key = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
     if comparison.detectable is not None:
         key.append(f"Detectable difference: {number(factor * comparison.detectable, decimals)} (80% power).")
     if comparison.note:
         key.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     return table(
-        ("systems", "difference", "p", "Cliff's delta", "items", "won", "tied", "lost"),
+        ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost"),
         rows,
         " ".join(key),
         caption=f"{head}: first minus second{only}.",

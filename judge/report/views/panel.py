@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.format import one_line
 from judge.report.document import Block, Cell, Column, Content, Excerpt, Excerpts, Section, table
 from judge.report.format import column_title, score_text
 from judge.report.views import items
@@ -45,7 +44,7 @@ def _blocks(result: Result) -> Iterator[Block]:
     widest = []
     for column, split in ((columns[row.criterion], split) for row in splits for split in row.widest):
         ends = (score_text(column, pick(split.values.values())) for pick in (min, max))
-        each = (f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items())
+        each = (f"{judge} {score_text(column, value)}" for judge, value in split.values.items())
         systems = f"{split.system} against {split.rival}" if split.rival else split.system
         title, link = column_title(column.criterion), items.link(item=split.item)
         widest.append(Excerpt(" to ".join(ends), systems, split.item, title, reason=" · ".join(each), link=link))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from judge.core.format import one_line, plural
+from judge.core.format import plural
 from judge.report.document import Block, Document, Paragraph, Section, Table, table
 from judge.report.format import column_title
 from judge.report.views.columns import estimate_cell, share_cell
@@ -14,7 +14,6 @@ from judge.stats.pairwise_agreement import PreferenceAgreement
 
 _KEY = "Same: share of pairs on which both prefer the same text; a tie against a preference counts half."
 _DERIVED = "People rated single texts: they prefer the text with the higher rating."
-_NAME = 40  # characters of a judge or rater
 
 
 def view(validation: Validation) -> Document:
@@ -51,7 +50,7 @@ def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
             same = share_cell(row.same)
             share = f"{about} on {same.text} {same.note}".rstrip()
             if row.kind != "raters":
-                yield f"{one_line(each.judge, _NAME)} agrees with people{share} of {plural(row.same.n, 'pair')}."
+                yield f"{each.judge} agrees with people{share} of {plural(row.same.n, 'pair')}."
             elif each.judge == compared[0].judge:
                 yield f"Two raters agree{share} of {plural(row.same.n, 'comparison')}."
 
@@ -77,7 +76,7 @@ def _table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
     for each in compared:
         for row in each.rows:
             title = f"{column_title(each.criterion)}: " if _several(compared) else ""
-            sides = f"{one_line(each.judge, _NAME)} and {one_line(row.name, _NAME) or 'people'}"
+            sides = f"{each.judge} and {row.name or 'people'}"
             name = f"{title}{'two raters' if row.kind == 'raters' else sides}"
             rows.append((name, share_cell(row.same), estimate_cell(row.kappa, 2), row.same.n))
     return table(("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 
-from judge.core.format import format_interval, number, one_line, percent, plural
+from judge.core.format import format_interval, number, percent, plural
 from judge.core.records import IDENTICAL
 from judge.report.document import (
     Bar,
@@ -37,7 +37,6 @@ from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement, of_run
 from judge.stats.power import ALPHA
 
-_MAX_NAME = 80  # characters of a system's name
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, which takes "
@@ -97,7 +96,7 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
         standings = {(s.column, s.system): s for r in rankings for s in r.standings}
         rows = [
             (
-                one_line(name, _MAX_NAME),
+                name,
                 *(_win_rate(standings.get((r.column, name)), bar=not place) for place, r in enumerate(rankings)),
             )
             for name in dict.fromkeys(system for _, system in standings)
@@ -153,7 +152,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         strength = format_interval(s.strength_low, s.strength_high, 2)
         rows.append(
             (
-                one_line(s.system, _MAX_NAME),
+                s.system,
                 _win_rate(s, bar=True),
                 share_cell(s.equal_length),
                 None if s.strength is None else Cell(number(s.strength, 2), strength, value=s.strength),
@@ -164,8 +163,8 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
             )
         )
     met = {s.system for s in ranking.standings}
-    rows += [(one_line(system, _MAX_NAME), *[None] * 7) for system in ranking.systems if system not in met]
-    apart = f"* significantly different from {one_line(ranking.against, 30)}." if ranking.against else ""
+    rows += [(system, *[None] * 7) for system in ranking.systems if system not in met]
+    apart = f"* significantly different from {ranking.against}." if ranking.against else ""
     equal_length = "Equal length: estimated win rate if both texts were equally long."
     return table(
         (
@@ -194,7 +193,7 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     if ranking.tests:
         rows = [
             (
-                f"{one_line(test.system, _MAX_NAME)} against {one_line(test.other, _MAX_NAME)}",
+                f"{test.system} against {test.other}",
                 share_cell(test.estimate, mark="*" * test.apart),
                 Cell(p_cell(test.adjusted), value=test.adjusted),
                 test.estimate.n,
@@ -224,8 +223,8 @@ def win_rate_matrix(ranking: Ranking) -> Table:
         title = f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
         return Cell(number(100 * share, 1), title=title, shade=2 * share - 1, value=share)
 
-    rows = ((Cell(one_line(row, _MAX_NAME)), *(cell(row, column) for column in order)) for row in order)
-    return table(("", *(one_line(name, _MAX_NAME) for name in order)), rows, name=f"win-rates-{ranking.column}")
+    rows = ((Cell(row), *(cell(row, column) for column in order)) for row in order)
+    return table(("", *order), rows, name=f"win-rates-{ranking.column}")
 
 
 def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:

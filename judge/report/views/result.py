@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.core.format import one_line
 from judge.report.document import Document, text_table
 from judge.report.format import score_text
 from judge.report.views import leaderboard, ranking
@@ -29,10 +28,10 @@ def view(result: Result) -> Document:
     columns = {column.name: column for column in result.table.columns}
     rows = []
     for change in reread["changes"][:_MOST_CHANGES]:
-        names = [one_line(name, 60) for name in (change["item"], change["system"], change["rival"]) if name]
+        names = [name for name in (change["item"], change["system"], change["rival"]) if name]
         values = (change["before"], change["after"])
         texts = ["failed" if value is None else score_text(columns[change["column"]], value) for value in values]
-        rows.append((" · ".join(names), one_line(change["column"], 60), " → ".join(texts), change["why"]))
+        rows.append((" · ".join(names), change["column"], " → ".join(texts), change["why"]))
     more = len(reread["changes"]) - len(rows)
     key = f"{more:,} more: --format csv" if more else ""
     changed = text_table(("text", "criterion", "value", "reason"), rows, name="reread", key=key)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
-from judge.core.format import format_p, number, one_line, plural, signed
+from judge.core.format import format_p, number, plural, signed
 from judge.report.document import Block, Cell, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, mean_text
 from judge.report.views.columns import estimate_cell, marked_mean
@@ -14,7 +14,6 @@ from judge.results.slices import Slices
 
 SCHEMA = "judge.slices/1"
 _MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary
-_NAME = 40
 
 
 def view(slices: Slices) -> Document:
@@ -54,7 +53,7 @@ def _finding(slices: Slices) -> Iterator[str]:
     worst, against = slices.worst, slices.contradictions
     if worst or against:
         what = "Significantly worse than the rest" if worst else "Contradicting the whole data"
-        names = dict.fromkeys(one_line(each.slice, _NAME) for each in worst or against)
+        names = dict.fromkeys(each.slice for each in worst or against)
         yield f"{what}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
     else:
         tested = any(mean.gap is not None for mean in slices.means)
@@ -64,13 +63,13 @@ def _finding(slices: Slices) -> Iterator[str]:
         column, gap = slices.columns[mean.column], mean.gap or 0.0
         places = decimal_places(column, [mean.mean.value])
         yield (
-            f"{column_title(mean.column)} of {one_line(mean.system, _NAME)} in {one_line(mean.slice, _NAME)}: "
+            f"{column_title(mean.column)} of {mean.system} in {mean.slice}: "
             f"{mean_text(column, mean.mean.value, places)}, {number(abs(gap), places)} "
             f"{'above' if gap > 0 else 'below'} the rest ({format_p(mean.adjusted or 0.0)})."
         )
     for each in against[:_MAX_FOUND]:
         places = decimal_places(slices.columns[each.column], [each.estimate.value])
-        name, first, second = (one_line(text, _NAME) for text in (each.slice, each.worse, each.better))
+        name, first, second = each.slice, each.worse, each.better
         yield (
             f"In {name}, {first} is better than {second} on {column_title(each.column)}, by "
             f"{number(abs(each.estimate.value), places)}; in the whole data it is worse."
@@ -93,11 +92,11 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
             else None
             for system in systems
         ]
-        rows.append([one_line(each, _NAME), slices.items[each], *cells])
+        rows.append([each, slices.items[each], *cells])
     key = "▲ ▼: significantly above or below the other items."
     key += f" {plural(len(slices.items) - len(rows), 'more slice')}: --full." if len(rows) < len(slices.items) else ""
     return table(
-        (slices.by, "items", *(Column(one_line(system, _NAME), better=column.better) for system in systems)),
+        (slices.by, "items", *(Column(system, better=column.better) for system in systems)),
         rows,
         key,
         caption=column_title(name) if short else "",
@@ -116,7 +115,7 @@ def _blocks(slices: Slices, name: str) -> Iterator[Block]:
             (slices.by, Column("systems", numeric=False), "all items", "slice", "items"),
             [
                 (
-                    one_line(each.slice, _NAME),
+                    each.slice,
                     f"{each.better} − {each.worse}",
                     Cell(signed(each.overall, places), value=each.overall),
                     estimate_cell(

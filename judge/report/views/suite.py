@@ -50,7 +50,7 @@ def view(outcomes: Outcomes) -> Document:
     failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
     # A gate that passes names what it passed without evidence.
     named = failing or [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
-    names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
+    names = ", ".join(outcome.suite.name for outcome in outcomes)
     several = len(outcomes) > 1
     lines = [f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}" for o, v in named]
     headline, *others = summarize(outcomes)
@@ -58,14 +58,14 @@ def view(outcomes: Outcomes) -> Document:
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
         finding=(headline, *(f"{sentence}." for sentence in others)),
         tone="good" if outcomes.passed else "bad",
-        scope=plural(len(outcomes), "suite") if several else one_line(_path(outcomes[0]), _NAME) if outcomes else "",
+        scope=plural(len(outcomes), "suite") if several else _path(outcomes[0]) if outcomes else "",
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
         summary=(Bullets(tuple(lines[:_TOP])),) if lines else (),
         sections=tuple(
             Section(
                 f"suite-{outcome.suite.name}",
-                one_line(outcome.suite.name, _NAME) if several else "Cases",
+                outcome.suite.name if several else "Cases",
                 partial(_blocks, outcome, several),
             )
             for outcome in outcomes
@@ -131,7 +131,7 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     }
     for text, names in named.items():
         if names:
-            shown = first_names(dict.fromkeys(one_line(name, _NAME) for name in names), _MAX_NAMED)
+            shown = first_names(dict.fromkeys(names), _MAX_NAMED)
             sentences.append(f"{text}: {shown}")
     if cases and not failing:
         undecided = sum(verdict.status == "undecided" for verdict in cases)
@@ -148,7 +148,7 @@ def _path(outcome: Outcome) -> str:
 
 def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
-        suite = f"{one_line(outcome.suite.name, _NAME)}: " if len(outcomes) > 1 else ""
+        suite = f"{outcome.suite.name}: " if len(outcomes) > 1 else ""
         if outcome.trouble:
             yield outcome.trouble if str(outcome.suite.path) in outcome.trouble else f"{suite}{outcome.trouble}"
         yield from (f"{suite}{text}" for text in (*outcome.warnings, *outcome.notes))
@@ -183,7 +183,7 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
     yield Details(plural(len(outcome.verdicts), "verdict"), (_table(outcome),))
     for verdict in outcome.verdicts:
         if verdict.detail and not verdict.met:
-            yield Heading(one_line(verdict.name, _NAME), 4)
+            yield Heading(verdict.name, 4)
             yield Code(verdict.detail[:_REPLY].strip())
     if outcome.comparison is not None:
         compared = plugins.document(outcome.comparison)
@@ -199,7 +199,7 @@ def _table(outcome: Outcome) -> Table:
     rows = []
     for verdict in outcome.verdicts:
         mark, tone = _MARKS[verdict.status]
-        name = f"{mark} {one_line(verdict.name, _NAME)}"
+        name = f"{mark} {verdict.name}"
         rows.append(
             (
                 Cell(name, tone="" if verdict.met else tone, title=f"{_path(outcome)}:{verdict.line}"),

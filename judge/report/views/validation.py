@@ -161,16 +161,12 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
             every = "all" if len(beaten) == len(compared) else f"{len(beaten) or 'any'} of"
             on = f"on {every} {len(compared)} criteria"
         yield f"{best} {verdict} {on}"
-        for name in [name for name in compared if name not in beaten][:_MAX_NAMED]:
-            yield f"{name}: {_leads_text({baseline: e for baseline, e in compared[name].items() if _sign(e) < 1})}."
-    over_judges = {rated.criterion: _over_judges(rated, best, _usable(rated, level)) for rated in judged}
-    for rival in list(dict.fromkeys(rival for leads in over_judges.values() for rival in leads))[:_MAX_NAMED]:
-        leads = {name: e for name, of_name in over_judges.items() if (e := of_name.get(rival))}
-        if better := [name for name, e in leads.items() if _sign(e) > 0]:
-            yield f"It agrees with people better than {rival} on {', '.join(better)}."
-        else:
-            few = "" if any(e.low is not None for e in leads.values()) else ": too few items in common"
-            yield f"No significant difference from {rival}{few}."
+    sentences = []
+    for rated in judged:
+        not_beaten = {name: e for name, e in over_baselines[rated.criterion].items() if _sign(e) < 1}
+        if leads := not_beaten | _over_judges(rated, best, _usable(rated, level)):
+            sentences.append(f"{rated.criterion}: {_leads_text(leads)}.")
+    yield from sentences[:_MAX_NAMED]
     yield from alt_test_finding(judged, best)
 
 
@@ -378,7 +374,8 @@ def _over_baselines(rated: Rated, judge: str, level: Level) -> dict[str, Estimat
 
 def _over_judges(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
     pairs = [pair for pair in rated.versus if pair.level == level and judge in (pair.judge, pair.other)]
-    return dict((p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1)) for p in pairs)
+    leads = dict((p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1)) for p in pairs)
+    return {} if _too_few_systems(rated, level) else leads
 
 
 def _sign(e: Estimate) -> int:
