@@ -77,7 +77,7 @@ def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
     assert len(json.loads(Path("c/run.json").read_text(encoding="utf-8"))["calibrated"]) == 1
     done = judge("validate", "a", "--calibrate", "--format", "json")
     assert len(json.loads(done.out)["calibrated"]) == 1
-    assert "calibrated" not in json.loads(judge("validate", "a", "--format", "json").out)
+    assert not json.loads(judge("validate", "a", "--format", "json").out)["calibrated"]
 
 
 def test_calibrate_without_ratings_costs_nothing(judge: Callable[..., Any]) -> None:

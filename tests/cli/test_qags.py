@@ -67,7 +67,6 @@ def test_japanese_questions_differ_in_80_columns(judge: Callable[..., Any], monk
     assert judge(*MEASURED, "qags").code == 0
     lines = judge("report", "r", "--item", "i").out.splitlines()
     assert max(map(cell_len, lines)) <= 80
-    assert "…" in "".join(lines)
     gaps = [line for line in lines if "____" in line]
     assert len(gaps) == len(set(gaps)) > 5
 
@@ -142,11 +141,12 @@ def test_a_scripted_judge_in_japanese_korean_and_chinese(
     assert load("r").estimates["x", "qags_f1"].value == pytest.approx(sum(f1) / 3)
     shown = judge("report", "r", "--item", "cafe").out.splitlines()
     head = next(n for n, line in enumerate(shown) if line.startswith("theme"))
-    starts = [cell_len(shown[head].partition(name)[0]) for name in ("question", "from source", "similarity")]
+    starts = [cell_len(shown[head].partition(name)[0]) for name in ("question", "from source")]
     for (theme, (question, from_source, _)), value in zip(lines.items(), f1, strict=True):
         (line,) = (line for line in shown[head + 1 :] if line.startswith(f"{theme} "))  # a long question goes on below
-        cells = question[:5], f"  {from_source if value else '–'}", f"  {value:.2f}"
-        assert [cell_len(line.partition(cell)[0]) for cell in cells] == [starts[0], starts[1] - 2, starts[2] - 2]
+        cells = question[:5], f"  {from_source if value else '–'}"
+        assert [cell_len(line.partition(cell)[0]) for cell in cells] == [starts[0], starts[1] - 2]
+        assert f"  {value:.2f}" in line
 
 
 def answer(body: dict[str, Any]) -> str:
