@@ -184,7 +184,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Three to five key numbers, side by side on the page; the console's summary leaves them out."""
+    """Three to five key numbers, side by side on the page; other formats leave them out."""
 
     tiles: tuple[Tile, ...]
 

@@ -79,7 +79,7 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     for block in document.summary:
         if full and isinstance(block, blocks.Table) and block.short:
             continue
-        if not (_page_only(block) if full else isinstance(block, blocks.Tiles | blocks.Chart)):
+        if not (_page_only(block) or (not full and isinstance(block, blocks.Chart))):
             if not isinstance(block, blocks.Details | blocks.Heading):  # which begin with a blank line
                 console.print()
             _print(block, screen)
@@ -104,7 +104,7 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
 
 
 def _page_only(block: blocks.Block) -> bool:
-    return isinstance(block, blocks.ItemBrowser) or (isinstance(block, blocks.Chart) and block.tabled)
+    return isinstance(block, blocks.ItemBrowser | blocks.Tiles) or (isinstance(block, blocks.Chart) and block.tabled)
 
 
 def _text(text: str, style: str | Style = "") -> Text:
@@ -173,11 +173,6 @@ def _(block: blocks.Facts, screen: _Screen) -> None:
     for name, text in block.pairs:
         grid.add_row(_assemble(name), _assemble(text))
     screen.console.print(grid)
-
-
-@_print.register
-def _(block: blocks.Tiles, screen: _Screen) -> None:
-    screen.console.print(_text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
 
 
 @_print.register

@@ -102,11 +102,6 @@ def _(block: blocks.Facts) -> str:
 
 
 @_text.register
-def _(block: blocks.Tiles) -> str:
-    return " · ".join(f"**{escape(tile.value)}** {escape(tile.label)}" for tile in block.tiles)
-
-
-@_text.register
 def _(block: blocks.Bullets) -> str:
     return _list(map(escape, block.items))
 
