@@ -42,7 +42,7 @@ from judge.stats.power import items_needed
 from judge.stats.run_differences import MeanChange, Shift
 
 SCHEMA = "judge.compare/1"
-_MAX_ROWS, _MAX_COLUMNS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 6, 3, 2  # of the summary
+_MAX_ROWS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 3, 2  # of the summary
 _MAX_NAMED = 8  # names of a list
 _MAX_PANELS = 4  # columns of the chart
 _MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
@@ -279,27 +279,24 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     changed = {mean.row.column: mean.column.better for mean in means if mean.differs}
     if not changed:
         return
-    names = list(changed)[:_MAX_COLUMNS]
     cells = {
         (mean.system, mean.row.column): replace(
             mean.change, text=mean.text(mean.row.after) + f" {mean.change.text}" * mean.differs, note=""
         )
         for mean in means
-        if mean.row.column in names
     }
     # All systems together come first, then those that changed most.
     largest = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
-    systems = list(dict.fromkeys(mean.system for mean in largest if mean.row.column in names))
-    more = len(changed) - len(names), len(systems) - _MAX_ROWS
+    systems = list(dict.fromkeys(mean.system for mean in largest if mean.row.column in changed))
+    more = len(systems) - _MAX_ROWS
     key = (
         "mean after, and its change",
         "* significant" if any(cell.mark for cell in cells.values()) else "",
-        plural(more[0], "more column") if more[0] > 0 else "",
-        f"{plural(more[1], 'system')} with smaller changes" if more[1] > 0 else "",
+        f"{plural(more, 'system')} with smaller changes" if more > 0 else "",
     )
     yield table(
-        ("", *(Column(column_title(name), better=changed[name]) for name in names)),
-        [(system, *(cells.get((system, name), "–") for name in names)) for system in systems[:_MAX_ROWS]],
+        ("", *(Column(column_title(name), better=better) for name, better in changed.items())),
+        [(system, *(cells.get((system, name)) for name in changed)) for system in systems[:_MAX_ROWS]],
         caption="Changes of the means.",
         key=" · ".join(filter(None, key)),
         name="changes",
