@@ -175,19 +175,6 @@ def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
     again.close()
 
 
-def test_what_is_no_database_is_set_aside(tmp_path: Path) -> None:
-    (tmp_path / "responses").mkdir()
-    text = b"this is no database, and long enough to be read as one" * 400
-    (tmp_path / "responses" / "cache.db").write_bytes(text)
-    for _ in range(2):  # in one second, too
-        cache = DiskCache(tmp_path)
-        assert "0 replies were carried over" in cache.notes[0]
-        cache.put("a", response())
-        cache.close()
-        (tmp_path / "responses" / "cache.db").write_bytes(text)
-    assert len(list((tmp_path / "responses").glob("cache.db.damaged-*"))) == 2
-
-
 def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
     made = fill(tmp_path, 50)
     cache, other = DiskCache(tmp_path), DiskCache(tmp_path)

@@ -88,12 +88,6 @@ def test_the_larger_of_the_run_s_limit_and_the_prompt_s_holds() -> None:
     assert one.signature == "scripted/script,t=0,max_tokens>=500"
 
 
-def test_nothing_wanted_is_nothing_asked() -> None:
-    one, provider = scripted()
-    assert ask(one, []) == []
-    assert provider.seen == []
-
-
 @pytest.mark.parametrize("many", [5, 200])
 def test_equal_prompts_are_asked_once(many: int) -> None:
     one, provider = scripted()
@@ -123,21 +117,6 @@ def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
     more, provider = scripted(cache=DiskCache(tmp_path))
     assert ask(more, wanted("b", "c", "a")) == ["B", "C", "A"]
     assert [echo(request) for request in provider.seen] == ["c"]
-
-
-@pytest.mark.parametrize("change", [{"endpoint": "another"}, {"max_tokens": 65}])
-def test_another_question_is_not_answered_from_the_cache(tmp_path: Path, change: dict[str, Any]) -> None:
-    ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a"))
-    again, provider = scripted(cache=DiskCache(tmp_path), **change)
-    ask(again, wanted("a"))
-    assert len(provider.seen) == 1
-
-
-def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
-    for _ in range(2):
-        one, provider = scripted(cache=DiskCache(tmp_path), endpoint="")
-        ask(one, wanted("a"))
-        assert len(provider.seen) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.config import load_config
-from judge.core import plugins
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
@@ -354,19 +352,6 @@ def test_what_else_a_server_may_say(
         ask(chat_server)
     assert caught.value.stops == stops
     assert asked_paths == ["/v1/decisions"]
-
-
-def test_it_is_opened_from_a_plan(chat_server: Any) -> None:
-    made = load_config(given={"base_url": chat_server.url, "timeout": 5.0})
-    provider = plugins.load("providers", "decisions").open("m", made)
-    assert (provider.name, provider.model, provider.endpoint) == ("decisions", "m", chat_server.url)
-
-
-def test_a_lone_surrogate_is_sent_as_a_replacement_character(chat_server: Any) -> None:
-    chat_server.answer = lambda _: (200, {}, {"answers": [DECISIONS["answers"][2]]})
-    ask(chat_server, request({**PREDICATE, "instructions": "a\ud800"}, text="b\ud800"))
-    (body,) = chat_server.bodies
-    assert (body["input"], body["questions"][0]["instructions"]) == ("b\ufffd", "a\ufffd")
 
 
 FIELDS = ("type", "name", "score", "choice", "noul", "probabilities", "probability", "label", "value", "0", "1", "2")

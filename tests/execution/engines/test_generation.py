@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from judge import evaluate
-from judge.core.errors import BudgetReached, ConfigError
-from judge.providers.scripted import ScriptedProvider
+from judge.core.errors import BudgetReached
 
 ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range(5)]
 
@@ -69,24 +68,6 @@ def test_a_batch_is_half_the_price_of_generation(
         assert f"(generation ${2 * price:,.2f})" in result.report()
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"cache": False}, "leave out --no-cache"),
-        ({"model": ScriptedProvider(lambda _: 4), "systems": "scripted"}, "only chat endpoints"),
-    ],
-)
-def test_what_cannot_be_batched_is_an_error_before_anything_is_paid(
-    batch_server: Any, systems: dict[str, Any], tmp_path: Path, options: dict[str, Any], why: str
-) -> None:
-    if options.pop("systems", None):
-        (tmp_path / "w.yaml").write_text("- {reply: A text.}\n", encoding="utf-8")
-        systems["short"]["model"] = f"scripted/{tmp_path}/w.yaml"
-    with pytest.raises(ConfigError, match=why):
-        run(batch_server, systems, **{"engine": "batch", "cache": tmp_path / "c", **options})
-    assert batch_server.calls == []
-
-
 def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> subprocess.Popen[str]:
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS), encoding="utf-8")
     (folder / "run.yaml").write_text(json.dumps({"data": "data.jsonl", "systems": systems}), encoding="utf-8")
@@ -96,24 +77,6 @@ def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> su
         [sys.executable, "-c", "from judge.cli import main; main()", "run", "run.yaml", *shown, *where, *words],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("moment", ["uploaded", "polled"])
-def test_after_a_kill_the_batches_of_outputs_are_found_again(
-    batch_server: Any, systems: dict[str, Any], tmp_path: Path, wait_until: Callable[..., None], moment: str
-) -> None:
-    batch_server.looks = 10**9
-    process = judge(batch_server, tmp_path, systems, "--engine", "batch")
-    wait_until(lambda: (len(batch_server.polls) if moment == "polled" else batch_server.uploads) == 2, process)
-    process.kill()
-    process.communicate()
-    batch_server.looks = 1
-    process = judge(batch_server, tmp_path, systems, "--engine", "batch")
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, (out, err)
-    assert (batch_server.uploads, len(batch_server.batches)) == (3, 3)  # one for each system, and one for the judge
-    assert sum(map(written, batch_server.online)) == 2
-    assert set(batch_server.asked.values()) == {1}
 
 
 def test_a_metric_asks_in_batches(batch_server: Any, tmp_path: Path, make_completion: Callable[..., Any]) -> None:
