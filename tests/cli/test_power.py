@@ -70,13 +70,13 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     assert table["relevance"] == table["coherence"]
     needed = table["overall"][-1]
     assert f"of 0.1 in overall between any two systems needs about {needed} items (80% power)" in words(done.out)
-    assert "3 systems are 3 pairs, so p must be below .05 / 3 = 0.017" in words(done.out)
+    assert "3 systems: p must be below 0.017 (.05 / 3 comparisons" in words(done.out)
     package.evaluate(
         ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], against=ROWS[0]["system"], out="against"
     )
     one = words(power("against", "--difference", "0.1").out)
     assert f"of 0.1 in relevance between {ROWS[0]['system']} and another system needs" in one
-    assert "3 systems are 2 comparisons with one, so p must be below .05 / 2" in one
+    assert "3 systems: p must be below 0.025 (.05 / 2 comparisons" in one
     only = power("r", "--column", "overall", "--items", "900")
     assert {name: cells[0] for name, cells in rows(only.out).items()} == {"overall": "900"}
     few = power("r", "--column", "overall", "--items", "6")

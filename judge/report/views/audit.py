@@ -52,7 +52,6 @@ _LEGEND = (
     "sd is the root mean square of the texts' standard deviations. Wordings b and c put the same criterion into two "
     "other prompts.",
 )
-_PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
 
 
 def view(card: JudgeCard) -> Document:
@@ -175,23 +174,17 @@ def _mark(cell: SensitivityCell, column: Column, attack: bool) -> tuple[str, Ton
 
 def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Table:
     """Return measures by criteria, the measures of a probe together."""
-    criteria = list(dict.fromkeys(finding.criterion for finding in findings))
+    criteria = dict.fromkeys(finding.criterion for finding in findings)
     known: dict[tuple[str, str], dict[str, BiasFinding]] = defaultdict(dict)
     for finding in findings:
         known[finding.probe, finding.measure][finding.criterion] = finding
     rows = []
-    for probe, measure in sorted(known, key=lambda key: _PROBES.index(key[0]) if key[0] in _PROBES else len(_PROBES)):
-        by_criterion = known[probe, measure]
+    for (probe, measure), by_criterion in known.items():
         first = next(iter(by_criterion.values()))
         unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
         counts = dict.fromkeys(plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values())
-        cells = (by_criterion.get(criterion) for criterion in criteria)
-        rows.append(
-            (
-                Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)),
-                *(_bias_cell(finding, columns.get(finding.criterion)) if finding else None for finding in cells),
-            )
-        )
+        cells = {name: _bias_cell(finding, columns.get(name)) for name, finding in by_criterion.items()}
+        rows.append((Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)), *map(cells.get, criteria)))
     key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
     caption = "Biases by criterion, in points of the scale or %."
     return document.table(("bias", *criteria), rows, key, caption=caption, name="bias")

@@ -217,14 +217,10 @@ def _method(power: RunPower) -> Iterator[str]:
     """Yield the level of the tests, by the number of systems."""
     yield "Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."
     for systems, column in sorted({column.systems: column for column in power.columns if column.pairs}.items()):
-        correction = "p must be below .05"
-        if column.tests > 1:
-            pairs = "comparisons with one" if column.tests == systems - 1 > 1 else "pairs"
-            correction = (
-                f"{systems} systems are {column.tests:,} {pairs}, so p must be below .05 / {column.tests:,} = "
-                f"{column.level:.2g} (Holm's first step)"
-            )
-        yield f"{correction}. A sign-flip test needs at least {column.min_items} items for that."
+        yield (
+            f"{plural(systems, 'system')}: p must be below {column.level:.2g} (.05 / {column.tests:,} comparisons, "
+            f"Holm's first step), which takes at least {column.min_items} items."
+        )
 
 
 def _items(number: int, power: float) -> str:

@@ -12,7 +12,6 @@ from typing import Literal
 
 from judge.core import plugins
 from judge.core.format import first_names, one_line, plural, seconds
-from judge.report import document
 from judge.report.document import (
     Block,
     Bullets,
@@ -28,6 +27,7 @@ from judge.report.document import (
     TestCase,
     TestSuite,
     Tone,
+    text_table,
 )
 from judge.suite.case import Status, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
@@ -53,6 +53,9 @@ def view(outcomes: Outcomes) -> Document:
     names = ", ".join(outcome.suite.name for outcome in outcomes)
     several = len(outcomes) > 1
     lines = [f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}" for o, v in named]
+    paths = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
+    accepted = failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing)
+    options = [*["--update-baseline"] * bool(accepted), *["--full"] * bool(failing)]
     headline, *others = summarize(outcomes)
     return Document(
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
@@ -75,7 +78,7 @@ def view(outcomes: Outcomes) -> Document:
             *([f"{len(lines) - _TOP:,} more: --full"] if len(lines) > _TOP else []),
             f"{len(pairs) - len(failing):,} of {len(pairs):,} passed · {seconds(sum(o.seconds for o in outcomes))}",
         ),
-        next=tuple(_next(outcomes, failing)),
+        next=tuple(f"judge test {paths} {option}" for option in options),
         data={
             "schema": SCHEMA,
             "passed": outcomes.passed,
@@ -169,14 +172,6 @@ def _counts(verdict: Verdict) -> str:
 # Every verdict
 
 
-def _next(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
-    paths = shlex.join(_path(outcome) for outcome in outcomes)
-    if failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
-        yield f"judge test {paths} --update-baseline"
-    if failing:
-        yield f"judge test {shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))} --full"
-
-
 def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
     if several:
         yield Paragraph(". ".join(summarize([outcome])))
@@ -196,21 +191,18 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
 
 
 def _table(outcome: Outcome) -> Table:
-    rows = []
-    for verdict in outcome.verdicts:
-        mark, tone = _MARKS[verdict.status]
-        name = f"{mark} {verdict.name}"
-        rows.append(
-            (
-                Cell(name, tone="" if verdict.met else tone, title=f"{_path(outcome)}:{verdict.line}"),
-                Cell(verdict.expected),
-                Cell(verdict.found, note=f"baseline {verdict.before}" if verdict.before else ""),
-                Cell(f"{verdict.reason}{_counts(verdict)}".lstrip()),
-            )
+    rows = [
+        (
+            Cell(f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"),
+            v.expected,
+            Cell(v.found, note=f"baseline {v.before}" if v.before else ""),
+            f"{v.reason}{_counts(v)}".lstrip(),
         )
+        for v in outcome.verdicts
+        for mark, tone in [_MARKS[v.status]]
+    ]
     key = "✓ passed · ✗ failed · ? undecided · ! error"
-    heads = (document.Column(head, numeric=False) for head in ("case", "expected", "found", "reason"))
-    return document.table(heads, rows, key, caption="Verdicts.", name="cases")
+    return text_table(("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases")
 
 
 # Programs
