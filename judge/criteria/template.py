@@ -6,6 +6,7 @@ nowhere else.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -138,29 +139,31 @@ def shown_fields(names: list[str]) -> list[str]:
     return [ALIASES.get(name, name) for name in names]
 
 
-def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
-    """The JSON schema of an object with these properties alone."""
-    return {
-        "type": "object", "additionalProperties": False, "required": list(required), "properties": properties,
-    }  # fmt: skip
-
-
-_NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
-_LABELS = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2}
-_SCALE_SCHEMA = {
-    "anyOf": [
-        {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
-        _object(("min", "max"), min=_NUMBER, max=_NUMBER, step=_NUMBER),
-        _object(("labels", "values"), labels=_LABELS, values={"type": "array", "items": _NUMBER}),
-    ]
-}
-_EXAMPLE = _object(
-    ("score",), output=_TEXT, text=_TEXT, score={"type": ["string", "number"]}, reason=_TEXT, source=_TEXT
-)
-_EXAMPLES_SCHEMA = {"anyOf": [{"type": "array", "items": _EXAMPLE, "maxItems": MAX_EXAMPLES}, _TEXT]}
-_CHECKLIST_QUESTION = _object(("text",), text=_TEXT, weight={"type": "number", "exclusiveMinimum": 0})
-_QUESTIONS_SCHEMA = {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, _CHECKLIST_QUESTION]}}]}
-_LEVELS_SCHEMA = {"type": "object", "additionalProperties": _TEXT}
+_SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
+"scale": {"anyOf": [
+  {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+  {"type": "object", "additionalProperties": false, "required": ["min", "max"],
+   "properties": {"min": {"type": "number"}, "max": {"type": "number"}, "step": {"type": "number"}}},
+  {"type": "object", "additionalProperties": false, "required": ["labels", "values"],
+   "properties": {
+    "labels": {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2},
+    "values": {"type": "array", "items": {"type": "number"}}}}]},
+"levels": {"type": "object", "additionalProperties": {"type": "string"}},
+"examples": {"anyOf": [
+  {"type": "array", "items": {
+    "type": "object", "additionalProperties": false, "required": ["score"],
+    "properties": {
+     "output": {"type": "string"}, "text": {"type": "string"}, "score": {"type": ["string", "number"]},
+     "reason": {"type": "string"}, "source": {"type": "string"}}}, "maxItems": 20},
+  {"type": "string"}]},
+"questions": {"anyOf": [
+  {"type": "string"},
+  {"type": "array", "items": {"anyOf": [
+    {"type": "string"},
+    {"type": "object", "additionalProperties": false, "required": ["text"],
+     "properties": {"text": {"type": "string"}, "weight": {"type": "number", "exclusiveMinimum": 0}}}]}}]}
+}""")
+"""The JSON schemas of the keys whose values have functions of their own."""
 
 
 def _levels(raw: Any) -> dict[str, str]:
@@ -198,7 +201,7 @@ class Header(BaseModel):
 
     title: str = Field("", description="Name in reports (default: the file's).")
     description: str = Field("", description="What the criterion judges, in a sentence.")
-    scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
+    scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])] = Field(
         Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
     )
     allow_half: bool = Field(False, description="Whether a reply may be 4.5 on a scale of whole numbers.")
@@ -210,16 +213,16 @@ class Header(BaseModel):
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [], description="Columns shown beside the text, such as [references], or [] (default: source, if there is one)."
     )
-    levels: Annotated[dict[str, str], PlainValidator(_levels), WithJsonSchema(_LEVELS_SCHEMA)] = Field(
+    levels: Annotated[dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])] = Field(
         {}, description="What a label of the scale means, by label or range of numbers."
     )
     pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")
     threshold: float | None = Field(None, description="Instead of pass_at: a share of the scale, from 0 to 1.")
-    examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
+    examples: Annotated[list[Any] | str, WithJsonSchema(_SCHEMAS["examples"])] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
     )
     questions: Annotated[
-        tuple[ChecklistQuestion, ...] | str, PlainValidator(_questions), WithJsonSchema(_QUESTIONS_SCHEMA)
+        tuple[ChecklistQuestion, ...] | str, PlainValidator(_questions), WithJsonSchema(_SCHEMAS["questions"])
     ] = Field(
         (), description="Questions of a checklist, each text with an optional weight, or the column that has them."
     )
