@@ -22,8 +22,7 @@ from judge.criteria.template import (
 )
 
 FEWEST, MOST, LONGEST = 2, 12, 400
-_NUMBERED = re.compile(r"(?P<number>\d{1,2})[.)．）、](?!\d)\s*(?P<text>\S.*)")
-_BULLET = re.compile(r"[-•]\s+(?P<text>\S.*)")
+_STEP = re.compile(r"(?:(?P<number>\d{1,2})[.)．）、](?!\d)\s*|[-•]\s+)(?P<text>\S.*)")
 _SYNTAX = ("{{", "{%", "{#")
 
 
@@ -55,21 +54,19 @@ def read_steps(reply: str) -> tuple[str, ...]:
     There are 2 to 12, each one line of at most 400 characters, without the signs of a template. Raises ParseError,
     which keeps the reply, for all else.
     """
-    lines = [line.strip() for line in reply.splitlines() if line.strip()]
-    numbered = [_NUMBERED.fullmatch(line) for line in lines]
-    matches = numbered if any(numbered) else [_BULLET.fullmatch(line) for line in lines]
-    steps = []
-    for position, (line, match) in enumerate(zip(lines, matches, strict=True), 1):
-        if match is None:
+    steps: list[str] = []
+    numbered = reply.lstrip()[:1].isdecimal()
+    for line in (line.strip() for line in reply.splitlines() if line.strip()):
+        match, position = _STEP.fullmatch(line), len(steps) + 1
+        if match is None or bool(match["number"]) != numbered:
             raise ParseError(f"not a list of steps alone: {line[:80]!r}", reply)
-        if any(numbered) and int(match["number"]) != position:
+        if numbered and int(match["number"]) != position:
             raise ParseError(f"step {position} carries the number {int(match['number'])}", reply)
+        if len(match["text"]) > LONGEST:
+            raise ParseError(f"step {position} has {len(match['text'])} characters; at most {LONGEST}", reply)
+        if any(sign in line for sign in _SYNTAX):
+            raise ParseError(f"step {position} holds template syntax", reply)
         steps.append(match["text"])
     if not FEWEST <= len(steps) <= MOST:
         raise ParseError(f"{len(steps)} steps; expected {FEWEST} to {MOST}", reply)
-    for position, step in enumerate(steps, 1):
-        if len(step) > LONGEST:
-            raise ParseError(f"step {position} has {len(step)} characters; at most {LONGEST}", reply)
-        if any(sign in step for sign in _SYNTAX):
-            raise ParseError(f"step {position} holds template syntax", reply)
     return tuple(steps)
