@@ -11,7 +11,6 @@ from judge.criteria.loading import (
     builtin,
     check_samples,
     finalize,
-    has,
     in_language,
     languages,
     load,
@@ -31,6 +30,6 @@ from judge.criteria.template import (
 
 __all__ = [
     "HIDDEN", "MAX_EXAMPLES", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "drafting", "finalize",
-    "has", "in_language", "is_packaged", "languages", "load", "of_file_text", "paraphrase", "read_steps", "reads",
+    "in_language", "is_packaged", "languages", "load", "of_file_text", "paraphrase", "read_steps", "reads",
     "shared_layout", "template_bodies", "template_texts", "validate_name", "with_lists", "with_values", "write_lists",
 ]  # fmt: skip

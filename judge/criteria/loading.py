@@ -23,6 +23,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.criteria.checklist import questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
+from judge.criteria.render import template_variables
 from judge.criteria.template import (
     Header,
     builtin_prompts,
@@ -118,7 +119,8 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
                     f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
                 )
     names = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
-    lacking = {name: [s for s in samples if not has(s, name)] for name in sorted(names)}
+    has = [(sample, template_variables(sample)) for sample in samples]
+    lacking = {name: [sample for sample, known in has if name not in known] for name in sorted(names)}
     for name, rows in lacking.items():
         if rows and len(rows) == len(samples):
             raise _missing_variable(criterion, name, samples)
@@ -137,19 +139,9 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
         )
 
 
-def has(sample: Sample, name: str) -> bool:
-    """Whether a sample brings a variable; `render.template_variables` has exactly those."""
-    if name == "source":
-        return bool(sample.source)
-    if name == "references" or (name == "reference" and sample.extra.get(name) is None):
-        return bool(sample.references)
-    return name == "output" or (name not in HIDDEN and sample.extra.get(name) is not None)
-
-
 def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:
     """What to raise for a variable that no sample has."""
-    candidates = {"output", *_FIELDS}.union(*(sample.extra for sample in samples))
-    known = sorted(candidate for candidate in candidates if any(has(sample, candidate) for sample in samples))
+    known = sorted(set[str]().union(*map(template_variables, samples)) - {"this"})
     if criterion.pairwise:
         known = sorted({"first", "second", *known} - {"output"})
     at = _line(criterion, template_texts(criterion), name)

@@ -268,7 +268,9 @@ def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     return "".join(pieces)
 
 
-def template_variables(sample: Sample, this: CriterionView, rival: Sample | None = None) -> dict[str, Any]:
+def template_variables(
+    sample: Sample, this: CriterionView | None = None, rival: Sample | None = None
+) -> dict[str, Any]:
     """The variables a template sees: what the sample has, and nothing for what it lacks.
 
     With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Example, Form, Prompt, ReplyKind, Sample, Scale
-from judge.criteria.loading import has
 from judge.criteria.render import (
     Renderer,
     render_drafting_prompt,
@@ -314,15 +313,6 @@ def test_what_a_sample_lacks_is_not_defined(custom: Load) -> None:
 
 VALUES = st.none() | st.text(max_size=3) | st.integers()
 NAMES = st.sampled_from(["source", "reference", "references", "output", "system", "human", "item", "genre"])
-
-
-@given(st.none() | st.text(max_size=3), st.lists(st.text(max_size=3), max_size=2), st.dictionaries(NAMES, VALUES))
-def test_what_is_rendered_is_what_check_looks_for(
-    source: str | None, references: list[str], extra: dict[str, object]
-) -> None:
-    sample = Sample("i", "s", "o", source=source, references=tuple(references), extra=extra)
-    names = {"source", "reference", "references", "output", "system", "human", "item", "genre"}
-    assert set(template_variables(sample, _THIS)) - {"this"} == {name for name in names if has(sample, name)}
 
 
 def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
