@@ -311,10 +311,6 @@ def test_what_a_sample_lacks_is_not_defined(custom: Load) -> None:
     assert prompt(one, SAMPLE) == SOURCE
 
 
-VALUES = st.none() | st.text(max_size=3) | st.integers()
-NAMES = st.sampled_from(["source", "reference", "references", "output", "system", "human", "item", "genre"])
-
-
 def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
     assert {field.name for field in fields(CriterionView)} == {
         *("title", "description", "scale", "steps", "reply"),
@@ -451,12 +447,9 @@ def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custo
 def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
     one = custom(PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}")
     pair = [Sample("i", s, "x", extra={"genre": g, "length": n}) for s, g, n in (("a", "news", 1), ("b", "news", 2))]
-    assert set(template_variables(pair[0], _THIS, pair[1])) == {"first", "second", "genre", "this"}
-    assert "output" not in template_variables(pair[0], _THIS, pair[0])
+    assert set(template_variables(pair[0], rival=pair[1])) == {"first", "second", "genre", "this"}
+    assert "output" not in template_variables(pair[0], rival=pair[0])
     assert prompt(one, *pair) == "xxTrueFalse"
-
-
-_THIS = CriterionView("t", "d", Scale.integers(1, 5), (), "score", "1", "5", whole=True)
 
 
 @pytest.mark.parametrize("other", ["Another source.", None])
