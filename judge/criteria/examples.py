@@ -7,26 +7,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold, label_index
-from judge.core.plugins import unknown_name_message
 from judge.core.records import Example, Scale
 from judge.criteria.template import (
-    MAX_CHARACTERS,
     MAX_EXAMPLES,
     check_inside,
     check_link,
     first_problem,
     front_matter,
-    read_text,
 )
 from judge.data import rows
-
-_YAML = (".yaml", ".yml")
 
 
 def read_examples(label: str, text: str, given: list[Any] | str, scale: Scale) -> tuple[Example, ...]:
@@ -51,25 +45,9 @@ def _file(at: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
             f"{at}: examples: no file {str(path)!r}; write a list of examples, or the name of their file"
         )
     check_link(at, path, folder)
-    if path.suffix.lower() not in _YAML:
-        if path.suffix.lower() not in rows.SUFFIXES:
-            raise CriterionError(
-                f"{at}: examples: {unknown_name_message('suffix', path.suffix, [*rows.SUFFIXES, *_YAML])}"
-            )
-        for row in rows.rows(path):
-            if isinstance(row, rows.RawRow):
-                yield row.where, {key: cell for key, cell in row.cells.items() if not rows.is_missing(cell, row.flat)}
-        return
-    if len(text := read_text(path)) > MAX_CHARACTERS:
-        raise CriterionError(f"{path}: more than {MAX_CHARACTERS:,} characters; write long examples as .jsonl")
-    try:
-        tree = yaml_lines.tree(text)
-        if not isinstance(tree, yaml.SequenceNode):
-            raise CriterionError(f"{path}:1: examples are a list: - {{output: ..., score: ...}}")
-        for node in tree.value:
-            yield f"{path}:{node.start_mark.line + 1}", yaml_lines.construct(node)
-    except yaml_lines.Malformed as error:
-        raise CriterionError(f"{path}:{error.line or 1}: {error}") from error
+    for row in rows.rows(path):
+        if isinstance(row, rows.RawRow):
+            yield row.where, {key: cell for key, cell in row.cells.items() if not rows.is_missing(cell, row.flat)}
 
 
 def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:

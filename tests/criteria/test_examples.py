@@ -40,14 +40,14 @@ def refused(path: str) -> str:
     return str(caught.value).replace(str(Path(path).parent) + "/", "")
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet", "yaml"])
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
 def test_examples_are_those_of_the_header_or_of_a_file(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / "examples" / f"rated.{suffix}"
     file.parent.mkdir()
     frame = pd.DataFrame(ROWS).astype({"score": str})
     if suffix == "jsonl":
         file.write_text("\n".join(map(json.dumps, ROWS)))
-    elif suffix in ("json", "yaml"):
+    elif suffix == "json":
         file.write_text(json.dumps(ROWS))
     else:
         (frame.to_csv if suffix == "csv" else frame.to_parquet)(file, index=False)
@@ -105,18 +105,12 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
         ("seen: [1a2b]", "polite.jinja:2: seen: String should match pattern '^[0-9a-f]{16}$', not '1a2b'"),
         ("examples: bad.jsonl", "bad.jsonl:2: examples: score '9' is not a label"),
         ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, score, reason, source)"),
-        ("examples: bad.yaml", "bad.yaml:3: examples: score: is missing"),
-        ("examples: map.yml", "map.yml:1: examples are a list"),
-        ("examples: torn.yml", "torn.yml:2: not YAML"),
-        ("examples: long.yml", "long.yml: more than 100,000 characters; write long examples as .jsonl"),
     ],
 )  # fmt: skip
 def test_bad_examples_name_their_line_and_what_is_wrong(tmp_path: Path, header: str, says: str) -> None:
     folder = tmp_path / "criteria"
     folder.mkdir()
     files = {"bad.jsonl": '{"output": "a", "score": 1}\n{"output": "b", "score": 9}', "bad.csv": "output,note\na,b\n"}
-    files |= {"bad.yaml": "- output: a\n  score: 1\n- output: b\n", "map.yml": "output: a\n", "torn.yml": "- [a\n- {"}
-    files["long.yml"] = f"- output: {'a ' * 60_000}\n  score: 1\n"
     for name, text in files.items():
         (folder / name).write_text(text)
     (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
