@@ -25,7 +25,7 @@ from judge.core.format import listed, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
-from judge.criteria.prompt_file import PromptFile
+from judge.criteria.render import PromptFile
 from judge.data import samples
 from judge.data.rows import rows
 from judge.execution.budget import BudgetLedger, estimate_tokens

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -25,7 +26,8 @@ import jinja2
 import markupsafe
 from jinja2 import meta, nodes
 
-from judge.core.errors import CriterionError
+from judge.core.errors import ConfigError, CriterionError
+from judge.core.format import one_line
 from judge.core.records import Criterion, Prompt, Sample, Scale
 from judge.criteria.checklist import part_name
 from judge.criteria.sandbox import (
@@ -43,7 +45,7 @@ from judge.criteria.sandbox import (
     render_here,
     strings,
 )
-from judge.criteria.template import is_packaged, parse_cached, shared_layout
+from judge.criteria.template import is_packaged, parse_cached, read_text, shared_layout
 
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
@@ -295,11 +297,6 @@ def template_variables(
     return known
 
 
-def render_alone(label: str, text: str, variables: Mapping[str, Any]) -> str:
-    """Return a template's text with these variables, rendered in the child process. Raises RenderError."""
-    return _render(Templates(label, ((label, text, label),)), variables).strip()
-
-
 def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
     """Return a function that renders a layout whose text holds no sample's texts (`criteria.shared_layout`).
 
@@ -336,3 +333,37 @@ def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], *
     except RenderError as error:
         raise CriterionError(f"{criterion.path}: nothing can be drafted without a sample: {error}") from error
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A prompt under test: a Jinja file that reads the data's columns, rendered in the child process."""
+
+    path: Path
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> PromptFile:
+        """Raises ConfigError for a file that cannot be read."""
+        try:
+            return cls(path, read_text(path))
+        except CriterionError as error:
+            raise ConfigError(str(error)) from error
+
+    def render(self, item: Sample) -> str:
+        """Return the prompt for an item. Raises ConfigError, with the place in the template and the item."""
+        known = {name: value for name, value in item.extra.items() if value is not None}
+        known |= {"source": item.source} if item.source else {}
+        try:
+            label = str(self.path)
+            prompt = _render(Templates(label, ((label, self.text, label),)), known).strip()
+            if not prompt:
+                raise RenderError("the prompt is empty")
+            return prompt
+        except RenderError as error:
+            columns = ", ".join(known) or "none"
+            place = f"{item.where}: " if item.where else ""
+            raise ConfigError(
+                f"{error.place or self.path}: {error} ({place}item {one_line(item.item, 40)!r}; the prompt can read: "
+                f"{columns})"
+            ) from error
