@@ -14,8 +14,7 @@ from judge.core.messages import command, option
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin
 from judge.data import ledger
-from judge.data.rating_forms import Known
-from judge.data.ratings import Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
+from judge.data.ratings import Known, Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
 from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
 
 

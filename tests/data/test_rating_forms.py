@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.core.records import Sample
-from judge.data.rating_forms import Known
-from judge.data.ratings import Ratings, join_ratings, pair_names, read_ratings, renamed
+from judge.data.ratings import Known, Ratings, join_ratings, pair_names, read_ratings, renamed
 
 ITEMS, SYSTEMS, RATERS, CRITERIA = ("tram", "7"), ("a", "a_b"), ("anna", "r_2"), ("fluency", "fluency_5", "tone")
 TEXTS = [Sample(item, system, f"{item} {system}") for item in ITEMS for system in SYSTEMS]
