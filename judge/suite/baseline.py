@@ -213,7 +213,6 @@ def compare_with_baseline(
     """
     first_rows = {row.column: row for row in reversed(runs.means)}  # the row of all systems comes first
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
-    line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
     texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
     rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
@@ -250,14 +249,7 @@ def compare_with_baseline(
             continue
         decisions[name], expected[name] = decision, "agrees no worse with people"
     return [
-        decision.verdict(
-            suite.undecided or "pass",
-            kind="baseline",
-            name=f"{name} against the baseline",
-            line=line,
-            expected=expected[name],
-            criterion=name,
-        )
+        _verdict(suite, decision, f"{name} against the baseline", name, expected[name])
         for name, decision in decisions.items()
         if name not in bounded or name in rated
     ]
@@ -320,7 +312,6 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
     no verdict if no change could be tested: too few changed texts.
     """
     verdicts = []
-    line = suite.lines.get("baseline", 1)
     for name, column in columns(result).items():
         sign, decimals = -1 if column.better == "lower" else 1, places(column)
         tested = [
@@ -349,6 +340,11 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
             estimate=change,
         )
         title = f"{name} of changed texts against the baseline"
-        verdict = decision.verdict(kind="baseline", name=title, line=line, expected="not worse", criterion=name)
-        verdicts.append(verdict)
+        verdicts.append(_verdict(suite, decision, title, name, "not worse"))
     return verdicts
+
+
+def _verdict(suite: Suite, decision: Decision, title: str, criterion: str, expected: str) -> Verdict:
+    """Return the verdict on a criterion; without evidence it passes, unless the suite says otherwise."""
+    line, undecided = suite.lines.get("baseline", 1), suite.undecided or "pass"
+    return decision.verdict(undecided, kind="baseline", name=title, line=line, expected=expected, criterion=criterion)
