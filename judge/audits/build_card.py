@@ -37,7 +37,7 @@ from judge.core.version import __version__
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed
 _NOTABLE_SHARES = {
-    "verdict flips with the order": 0.1, "label changes with the wording": 0.1, "several labels at temperature 0": 0.1,
+    "verdict flips with the order": 0.1, "label changes with the wording": 0.1,
     "most used label": 0.75, "bottom": 0.75, "middle": 0.75, "top": 0.75,
 }  # fmt: skip
 """Shares without a test that deserve a verdict: at least this large, with the interval above this or one half."""

@@ -372,10 +372,3 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
         for name, column in evidence.criteria(table):
             each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
             yield from _spread("repeats", name, f"spread {at}", each, seed)
-            drawn = [
-                row.provenance.distribution
-                for row in table.column_scores(column.name)
-                if row.provenance.n > 1 and row.provenance.distribution
-            ]
-            several = sum(sum(p > 0 for p in shares.values()) > 1 for shares in drawn)
-            yield from _share("repeats", name, f"several labels {at}", several, len(drawn))

@@ -417,16 +417,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
         verdicts, remark = _update_baseline(scored, baseline.keep, verdicts, settled)
         notes.append(remark)
-    warnings = [*baseline.warnings]
-    cached = sum(judge["requests"]["cached"] for run in results.values() for judge in run.info["judges"].values())
-    if cached and any(run.config.record for run in runs):
-        warnings.insert(
-            0,
-            f"{cached:,} of {plural(prepared.judgments, 'judgment')} recorded from the cache. If the model behind its "
-            "name has changed, this run cannot notice it; --no-cache sends all requests again.",
-        )
     notes = list(dict.fromkeys(notes))
-    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(warnings))
+    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(baseline.warnings))
 
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:

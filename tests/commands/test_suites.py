@@ -617,16 +617,6 @@ def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) 
     assert one("one.judge.yaml", cases="band").warnings == ()  # of fewer cases it is known that texts are missing
 
 
-def test_a_recording_made_from_the_cache_says_so(folder: Path) -> None:
-    path = suite(BANDS)
-    options: dict[str, Any] = {"record": "calls.jsonl", "cache": "cache"}
-    server = grading(endpoint="http://127.0.0.1:9/v1")
-    assert one(path, server, **options).warnings == ()
-    (told,) = one(path, server, **options).warnings
-    assert told.startswith("4 of 4 judgments recorded from the cache.")
-    assert one(path, server, **{**options, "cache": False}).warnings == ()
-
-
 def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
