@@ -87,11 +87,9 @@ class AuditData:
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
-        """Return the columns of a table with the names of their criteria, in the order of `columns`."""
+        """Return the columns of a table with the names of their criteria."""
         known = {column.name: name for name, column in self.columns.items()}
-        place = {name: at for at, name in enumerate(known)}
-        columns = sorted(table.columns, key=lambda column: place.get(column.name, len(place)))
-        return [(known.get(column.name, column.name), column) for column in columns]
+        return [(known.get(column.name, column.name), column) for column in table.columns]
 
     def changes(self, column: Column, names: Sequence[str]) -> Floats:
         """Return changed minus original score in points, changes × items; NaN if a text or either score is missing."""
