@@ -121,7 +121,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] =
     "reread": (lambda data, name: run(data, name).reread(), agreement),
     "test": (suite, lambda outcome: [(v.name, v.status, v.estimate) for v in outcome.verdicts]),
     "criteria diff": (worded, lambda diff: diff.judged.agreement),
-    "audit": (carded, lambda card: [f for f in card.findings if "human ratings" in f.sentence]),
+    "audit": (carded, lambda card: [f for f in card.findings if "ratings" in repr(f)]),
 }
 
 

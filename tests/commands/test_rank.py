@@ -151,7 +151,7 @@ def test_what_it_will_ask_is_said_before() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"criteria": ["summarization/relevance"]}, CriterionError, "judge.evaluate"),
+        ({"criteria": ["summarization/relevance"]}, CriterionError, "judges one text"),
         ({"model": None}, ConfigError, "no judge is named"),
         ({"orders": 3}, ConfigError, "orders: input should be 1 or 2"),
         ({"pairs": 0}, ConfigError, "pairs"),
