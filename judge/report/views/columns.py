@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Column, Estimate
-from judge.report.document import ARROWS, Cell, Tone
+from judge.report.document import Cell, Tone
 from judge.report.format import decimal_places, interval_text, mean_text, pass_text
 from judge.results.result import Result
 from judge.stats import anytime
@@ -31,16 +31,6 @@ class Group:
     def better(self) -> Literal["higher", "lower", ""]:
         """The better end, the same for all these columns."""
         return self.columns[0].better
-
-    @property
-    def heading(self) -> str:
-        """The name with an arrow to the better end."""
-        return f"{self.name}{ARROWS[self.better]}"
-
-    @property
-    def judged(self) -> bool:
-        """Whether this is a panel, whose judges have columns of their own."""
-        return any(column.judge for column in self.columns)
 
 
 def test_name(result: Result) -> str:

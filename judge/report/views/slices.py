@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
-from judge.core.format import format_p, number, plural, signed
-from judge.report.document import Block, Cell, Column, Content, Document, Section, Table, table
+from judge.core.format import format_p, number, plural
+from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, mean_text
-from judge.report.views.columns import estimate_cell, marked_mean
+from judge.report.views.columns import change_text, marked_mean
 from judge.results.slices import Slices
 
 SCHEMA = "judge.slices/1"
@@ -26,7 +26,7 @@ def view(slices: Slices) -> Document:
         notices=slices.notes,
         summary=(_table(slices, slices.main, short=True),),
         sections=tuple(
-            Section(f"slices-{name}", column_title(name), partial(_blocks, slices, name)) for name in slices.columns
+            Section(f"slices-{name}", column_title(name), partial(_section, slices, name)) for name in slices.columns
         ),
         data={
             "schema": SCHEMA,
@@ -67,13 +67,25 @@ def _finding(slices: Slices) -> Iterator[str]:
             f"{mean_text(column, mean.mean.value, places)}, {number(abs(gap), places)} "
             f"{'above' if gap > 0 else 'below'} the rest ({format_p(mean.adjusted or 0.0)})."
         )
-    for each in against[:_MAX_FOUND]:
-        places = decimal_places(slices.columns[each.column], [each.estimate.value])
-        name, first, second = each.slice, each.worse, each.better
-        yield (
-            f"In {name}, {first} is better than {second} on {column_title(each.column)}, by "
-            f"{number(abs(each.estimate.value), places)}; in the whole data it is worse."
-        )
+    yield from _contradictions(slices)[:_MAX_FOUND]
+
+
+def _contradictions(slices: Slices, column: str = "") -> list[str]:
+    """Say where the worse of two systems is better, in all columns or in one."""
+    sentences = []
+    for each in slices.contradictions:
+        if column in ("", each.column):
+            e = each.estimate if each.estimate.value > 0 else each.estimate.times(-1)
+            size = change_text(e, decimal_places(slices.columns[each.column], [e.value]))
+            pair = f"{each.worse} is better than {each.better} on {column_title(each.column)}"
+            sentences.append(f"In {each.slice}, {pair}, by {size}; in the whole data it is worse.")
+    return sentences
+
+
+def _section(slices: Slices, name: str) -> Iterator[Block]:
+    yield _table(slices, name)
+    if contradictions := _contradictions(slices, name):
+        yield Bullets(tuple(contradictions))
 
 
 def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
@@ -104,33 +116,3 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
         short=short,
         sorts=True,
     )
-
-
-def _blocks(slices: Slices, name: str) -> Iterator[Block]:
-    yield _table(slices, name)
-    differences = [each for each in slices.differences if each.column == name]
-    if differences:
-        places = decimal_places(slices.columns[name], [each.estimate.value for each in differences])
-        yield table(
-            (slices.by, Column("systems", numeric=False), "all items", "slice", "items"),
-            [
-                (
-                    each.slice,
-                    f"{each.better} − {each.worse}",
-                    Cell(signed(each.overall, places), value=each.overall),
-                    estimate_cell(
-                        each.estimate,
-                        places,
-                        signed,
-                        tone="bad" if each.contradicts else "",
-                        mark=" !" * each.contradicts,
-                    ),
-                    each.estimate.n,
-                )
-                for each in differences
-            ],
-            "!: the other system is significantly better here.",
-            caption="Differences that are significant in all items",
-            name=f"slice-differences-{name}",
-            sorts=True,
-        )
