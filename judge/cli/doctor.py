@@ -100,8 +100,8 @@ def cache_import(file: _File, **options: Any) -> None:
     imported = import_replies(_place(options), file, base_url=options.get("base_url"))
     servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
     typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
-    if imported.unfinished is not None:
-        typer.echo(f"{file}: line {imported.unfinished:,} is incomplete and was skipped")
+    if imported.unfinished:
+        typer.echo(f"{file}: the last line is incomplete and was skipped")
 
 
 def _place(options: Mapping[str, Any]) -> RedisUrl | Path:

@@ -13,7 +13,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.redis_url import RedisUrl
 from judge.providers.http_client import HttpClient
 from judge.providers.recorded_call import request_of, server_of
-from judge.providers.recording import Recorder, RecordingFile, entries
+from judge.providers.recording import Recorder, RecordingFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class ExportReport:
 class ImportReport:
     """Counts of replies that were added to the cache, or `known` because it already had a reply to the request.
 
-    `servers` are the addresses under which a run finds them; `unfinished` is the number of a truncated last line.
+    `servers` are the addresses under which a run finds them; `unfinished` says that the last line is truncated.
     """
 
     added: int
     known: int
     servers: tuple[str, ...]
-    unfinished: int | None
+    unfinished: bool
 
 
 def export_replies(
@@ -80,34 +80,26 @@ def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str |
     `base_url`, by default the server that a run asks.
     """
     server = resolve_base_url(base_url)
+    added = known = 0
+    servers = set()
     with RecordingFile(path) as recording:
         if recording.note:
             raise DataError(
                 f"{path}: it says of its replies {recording.note!r}, which out of a cache no report would; use --replay"
             )
-    added = known = end = number = 0
-    servers = set()
-    with open_for_admin(cache) as store:
-        for entry in entries(path):
-            end, number = entry.start + len(entry.raw), entry.number
-            if entry.line is None:
-                continue
-            call, endpoint, replies = entry.line
-            servers.add(endpoint or server)
-            requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}
-            keys = {draw: request.key() for draw, request in requests.items()}
-            cached = store.get_many(list(keys.values()))
-            for draw, response in replies.items():
-                if keys[draw] in cached:
-                    known += 1
-                else:
-                    store.put(keys[draw], response, requests[draw])
-                    added += 1
-    # What follows the last complete line, which ends at `end`, is a line that was cut off.
-    with path.open("rb") as file:
-        file.seek(end)
-        rest = file.read()
-    return ImportReport(added, known, tuple(sorted(servers)), number + 1 + rest.count(b"\n") if rest.strip() else None)
+        with open_for_admin(cache) as store:
+            for call, endpoint, replies in recording.lines():
+                servers.add(endpoint or server)
+                requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}
+                keys = {draw: request.key() for draw, request in requests.items()}
+                cached = store.get_many(list(keys.values()))
+                for draw, response in replies.items():
+                    if keys[draw] in cached:
+                        known += 1
+                    else:
+                        store.put(keys[draw], response, requests[draw])
+                        added += 1
+        return ImportReport(added, known, tuple(sorted(servers)), recording.cut)
 
 
 def resolve_base_url(base_url: str | None) -> str:

@@ -64,16 +64,6 @@ def _differences(recorded: str, asked: str) -> str:
     return "".join(changes[:_MAX_DIFFERENCES]) + more
 
 
-class Entry(NamedTuple):
-    """A line of a file. `line` is None where it holds the recording's `note` instead of a call."""
-
-    line: RecordedCall | None
-    note: str
-    raw: bytes
-    start: int
-    number: int
-
-
 class _Key(NamedTuple):
     """What identifies a line, in the order of lines."""
 
@@ -87,9 +77,9 @@ class RecordingFile:
     """The replies in a file: a later one stands in the place of others to the same call.
 
     It is as the file is when it is opened, whatever is added to it or put in its place meanwhile. `note` is what it
-    says of all replies, `digest` the sha256 of its lines, and `cut` whether the last one is not finished. Takes some
-    0.5 KB of memory for each prompt. Raises DataError, with the line, for a file that is no recording; where `strict`
-    also for a reply that contradicts its tokens, as after an edit by hand.
+    says of all replies, and `digest` the sha256 of its lines. A last line that is not finished is left out; `cut` says
+    so. Takes some 0.5 KB of memory for each prompt. Raises DataError, with the line, for a file that is no recording;
+    where `strict` also for a reply that contradicts its tokens, as after an edit by hand.
     """
 
     def __init__(self, path: Path, *, strict: bool = False) -> None:
@@ -102,28 +92,40 @@ class RecordingFile:
         self._servers = {""}
         self._file = _opened(path)
         self._close = finalize(self, self._file.close)
-        hashed, end = hashlib.sha256(), 0
+        hashed = hashlib.sha256()
         try:
-            for line, note, raw, start, number in _entries(path, self._file):
-                hashed.update(raw)
-                end = start + len(raw)
-                if line is None:
-                    self.note = self.note if note in self.note else f"{self.note} {note}".strip()
+            self.cut = False
+            start = 0
+            for number, raw in enumerate(self._file, 1):
+                place, start = (start, len(raw)), start + len(raw)
+                if not raw.strip():
                     continue
-                if strict and (wrong := recorded_call.contradiction(line)):
+                try:
+                    line = recorded_call.read(raw)
+                except ValueError as error:
+                    self.cut = raw.startswith(_BEGINNINGS) and not raw.endswith(b"\n")
+                    if self.cut:
+                        break
+                    raise DataError(f"{path}:{number}: not a line of a recording: {error}") from error
+                hashed.update(raw)
+                if isinstance(line, str):
+                    self.note = self.note if line in self.note else f"{self.note} {line}".strip()
+                elif strict and (wrong := recorded_call.contradiction(line)):
                     raise DataError(f"{path}:{number}: {wrong}")
-                (model, _, params), endpoint, replies = line
-                key = _Key(intern(model), digest(line.call), intern(params), intern(endpoint))
-                self._servers.add(key.endpoint)
-                if any(response.reasoned for response in replies.values()):
-                    self.reasoning.add(model)
-                self._places.setdefault(key, {}).update(dict.fromkeys(replies, (start, len(raw))))
-            self._file.seek(end)
-            self.cut = bool(self._file.read().strip())
+                else:
+                    self._index(line, place)
         except DataError:
             self.close()
             raise
         self.digest = hashed.hexdigest()
+
+    def _index(self, line: RecordedCall, place: tuple[int, int]) -> None:
+        (model, _, params), endpoint, replies = line
+        key = _Key(intern(model), digest(line.call), intern(params), intern(endpoint))
+        self._servers.add(key.endpoint)
+        if any(response.reasoned for response in replies.values()):
+            self.reasoning.add(model)
+        self._places.setdefault(key, {}).update(dict.fromkeys(replies, place))
 
     def __enter__(self) -> Self:
         return self
@@ -168,6 +170,13 @@ class RecordingFile:
         """Whether a model was ever asked for the probabilities of labels that the request names."""
         params = {key.params for key in self._places if key.model == model}
         return any('"labels"' in text and '"questions"' not in text for text in params)
+
+    def lines(self) -> Iterator[RecordedCall]:
+        """Each call with the replies that count. Raises DataError where the file was changed under way."""
+        for key, drawn in self._places.items():
+            read = {place: self._read(place) for place in set(drawn.values())}
+            replies = {draw: read[place].replies[draw] for draw, place in drawn.items()}
+            yield RecordedCall(read[next(iter(read))].call, key.endpoint, replies)
 
     def find(self, request: Request) -> list[Response]:
         """The replies to the draws that a request asks for, as many as there are from the first one on.
@@ -250,12 +259,6 @@ class RecordingFile:
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
-def entries(path: Path) -> Iterator[Entry]:
-    """What the lines of a file hold. Raises DataError, with the line, for a file that is no recording."""
-    with _opened(path) as file:
-        yield from _entries(path, file)
-
-
 def _opened(path: Path) -> IO[bytes]:
     try:
         if path.exists() and not path.is_file():
@@ -263,22 +266,6 @@ def _opened(path: Path) -> IO[bytes]:
         return path.open("rb")
     except OSError as error:
         raise DataError(f"recording {path}: {error.strerror}") from error
-
-
-def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
-    """Those of the lines; a last one that is not finished is still being written, or was cut off, and is left out."""
-    start = 0
-    for number, raw in enumerate(file, 1):
-        at, start = start, start + len(raw)
-        if not raw.strip():
-            continue
-        try:
-            line = recorded_call.read(raw)
-        except ValueError as error:
-            if raw.startswith(_BEGINNINGS) and not raw.endswith(b"\n"):
-                return
-            raise DataError(f"{path}:{number}: not a line of a recording: {error}") from error
-        yield Entry(None, line, raw, at, number) if isinstance(line, str) else Entry(line, "", raw, at, number)
 
 
 class Recorder:

@@ -159,7 +159,7 @@ def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Call
     done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.out.splitlines() == [
         "3 replies added, 0 were there, as those of https://api.openai.com/v1",
-        "calls.jsonl: line 5 is incomplete and was skipped",
+        "calls.jsonl: the last line is incomplete and was skipped",
     ]
 
 

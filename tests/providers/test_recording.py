@@ -16,7 +16,6 @@ import pytest
 
 from judge.core.errors import DataError, StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
-from judge.providers import recording
 from judge.providers.recorded_call import Call
 from judge.providers.recording import Recorder, RecordingFile
 
@@ -54,7 +53,8 @@ def recorded(folder: Path) -> Path:
 
 
 def replies(path: Path) -> dict[Call, dict[int, Response]]:
-    return {entry.line.call: entry.line.replies for entry in recording.entries(path) if entry.line}
+    with RecordingFile(path) as found:
+        return {line.call: line.replies for line in found.lines()}
 
 
 def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None:
