@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from inspect import signature
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 from unicodedata import is_normalized
@@ -212,32 +213,20 @@ def by_references(
     `prepare` is called once for equal references, for any number of systems. A sample becomes a `Failure` if it has no
     reference, or if `prepare` or its result raises `CannotScore`.
     """
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index, sample in enumerate(samples):
-        groups.setdefault(references(sample), []).append(index)
+    prepared = lru_cache(maxsize=1)(prepare)
     rows: dict[int, Score | Failure] = {}
-    for targets, indices in groups.items():
-        if not targets:
-            rows |= {index: no_reference(samples[index], name) for index in indices}
+    for index in sorted(range(len(samples)), key=lambda index: references(samples[index])):
+        sample = samples[index]
+        if not (targets := references(sample)):
+            rows[index] = no_reference(sample, name)
             continue
         try:
-            rate = prepare(targets)
+            value = float(prepared(targets)(sample.output))
         except CannotScore as reason:
-            rows |= {index: _failed_row(samples[index], name, reason) for index in indices}
-            continue
-        for index in indices:
-            sample = samples[index]
-            try:
-                value = float(rate(sample.output))
-            except CannotScore as reason:
-                rows[index] = _failed_row(sample, name, reason)
-            else:
-                rows[index] = Score(sample.item, sample.system, name, value, Provenance(method="metric"))
+            rows[index] = failure(sample, name, reason.error, f"has no value: {reason}")
+        else:
+            rows[index] = Score(sample.item, sample.system, name, value, Provenance(method="metric"))
     return tuple(rows[index] for index in range(len(samples)))
-
-
-def _failed_row(sample: Sample, name: str, reason: CannotScore) -> Failure:
-    return failure(sample, name, reason.error, f"has no value: {reason}")
 
 
 def says(text: str) -> bool:
