@@ -19,6 +19,7 @@ from scipy.stats import spearmanr
 
 import judge
 from judge.core.records import Sample
+from judge.stats import coefficients as module
 from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, spearman_bounds, within
 from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, rater_correlation, williams
@@ -84,6 +85,31 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
     whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
     assert np.quantile(of_pair(x, y, "item", "kendall")(counts), (0.025, 0.975)) == pytest.approx(whole, abs=0.006)
+
+
+def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_of_ranking_anew() -> None:
+    x, y = data(120, 6)
+    counts = np.concatenate(list(resample_weights(120, 600, 0)))
+    anew, linear = (of_pair(x, y, "item", "spearman", exact=n) for n in (1000, 0))
+    assert linear(np.ones((1, 120))) == pytest.approx([scipys(x, y, "spearman")])
+    ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (anew, linear)]
+    assert ends[1] == pytest.approx(ends[0], abs=0.006)
+
+
+def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = np.random.default_rng(1).normal(size=(2, 200, 8))
+    y += x
+    counts = np.concatenate(list(resample_weights(200, 400, 0)))
+    monkeypatch.setattr(module, "_MAX_CELLS", 10_000_000)
+    exact = of_pair(x, y, "item", "kendall")
+    monkeypatch.setattr(module, "_MAX_CELLS", 1_000)
+    binned = of_pair(x, y, "item", "kendall")
+    for statistic in (exact, binned):
+        assert statistic(np.ones((1, 200))) == pytest.approx([scipys(x, y, "kendall")], abs=1e-12)
+    ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (exact, binned)]
+    assert ends[1] == pytest.approx(ends[0], abs=0.001)
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
