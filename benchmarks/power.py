@@ -41,7 +41,7 @@ def differences(
 
 def promise(shape: str, shift: float, systems: int, items: int) -> float:
     row = differences(shape, shift, 2, (1, 20_000), np.random.default_rng(0))[0]
-    (spread,) = scatter_of_pairs("score", ["a", "b"], [(0, 1)], row, systems).pairs
+    (spread,) = scatter_of_pairs("score", ["a", "b"], [(0, 1)], row, systems=systems).pairs
     return spread.power_of(items)
 
 
