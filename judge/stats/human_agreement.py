@@ -391,13 +391,10 @@ def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, rating
     if not missing.any():
         return None
     scored = ~np.isnan(values)
-    judged, p, scored_ratings = missing | scored, None, None
+    judged, p = missing | scored, np.nan
     if scored.any():
-        scored_ratings = float(ratings[scored].mean())
-        away = np.where(judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0).sum(
-            axis=1
-        )
-        p = float(sign_flip(np.where(judged.any(axis=1), away, np.nan)[None], seed=0).p[0])
+        away = np.where(judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0)
+        p = float(sign_flip(np.where(judged.any(axis=1), away.sum(axis=1), np.nan)[None], seed=0).p[0])
     bounds: dict[Level, tuple[float, float]] = {}
     scale = column.scale
     if scale is not None and scale.low is not None and scale.high is not None and scale.low < scale.high:
@@ -409,9 +406,13 @@ def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, rating
             for level in LEVELS
             if (ends := spearman_bounds(values, ratings, missing, level, points)) is not None
         }
-    n, of = int(missing.sum()), int(judged.sum())
     return FailedJudgments(
-        n, of, float(ratings[missing].mean()), scored_ratings, None if p is None or np.isnan(p) else p, bounds
+        int(missing.sum()),
+        int(judged.sum()),
+        float(ratings[missing].mean()),
+        float(ratings[scored].mean()) if scored.any() else None,
+        None if np.isnan(p) else p,
+        bounds,
     )
 
 
@@ -468,19 +469,17 @@ def _compared(
         return replace(row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}")
     both, points = np.stack([values, ratings]), levels(scale)
     agreed = agree(both, ("alpha_interval",), bootstrap)
-    kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words without known values"))
-    if points:
-        kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
+    kappa = agree(_nearest(both, points), _KAPPA, bootstrap) if points else Agreement()
     agreement = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
     row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason)
     if epsilon is None or reason:
         return row
-    votes, labels = votes_of(kept, name), sorted(scale.values) or points
+    votes = votes_of(kept, name)
     # If people use the labels only, an expected score such as 4.9 would lose every tie.
-    if labels and np.isin(votes.values[~np.isnan(votes.values)], labels).all():
-        values = _nearest(values, labels)
+    if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
+        values = _nearest(values, points)
     return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 
 
