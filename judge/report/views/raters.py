@@ -107,12 +107,10 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
         who = rater.rater, "rater"
         for e in filter(None, (rater.severity, rater.spearman, rater.alpha, rater.drift)):
             yield _record(who, e.name, e.value, e.n) | {"low": e.low, "high": e.high, "method": e.method}
-        yield _record(who, "mean", rater.mean, rater.ratings)
-        if rater.repeated:
-            yield _record(who, "same", rater.same / rater.repeated, rater.repeated)
-        if rater.seconds is not None:
-            yield _record(who, "seconds", rater.seconds, None)
-            yield _record(who, "fast", rater.fast, None)
+        same = rater.same / rater.repeated if rater.repeated else None
+        values = {"mean": rater.mean, "same": same, "seconds": rater.seconds, "fast": rater.fast}
+        counts = {"mean": rater.ratings, "same": rater.repeated}
+        yield from (_record(who, what, v, counts.get(what)) for what, v in values.items() if v is not None)
 
 
 def _record(who: tuple[str, str], what: str, value: float | None, n: int | None) -> dict[str, Any]:
