@@ -134,17 +134,15 @@ def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Tab
     from pyarrow import json as arrow_json
 
     schema = _schema(types)
-    text = whole("\n".join(map(_encode, _records_of_cells(columns)))).encode()
+    records = (
+        {name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}
+        for cells in zip(*columns.values(), strict=True)
+    )
+    text = whole("\n".join(map(_encode, records))).encode()
     if not text:
         return schema.empty_table()
     read = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     return arrow_json.read_json(pa.BufferReader(text), read, arrow_json.ParseOptions(explicit_schema=schema))
-
-
-def _records_of_cells(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each row's cells by column, without the empty ones."""
-    for cells in zip(*columns.values(), strict=True):
-        yield {name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}
 
 
 def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:

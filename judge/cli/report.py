@@ -62,8 +62,10 @@ def report_command(
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
+    from judge.commands.slices import slices
     from judge.commands.validate import check_run
     from judge.config import load_config
+    from judge.results.item import item_of
     from judge.results.result import load
 
     check_run(run)
@@ -84,7 +86,8 @@ def report_command(
         result = _reread(result, run, **given)
     write_exports(result, check_exports(export))
     if item is not None or by is not None:
-        print_report(_part(result, item, system, by), format, full=full or item is not None, output=output)
+        part = slices(result, by or "") if item is None else item_of(result, item, system)
+        print_report(part, format, full=full or item is not None, output=output)
         return
     folder = out or run
     if (where or reread) and not (out or output) and format in ("html", *_DRAWN):
@@ -95,14 +98,6 @@ def report_command(
         return
     output = output or (folder / "report.html" if format == "html" else None)
     print_report(result, format, full=full, wide=wide, folder=None if reread and not out else folder, output=output)
-
-
-def _part(result: Result, item: str | None, system: str | None, by: str | None) -> Any:
-    """Return one item of a result, or its slices. Raises ConfigError."""
-    from judge.commands.slices import slices
-    from judge.results.item import item_of
-
-    return item_of(result, item, system) if item is not None else slices(result, by or "")
 
 
 def _draw(result: Result, output: Path, format: str) -> None:

@@ -100,15 +100,10 @@ def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimat
     )
 
 
-def _price_share(config: RunConfig, endpoint: str) -> float:
-    """Return the share of the list price that requests cost: below 1 in a batch, if the discount is known."""
-    return pricing.BATCH if config.engine == "batch" and endpoint in _HALF_PRICED else 1.0
-
-
 def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Price:
     if provider.notice:
         return Price(0.0, 0.0, 0.0, "no model is called")
-    total, discounted = estimate.total, _price_share(config, provider.endpoint) < 1
+    total, discounted = estimate.total, config.engine == "batch" and provider.endpoint in _HALF_PRICED
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()

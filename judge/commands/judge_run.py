@@ -146,7 +146,12 @@ async def run_streamed(
                 for so_far, name, result in zip(results_by_metric, names, results, strict=True):
                     validate_result(name, result, part)
                     so_far.append(replace(result, rows=()))
-                part_rows = _table_order(part, results)
+                part_rows = [
+                    reject_non_finite(row)
+                    for place in range(len(part))  # table order: all rows of a sample stand together
+                    for result in results
+                    for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
+                ]
                 seen.add(part, part_rows, [column for result in results for column in result.columns])
                 prepared.measured(seen.texts.total(), 0)
                 if writer:
@@ -171,16 +176,6 @@ async def run_streamed(
     )
     prepared.data["rows"] = seen.texts.total()
     return seen.analysis(merged_columns), seen.counts()
-
-
-def _table_order(part: Sequence[Sample], results: Sequence[MetricResult]) -> list[Row]:
-    """Return the rows of several results with all rows of a sample together."""
-    return [
-        reject_non_finite(row)
-        for place in range(len(part))
-        for result in results
-        for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
-    ]
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
@@ -215,22 +210,18 @@ async def _scored_parts(
     with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
         async with open_judges(prepared, retriers) as ask:
             while window := await run_in_thread(lambda: list(islice(samples, _WINDOW))):
-                rows: dict[tuple[str, str, str], Row] = {}
+                rows: list[Row] = []
                 if prepared.criteria:
-                    await ask(replace(prepared, samples=window), partial(_keep, rows))
+                    await ask(replace(prepared, samples=window), rows.append)
                 if progress.stopping:
                     raise asyncio.CancelledError
-                of_judge = tuple(columns(prepared, progress))
+                of_judge, found = tuple(columns(prepared, progress)), {(row.key, row.column): row for row in rows}
                 parts = [window[first : first + parallel.PART] for first in range(0, len(window), parallel.PART)]
                 results = scored(parts)
                 for part in parts:
                     measured = await run_in_thread(partial(next, results))
-                    judged = tuple(rows[s.item, s.system, column.name] for s in part for column in of_judge)
+                    judged = tuple(found[sample.key, column.name] for sample in part for column in of_judge)
                     yield part, [*([MetricResult(of_judge, judged)] if of_judge else []), *measured]
-
-
-def _keep(rows: dict[tuple[str, str, str], Row], row: Row) -> None:
-    rows[row.item, row.system, row.column] = row
 
 
 # Asking the judges
