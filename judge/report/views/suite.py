@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from judge.core import plugins
 from judge.core.format import first_names, one_line, plural, seconds
@@ -83,23 +83,7 @@ def view(outcomes: Outcomes) -> Document:
             "schema": SCHEMA,
             "passed": outcomes.passed,
             "summary": ". ".join([headline, *others]),
-            "suites": [
-                {
-                    "name": outcome.suite.name,
-                    "path": str(outcome.suite.path),
-                    "passed": outcome.passed,
-                    "summary": ". ".join(summarize([outcome])),
-                    "trouble": outcome.trouble,
-                    "verdicts": outcome.verdicts,
-                    "warnings": outcome.warnings,
-                    "notes": outcome.notes,
-                    "model": result and result.info.get("model"),
-                    "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
-                    "seconds": outcome.seconds,
-                }
-                for outcome in outcomes
-                for result in [outcome.result or outcome.ranked]
-            ],
+            "suites": list(map(_data, outcomes)),
         },
         records=tuple(
             {"suite": outcome.suite.name, "path": _path(outcome)}
@@ -206,6 +190,23 @@ def _table(outcome: Outcome) -> Table:
 
 
 # Programs
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    result = outcome.result or outcome.ranked
+    return {
+        "name": outcome.suite.name,
+        "path": str(outcome.suite.path),
+        "passed": outcome.passed,
+        "summary": ". ".join(summarize([outcome])),
+        "trouble": outcome.trouble,
+        "verdicts": outcome.verdicts,
+        "warnings": outcome.warnings,
+        "notes": outcome.notes,
+        "model": result and result.info.get("model"),
+        "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
+        "seconds": outcome.seconds,
+    }
 
 
 def _test_suite(outcome: Outcome) -> TestSuite:
