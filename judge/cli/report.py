@@ -63,15 +63,13 @@ def report_command(
 ) -> None:
     """Show a stored run again, or draw its charts."""
     from judge.commands.slices import slices
-    from judge.commands.validate import check_run
+    from judge.commands.validate import open_run
     from judge.config import load_config
     from judge.results.item import item_of
-    from judge.results.result import load
 
-    check_run(run)
+    result = open_run(run)
     if format not in _DRAWN:
         check_outputs({"--output": output}, format=format)
-    result = load(run)
     if system is not None and item is None:
         raise ConfigError("--system: is for --item ID")
     if wide and format != "csv":
