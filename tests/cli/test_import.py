@@ -85,6 +85,7 @@ tests:
   - vars: {question: "Can I return shoes?"}
     assert:
       - {type: factuality, value: Only unworn shoes.}
+      - {type: select-best, value: the shorter one}
       - {type: icontains, value: unworn}
 """
 DEEPEVAL = """\
@@ -183,6 +184,7 @@ def test_promptfoo_becomes_systems_criteria_and_a_suite(written: Path, command: 
     assert [row["factuality_value"] for row in rows] == ["It comes on Friday.", "Only unworn shoes."]
     assert '{{ question|fenced("question") }}' in (written / "shop/clear.jinja").read_text()
     assert [row["references"] for row in rows] == ["friday", "unworn"]
+    assert config(written / "shop/rank.yaml")["criteria"] == ["best.jinja"]
     assert "- latency: " in done.out.split("No counterpart")[1]
 
 
@@ -200,6 +202,8 @@ def test_an_imported_suite_runs(written: Path, command: Callable[..., Any]) -> N
     done = command("test", "shop/promptfooconfig.judge.yaml", "--model", f"scripted/{written}/shop/replies.yaml")
     assert done.code == 0, done.out + done.err
     assert done.out.startswith("All 4 cases pass")
+    done = command("rank", "shop/rank.yaml", "--model", f"scripted/{written}/shop/replies.yaml", "--limit", "1")
+    assert done.code != 2, done.err
 
 
 def test_deepeval_is_read_and_not_run(written: Path, command: Callable[..., Any]) -> None:

@@ -31,6 +31,7 @@ _METRICS: dict[str, tuple[str, dict[str, Any]]] = {
     "rouge_l": ("rouge", {"types": ["rougeL"]}),
     **{f"rouge_{n}": ("rouge", {"types": [f"rouge{n}"]}) for n in range(1, 6)},
     "eq": ("exact_match", {}),
+    "ne": ("exact_match", {}),
     "like": ("exact_match", {"contains": True}),
     "ilike": ("exact_match", {"contains": True, "ignore_case": True}),
 }
@@ -141,7 +142,8 @@ def _compare(grader: Mapping[str, Any], title: str, project: Project) -> None:
         raise Unsupported(f"metrics compare with one column, {known}; add this one in a second run")
     project.add_metric(*_METRICS[kind])
     project.columns.add(reference[1])
-    project.change(f"{title}: {kind} is computed by judge, with a mean and an interval; see docs/metrics.md")
+    opposite = "; it is 1 where ne is 0" if kind == "ne" else ""
+    project.change(f"{title}: {kind} is computed by judge, with a mean and an interval; see docs/metrics.md{opposite}")
     project.lack_keys(title, grader.keys() & {"pass_threshold"})
 
 

@@ -18,7 +18,7 @@ from judge.core.request_options import hidden
 from judge.data import rows as data_rows
 
 PASS_FAIL = {"labels": ["fail", "pass"], "values": [0, 1]}
-_DATA = "data.jsonl"
+DATA = "data.jsonl"
 
 
 class Unsupported(Exception):
@@ -94,11 +94,11 @@ class Project:
         """Write the files into a folder, and return them. Raises ConfigError if one exists, StorageError."""
         texts = dict(self.files)
         if self.rows:
-            texts[_DATA] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
+            texts[DATA] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
         header = f"# Imported from {one_line(self.origin.name)} by judge import.\n"
         for title, notes in (("Changed in meaning", self.changes), ("No counterpart", self.missing)):
             header += "".join([f"# {title}:\n", *(f"# - {note}\n" for note in notes)]) if notes else ""
-        config = {"data": _DATA, **{key: value for key, value in self.config.items() if value not in ([], {})}}
+        config = {"data": DATA, **{key: value for key, value in self.config.items() if value not in ([], {})}}
         if self.criteria or "metrics" in config:
             run = {**config, "criteria": self.criteria or "none", "metrics": config.get("metrics", "none")}
             texts["run.yaml"] = header + dump(run)
@@ -133,7 +133,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return [dict(row.cells) for row in data_rows.rows(path) if isinstance(row, data_rows.RawRow)]
 
 
-def template(name: str, header: Mapping[str, Any], text: str, *, shows_output: bool = False) -> str:
+def template(
+    name: str, header: Mapping[str, Any], text: str, *, layout: str = "pointwise", shows_output: bool = False
+) -> str:
     """Return a criterion's file: a prompt text between the layout's introduction and its scale.
 
     `shows_output` says that the text holds the output, which the layout then leaves out.
@@ -141,7 +143,7 @@ def template(name: str, header: Mapping[str, Any], text: str, *, shows_output: b
     output = "{% block output %}{% endblock %}\n" if shows_output else ""
     return (
         f"---\n{dump({'title': name, **header})}---\n"
-        '{% extends "layouts/pointwise.jinja" %}\n{% block source %}{% endblock %}\n'
+        f'{{% extends "layouts/{layout}.jinja" %}}\n{{% block source %}}{{% endblock %}}\n'
         f"{output}{{% block criterion %}}\n{text.strip()}\n{{% endblock %}}\n"
     )
 

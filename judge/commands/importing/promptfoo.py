@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from judge.commands.importing.project import (
+    DATA,
     PASS_FAIL,
     Project,
     Unsupported,
+    dump,
     fenced,
     mapping,
     mappings,
@@ -51,7 +53,6 @@ _METRICS: dict[str, tuple[str, dict[str, Any]]] = {
 _HINTS = {
     "context-faithfulness": "the metric claims checks each claim against the source",
     "answer-relevance": "write a question, such as: Does the reply answer the request?",
-    "select-best": "judge rank compares texts in pairs, by a criterion for two texts",
 }
 _USED = {"description", "prompts", "providers", "tests", "defaultTest", "tags", "evaluateOptions", "outputPath"}
 _COLUMN = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -214,6 +215,8 @@ def _add(assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Proj
             _add_criterion(kind, assertion, row, project)
         elif kind in _METRICS:
             _add_metric(kind, assertion, row, project)
+        elif kind == "select-best":
+            _add_ranking(assertion, project)
         else:
             usual = "judge has none; check it before judge runs, or bring its result as a column (--score-columns)"
             raise Unsupported(_HINTS.get(kind, usual))
@@ -267,6 +270,18 @@ def _filled(text: str, row: Mapping[str, Any]) -> str:
     if "{{" in filled:
         raise Unsupported(f"its value reads what the test does not have: {text:.60}")
     return filled
+
+
+def _add_ranking(assertion: Mapping[str, Any], project: Project) -> None:
+    """Add a criterion for two texts, and rank.yaml, which compares all systems' texts with it."""
+    (value, *_) = texts(assertion.get("value"), "select-best: value")
+    name = project.name(str(assertion.get("metric") or "best"))
+    header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
+    question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
+    project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
+    config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
+    project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
+    project.change("select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows")
 
 
 def _variable(expression: str) -> str:
