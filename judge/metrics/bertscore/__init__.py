@@ -203,9 +203,9 @@ class Measured:
         usable: dict[int, Pair] = {}
         for n, job in jobs.items():
             known = tuple(text for text in job.references if not troubles[text])
-            part, text = ("a reference", job.references[0]) if not known else ("an output", job.output)
-            if trouble := troubles[job.output] or troubles[text]:
-                part = "an output" if troubles[job.output] else part
+            by_output = known or troubles[job.output]
+            part, text = ("an output", job.output) if by_output else ("a reference", job.references[0])
+            if trouble := troubles[text]:
                 self.values[n] = replace(trouble, message=f"has {part} {trouble.message}")
                 continue
             usable[n] = Pair(job.output, known)
