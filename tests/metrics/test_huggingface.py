@@ -329,6 +329,6 @@ class Large:
 def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
     files = found(filled(tmp_path / "large", WHOLE))
     with pytest.raises(
-        ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): set device"
+        ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): .* set device"
     ):
         huggingface.to_device(files, Large(), "cuda:0")
