@@ -42,7 +42,8 @@ def rows(left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambd
     made = []
     for n in range(ITEMS):
         for system in ("good", "poor"):
-            text = f"{SENTENCE[: 30 + 5 * (n % 9)]} {system} {n} ends with {grade(system, n)}."
+            more = "very very surely " * (n % 3) if system == "good" else ""
+            text = f"{SENTENCE[: 30 + 5 * (n % 9)]} {system} {n} {more}ends with {grade(system, n)}."
             votes = [grade(system, n), min(5, grade(system, n) + n % 2)]
             human = {"polite": votes} if rated(n) and f"i{n}" not in left_out else {}
             row = {"item": f"i{n}", "system": system, "source": f"{SENTENCE} {n}", "output": text}
