@@ -19,8 +19,9 @@ from judge.core.records import Column
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import parallel
+from judge.metrics import Metric, MetricResult, asks_judge, parallel
 from judge.metrics.common import ModelError, ModelQuestion
+from judge.providers import Capabilities
 from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.stats import pairwise_agreement
@@ -52,6 +53,21 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
     about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
     measured: list[Column] = []
+    turn = asyncio.Lock()
+
+    async def measure(metric: Metric) -> MetricResult:
+        async with turn:  # one after the other: they share the processes and the progress
+            prepared.measured(0, len(prepared.samples))
+            score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
+            return await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
+
+    # Metrics that ask no judge are measured during requests, unless the judge computes here or may not ask all texts.
+    computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
+    early = {
+        name: asyncio.create_task(measure(metric))
+        for name, metric in prepared.metrics.items()
+        if not computes_here and not asks_judge(metric) and not prepared.config.until_decided
+    }
     status = "stopped"
     with _closing_run(prepared, progress):
         try:
@@ -61,9 +77,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             async with judge_run.open_metric_client(prepared, progress, retriers):
                 for name, metric in prepared.metrics.items():
                     progress.stage = name
-                    prepared.measured(0, len(prepared.samples))
-                    score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
-                    metric_result = await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
+                    metric_result = await (early[name] if name in early else measure(metric))
                     metric_setup.validate_result(name, metric_result, prepared.samples)
                     reject_duplicate_columns(
                         [c.name for c in [*judge_run.columns(prepared, progress), *measured, *metric_result.columns]]
@@ -77,7 +91,10 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             status = "interrupted"
             raise
         finally:
+            for task in early.values():
+                task.cancel()
             prepared.measured.stopped = status != "complete"
+            await asyncio.gather(*early.values(), return_exceptions=True)
             columns = [*judge_run.columns(prepared, progress), *measured]
             asked = [row for row in rows if row.item not in prepared.unasked]
             result = analyzed(prepared.samples, columns, asked, _complete_info(prepared, about(status), columns))

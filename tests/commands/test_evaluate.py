@@ -21,7 +21,7 @@ from judge.commands.preparation import prepare, prompt
 from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
-from judge.core.records import Column, Provenance, Score
+from judge.core.records import Column, Provenance, Request, Response, Score
 from judge.execution.progress import Progress
 from judge.metrics import MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -438,3 +438,29 @@ def test_one_prompt_for_one_sample() -> None:
         prompt("relevance", ROWS, item="z")
     with pytest.raises(ConfigError, match="unknown system 'z'"):
         prompt("relevance", ROWS, system="z")
+
+
+def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -> None:
+    measured = threading.Event()
+
+    class Waits(ScriptedProvider):
+        async def complete(self, request: Request) -> Response:
+            assert await asyncio.to_thread(measured.wait, 60.0), "the metric waits for the requests"
+            return await super().complete(request)
+
+    class Length:
+        columns = ("length",)
+
+        def score(self, samples: Any, tell: Any = None) -> MetricResult:
+            measured.set()
+            return MetricResult(
+                (Column("length", "metric", "length"),),
+                tuple(Score(s.item, s.system, "length", float(len(s.output)), Provenance("length")) for s in samples),
+            )
+
+    plan = load_config(given={"criteria": ["relevance"], "metrics": [], "cache": False})
+    prepared = prepare(plan, ROWS, providers=[Waits(lambda _: {"4": 1.0})])
+    prepared.metrics = {"length": Length()}
+    table = asyncio.run(run_pipeline(prepared)).table
+    assert [column.name for column in table.columns] == ["relevance", "length"]
+    assert len(table.scores) == 12
