@@ -67,7 +67,13 @@ class _Info(_Use):
 
 def parse(text: bytes) -> Any:
     """Return the content of run.json. Raises ValueError, also for numbers that no run writes."""
-    return json.loads(text, parse_constant=_refuse, parse_int=_integer)
+    return json.loads(
+        text,
+        parse_constant=_refuse,
+        parse_int=lambda digits: (
+            int(digits) if len(digits) <= _MAX_DIGITS else _refuse(f"a number of {len(digits):,} digits")
+        ),
+    )
 
 
 def check(info: Mapping[str, Any], matrices: Iterable[Any] = ()) -> None:
@@ -82,9 +88,3 @@ def check(info: Mapping[str, Any], matrices: Iterable[Any] = ()) -> None:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"it holds {constant}, which no run writes")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
-        _refuse(f"a number of {len(digits):,} digits")
-    return int(digits)

@@ -76,7 +76,8 @@ def create_suite(
     lines += ["", "limits: {failures: 0}  # tokens: of one judgment; cost: of all without a cache", ""]
     lines.append("cases:")
     for name, (_, criterion) in zip(written, chosen, strict=True):
-        lowest = {"expect": {"min": _number(criterion.scale.low)}}
+        low = criterion.scale.low
+        lowest = {"expect": {"min": int(low) if low == int(low) else low}}
         why = "the lowest score, which always passes: raise it to the result of a run"
         for comment, keys in [*_suggest_cases(criterion, samples)] or [(why, lowest)]:
             lines += [f"  # {comment}", f"  - criterion: {_flow(name)}"]
@@ -127,11 +128,6 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
         best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
         if means[best] > means[worst]:
             yield "the best and worst systems by human ratings", {"better": best, "worse": worst}
-
-
-def _number(value: float) -> float:
-    """Return 3 rather than 3.0."""
-    return int(value) if value == int(value) else value
 
 
 def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:

@@ -71,22 +71,19 @@ def render(document: Document) -> str:
     parts = [_HEAD, *(f"% {one_line(notice)}\n" for notice in document.notices)]
     for place, table in enumerate(tables or summary or folded, 1):
         name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(place)
-        parts.append(("" if place == 1 else "\n") + _table(table.tall, f"tab:judge-{name}"))
+        body = "\n\n\\medskip\n".join("\n".join(_part(part)) for part in table.tall.pages)
+        caption = escape(" ".join(filter(None, (table.caption, table.key))))
+        parts += [
+            "" if place == 1 else "\n",
+            f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:judge-{name}}}\n",
+            f"\\small\n\\setlength{{\\tabcolsep}}{{4pt}}\n{body}\n\\end{{table}}\n",
+        ]
     return "".join(parts)
 
 
 def escape(text: str, limit: int = 0) -> str:
     """The text on one line as LaTeX prints it, in a table and in a caption."""
     return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
-
-
-def _table(table: blocks.Table, label: str) -> str:
-    body = "\n\n\\medskip\n".join("\n".join(_part(part)) for part in table.pages)
-    caption = escape(" ".join(filter(None, (table.caption, table.key))))
-    return (
-        f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\label{{{label}}}\n"
-        f"\\small\n\\setlength{{\\tabcolsep}}{{4pt}}\n{body}\n\\end{{table}}\n"
-    )
 
 
 def _part(table: blocks.Table) -> Iterator[str]:
@@ -108,7 +105,12 @@ def _part(table: blocks.Table) -> Iterator[str]:
     if rules:
         yield _row("", above)
         yield "".join(rules)
-    yield _row(f"{{}}{title.head}" if title.head else "", map(_heading, columns))
+    heads = []
+    for column in columns:
+        head = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
+        pieces = (escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}") for piece in _PIECE.findall(head))
+        heads.append(escape(head) if len(head) <= _WIDE else f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}")
+    yield _row(f"{{}}{title.head}" if title.head else "", heads)
     yield "\\midrule"
     for name, *cells in table.rows:
         texts = [(escape(cell.text), escape(cell.mark), cell.tone in ("strong", "good")) for cell in cells]
@@ -119,16 +121,6 @@ def _part(table: blocks.Table) -> Iterator[str]:
     yield "\\bottomrule"
     yield "\\end{tabular}"
     yield "\\end{adjustbox}"
-
-
-def _heading(column: blocks.Column) -> str:
-    """Return a column's heading with its arrow; a long one may go on in the next line after `_`, `/` and 16 letters."""
-    name = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
-    pieces = _PIECE.findall(name)
-    if len(name) <= _WIDE:
-        return escape(name)
-    broken = "".join(escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}") for piece in pieces)
-    return f"\\parbox[b]{{6em}}{{\\raggedleft {broken}}}"
 
 
 def _row(first: str, cells: Iterable[str]) -> str:

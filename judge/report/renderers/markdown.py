@@ -147,20 +147,20 @@ def _(block: blocks.Table) -> str:
         for column in columns
     ]
     rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]
-    rows = [heads, rule, *([_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]] for row in block.rows)]
+    rows = [heads, rule]
+    for row in block.rows:
+        cells = []
+        for cell in row[:_MAX_COLUMNS]:
+            text, mark = escape(cell.text, _CELL), escape(cell.mark)
+            text = f"**{text}**{mark}" if cell.tone in ("strong", "good") and text else text + mark
+            cells.append(" ".join(filter(None, (text, "" if block.short else escape(cell.note, _CELL)))))
+        rows.append(cells)
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
     shown = _fitting(lines, _TABLE)
     missing = [(len(block.columns) - len(columns), "column"), (len(lines) - len(shown), "row")]
     cut = " and ".join(plural(n, f"more {noun}") for n, noun in missing if n)
     notes = (f"… {cut}. {_REST}" if cut else "", escape(block.caption), escape(block.key))
     return "\n\n".join(filter(None, ("\n".join(shown), *notes)))
-
-
-def _cell(cell: blocks.Cell, *, short: bool) -> str:
-    text = escape(cell.text, _CELL)
-    if cell.tone in ("strong", "good") and text:
-        text = f"**{text}**"
-    return " ".join(filter(None, (text + escape(cell.mark), "" if short else escape(cell.note, _CELL))))
 
 
 def _fenced(text: str, language: str) -> str:

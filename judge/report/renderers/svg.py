@@ -78,7 +78,15 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
     Raises MissingExtra for PNG without its package, and StorageError.
     """
     drawn = charts(document)
-    groups = dict(zip(_file_names(drawn, format), ([chart] for chart in drawn), strict=True))
+    groups: dict[str, list[Chart]] = {}
+    taken = set[str]()  # names are unique even on a disk that ignores case
+    for chart in drawn:
+        name = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.").encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
+        unique, number = name, 2
+        while unique.casefold() in taken:
+            unique, number = f"{name}-{number}", number + 1
+        taken.add(unique.casefold())
+        groups[f"{unique}.{format}"] = [chart]
     if output.suffix.lower() == f".{format}":
         groups, output = {output.name: drawn}, output.parent
     drawings = {name: standalone(group) for name, group in groups.items()}
@@ -114,15 +122,3 @@ def _charts(group: Iterable[blocks.Block]) -> Iterator[Chart]:
             yield block
         elif isinstance(block, blocks.Details):
             yield from _charts(block.blocks)
-
-
-def _file_names(charts: Iterable[Chart], format: str) -> Iterator[str]:
-    """Yield names that are valid everywhere and unique even on a disk that ignores case."""
-    taken = set[str]()
-    for chart in charts:
-        name = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.").encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
-        unique, number = name, 2
-        while unique.casefold() in taken:
-            unique, number = f"{name}-{number}", number + 1
-        taken.add(unique.casefold())
-        yield f"{unique}.{format}"

@@ -144,7 +144,18 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
     rate, mean = cell.rate, cell.mean_change
     if rate is None or mean is None:
         return Cell("–", title=f"{cell.failed:,} failed")
-    mark, tone, shade = _mark(cell, column, attack)
+    tone: Tone
+    shade: float | None  # from −1 (bad) to 1 (good)
+    if cell.targeted:
+        (mark, tone), shade = _MARKS[reaction(cell, column)], 2 * rate.value - 1
+    elif attack and not cell.control and succeeded(cell, column):
+        mark, tone, shade = "✗", "bad", -rate.value
+    elif not attack and moves_half(cell):
+        mark, tone, shade = "*", "warning", -rate.value
+    elif is_majority(rate, mean) or is_majority(cell.opposite, mean):
+        mark, tone, shade = "?", "", None
+    else:
+        mark, tone, shade = "", "muted", None
     opposite = f", {number(100 * cell.opposite.value, 0)}% opposite" if cell.opposite and cell.opposite.value else ""
     return Cell(
         f"{mark} {number(100 * rate.value, 0)}%".lstrip(),
@@ -154,19 +165,6 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
         shade=shade,
         value=rate.value,
     )
-
-
-def _mark(cell: SensitivityCell, column: Column, attack: bool) -> tuple[str, Tone, float | None]:
-    """Return the mark of a cell, its tone, and its colour from −1 (bad) to 1 (good)."""
-    rate = cell.rate.value if cell.rate else 0.0
-    if cell.targeted:
-        return *_MARKS[reaction(cell, column)], 2 * rate - 1
-    if attack and not cell.control and succeeded(cell, column):
-        return "✗", "bad", -rate
-    if not attack and moves_half(cell):
-        return "*", "warning", -rate
-    uncertain = is_majority(cell.rate, cell.mean_change) or is_majority(cell.opposite, cell.mean_change)
-    return ("?", "", None) if uncertain else ("", "muted", None)
 
 
 # Biases
@@ -183,18 +181,16 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
         first = next(iter(by_criterion.values()))
         unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
         counts = dict.fromkeys(plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values())
-        cells = {name: _bias_cell(finding, columns.get(name)) for name, finding in by_criterion.items()}
+        cells = {}
+        for name, finding in by_criterion.items():
+            text, beside = written(finding, columns.get(name))
+            mark = "* " if finding.significant else "? " if finding.suggestive else ""
+            tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
+            cells[name] = Cell(mark + text, beside, tone=tone, title=finding.sentence, value=finding.estimate.value)
         rows.append((Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)), *map(cells.get, criteria)))
     key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
     caption = "Biases by criterion, in points of the scale or %."
     return document.table(("bias", *criteria), rows, key, caption=caption, name="bias")
-
-
-def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
-    text, beside = written(finding, column)
-    mark = "* " if finding.significant else "? " if finding.suggestive else ""
-    tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
-    return Cell(mark + text, note=beside, tone=tone, title=finding.sentence, value=finding.estimate.value)
 
 
 # Method and records

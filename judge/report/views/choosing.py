@@ -45,11 +45,21 @@ def view(choices: Choices) -> Document:
     """Make the report of a choice."""
     made = choices.choices
     first, *rest = map(_sentence, made)
+    notices = list(choices.notes)
+    for choice in made:
+        near = [candidate.name for candidate in choice.not_worse if candidate.kind == "baseline"]
+        if near and choice.by_name[choice.chosen].kind != "baseline":
+            notices.append(
+                f"{choice.criterion}: the best judge is not significantly better than a baseline ({near[0]})."
+            )
+        if choice.excluded:
+            excluded = plural(choice.excluded, "text")
+            notices.append(f"{choice.criterion}: {excluded} excluded, which were used to make the prompt.")
     return Document(
         title=choices.title,
         finding=(first.rstrip("."), *rest),
         scope=plural(max(choice.items for choice in made), "rated item"),
-        notices=(*choices.notes, *_notices(made)),
+        notices=tuple(notices),
         summary=(_table(made, most=_MAX_ROWS if len(made) < 2 else 3),),
         sections=tuple(
             Section(f"choice-{place}", choice.criterion, partial(_blocks, choice)) for place, choice in enumerate(made)
@@ -122,16 +132,6 @@ def _sentence(choice: Choice) -> str:
 def _lead(candidate: Candidate) -> str:
     """Write how much better than the best a candidate is: a negative number."""
     return change_text(candidate.behind.times(-1), _PLACES) if candidate.behind else "–"
-
-
-def _notices(choices: Sequence[Choice]) -> Iterator[str]:
-    for choice in choices:
-        near = [candidate.name for candidate in choice.not_worse if candidate.kind == "baseline"]
-        if near and choice.by_name[choice.chosen].kind != "baseline":
-            yield f"{choice.criterion}: the best judge is not significantly better than a baseline ({near[0]})."
-        if choice.excluded:
-            excluded = plural(choice.excluded, "text")
-            yield f"{choice.criterion}: {excluded} excluded, which were used to make the prompt."
 
 
 def _table(choices: Sequence[Choice], most: int = 0) -> Table:

@@ -74,6 +74,11 @@ def view(comparison: RunComparison) -> Document:
         Section("items", "Items that changed most", lambda: _item_blocks(comparison)): runs.changed_items,
         Section("remarks", "Other differences", lambda: (Bullets(tuple(others)),)): others,
     }
+    commands: tuple[str, ...] = ()
+    if comparison.names != ("before", "after") and any(row.up or row.down for row in runs.means):  # else no folders
+        folders = [quote(name) for name in comparison.names]
+        power = () if any(row.significant for row in runs.means) else (f"judge power {folders[1]}",)
+        commands = (f"judge compare {' '.join(folders)} --full", *power)
     return Document(
         title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
         finding=tuple(finding(comparison)),
@@ -82,7 +87,7 @@ def view(comparison: RunComparison) -> Document:
         summary=(*summary_blocks(comparison), *([Bullets(tuple(remarks[:_MAX_REMARKS]))] if remarks else [])),
         sections=tuple(section for section, needed in sections.items() if needed),
         footer=(f"{plural(runs.texts, 'text')} in both runs{failures}",),
-        next=_next_commands(comparison),
+        next=commands,
         data=data(comparison),
         records=tuple(_records(comparison)),
     )
@@ -123,15 +128,6 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
             ends = (part.value, part.low, part.high) if part else (None, None, None)
             record |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
         yield {**record, "system_adjusted": row.system_adjusted}
-
-
-def _next_commands(comparison: RunComparison) -> tuple[str, ...]:
-    means = comparison.runs.means
-    if comparison.names == ("before", "after") or not any(row.up or row.down for row in means):
-        return ()  # results in memory have no folder
-    before, after = map(quote, comparison.names)
-    full = f"judge compare {before} {after} --full"
-    return (full,) if any(row.significant for row in means) else (full, f"judge power {after}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +221,7 @@ def _means(comparison: RunComparison) -> list[_Mean]:
 
 
 def finding(comparison: RunComparison) -> Iterator[str]:
-    """Say which means changed significantly, or which changed most."""
+    """Say which means changed significantly, or which changed most, and whether the judge or the systems did."""
     means = sorted(_means(comparison), key=lambda mean: mean.importance)
     single = [mean for mean in means if mean.row.system]
     changed = [mean for mean in single if mean.differs]
@@ -251,11 +247,6 @@ def finding(comparison: RunComparison) -> Iterator[str]:
         yield f"The largest change: {largest.size}.{more}"
     if significant and together:
         yield f"{' and '.join(mean.size for mean in together[:2])}."
-    yield from _judge_finding(comparison, means)
-
-
-def _judge_finding(comparison: RunComparison, means: Sequence[_Mean]) -> Iterator[str]:
-    """Say whether the judge moved or the systems did."""
     judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
     split = [mean for mean in judged if mean.row.system and _is_split(mean.row)]
     if split:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -40,13 +40,27 @@ def view(diff: CriterionDiff) -> Document:
     summary += [Bullets(tuple(changes))] if changes else []
     if judged is None:  # the lines that differ are the summary
         summary += prompt_blocks if prompts else [Diff(diff.diff)] if diff.diff else []
+    sections = []
+    if judged and judged.agreement:
+        caption = f"Spearman's correlation with people's ratings of {judged.rating}."
+        by_level = [
+            (*_agreement_row(a, OVER[a.level]), Cell(f"{(a.difference or a.after).n:,}")) for a in judged.agreement
+        ]
+        agreement = table((*_HEADS, "n"), by_level, _KEY, caption=caption, name="agreement")
+        sections.append(Section("agreement", "Agreement with people", lambda: [agreement]))
+    if judged and (scores := judged.comparison):
+        sections.append(Section("scores", "Scores", lambda: comparison.mean_blocks(scores)))
+    if judged and prompt_blocks:
+        sections.append(Section("prompts", "Prompts", lambda: prompt_blocks))
+    if diff.diff and prompts:
+        sections.append(Section("files", "Files", lambda: [Diff(diff.diff)]))
     return Document(
         title=" → ".join(diff.names),
         finding=(first.rstrip("."), *others),
         scope=f"{names} · {plural(prompts.texts, 'text')}" if prompts else names,
         notices=diff.notes,
         summary=tuple(summary),
-        sections=tuple(_sections(diff, prompt_blocks)),
+        sections=tuple(sections),
         data=_data(diff, [first.rstrip("."), *others]),
         records=tuple(
             {"quantity": name.text}
@@ -129,21 +143,6 @@ def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
     difference = agreement.difference
     change = estimate_cell(difference, PLACES, signed, mark="*" * agreement.is_significant)
     return Cell(name), *sides, change, Cell(p_cell(difference.p if difference else None))
-
-
-def _sections(diff: CriterionDiff, prompt_blocks: Sequence[Block]) -> Iterator[Section]:
-    judged = diff.judged
-    if judged and judged.agreement:
-        caption = f"Spearman's correlation with people's ratings of {judged.rating}."
-        rows = [(*_agreement_row(a, OVER[a.level]), Cell(f"{(a.difference or a.after).n:,}")) for a in judged.agreement]
-        agreement = table((*_HEADS, "n"), rows, _KEY, caption=caption, name="agreement")
-        yield Section("agreement", "Agreement with people", lambda: [agreement])
-    if judged and (scores := judged.comparison):
-        yield Section("scores", "Scores", lambda: comparison.mean_blocks(scores))
-    if judged and prompt_blocks:
-        yield Section("prompts", "Prompts", lambda: prompt_blocks)
-    if diff.diff and diff.prompts:
-        yield Section("files", "Files", lambda: [Diff(diff.diff)])
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:

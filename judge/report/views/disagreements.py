@@ -57,8 +57,21 @@ def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linke
             yield Heading(f"{label}{judge}")
             yield Excerpts("", tuple(_excerpt(d, gap, order if linked else None) for d, gap in gaps))
     yield from (_confusion_table(d, d.confusion) for d in compared if d.confusion)
-    if any(d.raters for d in compared):
-        yield _rater_table(compared, level)
+    rows, correlations = [], dict[str, None]()
+    for d in (d for d in compared if d.raters):
+        usable = level if any(level in rater.spearman for rater in d.raters) else "item"
+        correlations[OVER[usable]] = None
+        for rater in d.raters:
+            points = estimate_cell(rater.difference, 2, signed)
+            rows.append((d.criterion, rater.rater, estimate_cell(rater.spearman.get(usable), 2), points, rater.texts))
+    if rows:
+        yield table(
+            ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
+            rows,
+            f"Spearman's correlation {'; or '.join(correlations)}. Judge − rater: mean difference in points.",
+            caption="Judge against each rater.",
+            name="each-rater",
+        )
 
 
 def _share(d: Disagreements, gap: Gap) -> float:
@@ -129,23 +142,6 @@ def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
         f"Same level {exact}, at most one level apart {near}.",
         caption=f"Confusion by level: {plural(confusion.n, 'rating')} of {d.criterion}, the judge's likeliest level.",
         name=f"confusion-{d.criterion}",
-    )
-
-
-def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
-    rows, used = [], dict[str, None]()
-    for d in (d for d in compared if d.raters):
-        usable = level if any(level in rater.spearman for rater in d.raters) else "item"
-        used[OVER[usable]] = None
-        for rater in d.raters:
-            points = estimate_cell(rater.difference, 2, signed)
-            rows.append((d.criterion, rater.rater, estimate_cell(rater.spearman.get(usable), 2), points, rater.texts))
-    return table(
-        ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
-        rows,
-        f"Spearman's correlation {'; or '.join(used)}. Judge − rater: mean difference in points.",
-        caption="Judge against each rater.",
-        name="each-rater",
     )
 
 

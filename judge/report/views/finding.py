@@ -230,7 +230,10 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
 
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
-    """Point out a system that a reference metric puts first and the judge finds significantly worse."""
+    """Point out a system that a reference metric puts first and the judge finds significantly worse.
+
+    The sentence ends with the criterion of its lowest mean on the scale: ` (consistency 2.10)`.
+    """
     if _column(result, comparison).kind != "criterion":
         return
     by_column = compared_columns(result)
@@ -239,25 +242,18 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
         top = by_column[name].ranks[0].system if name in by_column and by_column[name].ranks else ""
         if top in ranks and top not in comparison.best:
             place = "last" if ranks[top] == max(ranks.values()) else ranks[top]
-            yield (
-                f"{column_title(name)} ranks {_name(top)} first; "
-                f"the judge ranks it {place}{_lowest_criterion(result, top)}."
-            )
+            means = [
+                (share, column, e.value)
+                for column in result.table.columns
+                if column.kind == "criterion" and not column.judge and (e := result.estimates.get((top, column.name)))
+                if (share := share_of_scale(column, e.value)) is not None
+            ]
+            lowest = ""
+            if means:
+                _, column, value = min(means, key=lambda mean: mean[0])
+                lowest = f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
+            yield f"{column_title(name)} ranks {_name(top)} first; the judge ranks it {place}{lowest}."
             return
-
-
-def _lowest_criterion(result: Result, system: str) -> str:
-    """Return the criterion with the system's lowest mean on its scale: ` (consistency 2.10)`."""
-    means = [
-        (share, column, estimate.value)
-        for column in result.table.columns
-        if column.kind == "criterion" and not column.judge and (estimate := result.estimates.get((system, column.name)))
-        if (share := share_of_scale(column, estimate.value)) is not None
-    ]
-    if not means:
-        return ""
-    _, column, value = min(means, key=lambda mean: mean[0])
-    return f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
 
 
 def _ranking_finding(result: Result) -> list[str]:

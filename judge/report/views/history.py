@@ -110,7 +110,21 @@ def _table(history: History, name: str, *, short: bool = False) -> Table:
     every = [each for each in history.series if each.column.name == name]
     series = every[: _MAX_SYSTEMS if short else None]
     places = max((decimal_places(s.column, [step.mean.value for step in s.steps]) for s in series), default=2)
-    by_run = [{step.run: _cell(each, step, places) for step in each.steps} for each in series]
+    by_run = [
+        {
+            step.run: marked_mean(
+                each.column,
+                step.mean,
+                places,
+                step.change.estimate.value if step.change else None,
+                step.adjusted,
+                marked=step.significant,
+                since=f"since run {(step.since or 0) + 1}",
+            )
+            for step in each.steps
+        }
+        for each in series
+    ]
     rows: list[tuple[Content, ...]] = [
         (
             Cell(_label(history, run), title=run.folder),
@@ -133,12 +147,6 @@ def _table(history: History, name: str, *, short: bool = False) -> Table:
         name=f"history-{name}",
         short=short,
     )
-
-
-def _cell(series: Series, step: Step, places: int) -> Cell:
-    change = step.change.estimate.value if step.change else None
-    since = f"since run {(step.since or 0) + 1}"
-    return marked_mean(series.column, step.mean, places, change, step.adjusted, marked=step.significant, since=since)
 
 
 def _blocks(history: History, name: str) -> Iterator[Block]:

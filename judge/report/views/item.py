@@ -33,7 +33,15 @@ def view(item: ResultItem) -> Document:
     """Lay out an item."""
     columns = {column.name: column for column in item.result.table.columns}
     failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows) + len(item.unwritten)
-    sections = [Section("source", "Source", partial(_source_blocks, item))] if any(_source(item)) else []
+    source = next((sample.source for sample in item.samples if sample.source is not None), None)
+    references = next((sample.references for sample in item.samples if sample.references), ())
+    above: list[Block] = []
+    if source is not None:
+        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
+        above.append(Paragraph(f"{source[:_SOURCE]}{end}"))
+    if references:
+        above.append(Facts(tuple(("reference", reference) for reference in references)))
+    sections = [Section("source", "Source", partial(tuple, above))] if source or references else []
     sections += [
         Section(f"system-{place}", one_line(item.name(sample)), partial(_output_blocks, item, sample, columns))
         for place, sample in enumerate(item.samples)
@@ -51,8 +59,8 @@ def view(item: ResultItem) -> Document:
         footer=(f"{failed:,} failed",) if failed else (),
         data={
             "item": item.item,
-            "source": _source(item)[0],
-            "references": _source(item)[1],
+            "source": source,
+            "references": references,
             "outputs": [
                 {
                     "item": sample.item,
@@ -74,21 +82,6 @@ def view(item: ResultItem) -> Document:
         },
         records=tuple(_record(row) for row in (*chain.from_iterable(item.rows.values()), *item.unwritten)),
     )
-
-
-def _source(item: ResultItem) -> tuple[str | None, tuple[str, ...]]:
-    """Return the item's source and references."""
-    source = next((sample.source for sample in item.samples if sample.source is not None), None)
-    return source, next((sample.references for sample in item.samples if sample.references), ())
-
-
-def _source_blocks(item: ResultItem) -> Iterator[Block]:
-    source, references = _source(item)
-    if source is not None:
-        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
-        yield Paragraph(f"{source[:_SOURCE]}{end}")
-    if references:
-        yield Facts(tuple(("reference", reference) for reference in references))
 
 
 def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, Column]) -> Iterator[Block]:

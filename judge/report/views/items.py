@@ -372,12 +372,6 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
         yield Measure(gap_name(measure.name), Column(gap_name(name), "metric", "", -width, width, better=""), 2, values)
 
 
-def _mean_share(measures: Sequence[Measure], text: Text) -> float | None:
-    """Return a text's mean over these measures as a share of their scales; None if one of them is missing."""
-    shares = [share for measure in measures if (share := measure.share(text)) is not None]
-    return sum(shares) / len(shares) if shares and len(shares) == len(measures) else None
-
-
 def _ranked(result: Result) -> Items:
     """Lay out a run that compares texts."""
     rows: dict[str, list[Score | Failure]] = {}
@@ -427,13 +421,13 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
     keys: dict[str, tuple[float, float]] = {}
     lowest: dict[str, Lowest] = {}
     for name, outputs in samples.items():
-        scores = [
-            ((share, _mean_share(leads, text) or 0.0), measure, text)
-            for sample, _ in outputs
-            for text in [(name, sample.system)]
-            for measure in leads
-            if (share := measure.share(text)) is not None
-        ]
+        scores = []
+        for sample, _ in outputs:
+            text = (name, sample.system)
+            shares = [(share, measure) for measure in leads if (share := measure.share(text)) is not None]
+            # A text that lacks a score has no mean.
+            mean = sum(share for share, _ in shares) / len(shares) if 0 < len(shares) == len(leads) else 0.0
+            scores += [((share, mean), measure, text) for share, measure in shares]
         if scores:
             keys[name], measure, text = min(scores, key=lambda score: score[0])
             value = score_text(measure.column, float(measure.values[text] or 0), measure.places)
@@ -455,7 +449,20 @@ def _items(
         else ""
     )
     prompts = result.info.get("prompts") or {}
-    used = _used_sheets(prompts.get("asked", {}), columns, items, first(result.table.samples))
+    stored, with_prompts = prompts.get("asked", {}), first(result.table.samples)
+    outputs = [(item.name, output.sample.system) for item in items for output in item.outputs]
+    numbers = {text: k for k, text in enumerate(outputs)}
+    # Items whose prompts the run did not store have no sheet.
+    unknown = {str(k): None for k, (item, _) in enumerate(outputs) if item not in with_prompts}
+    used = {}
+    for place, column in enumerate(columns):
+        if sheets := stored.get(column):
+            others = {
+                " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
+                for item, system, rival, sheet in sheets["others"]
+                if (item, system) in numbers
+            }
+            used[place] = [sheets["usual"], unknown | others]
     return Items(tuple(items), note, result.table.systems, tuple(measures), tuple(prompts.get("sheets", ())), used)
 
 
@@ -482,25 +489,3 @@ def _item(name: str, outputs: Sequence[Output], lost: int, lowest: Lowest | None
         failed=lost,
         lowest=lowest,
     )
-
-
-def _used_sheets(
-    stored: Mapping[str, Any], columns: Sequence[str], items: Sequence[Item], kept: frozenset[str]
-) -> dict[int, Any]:
-    """Return by column the usual sheet and, by output or pair of outputs, the others.
-
-    The sheet is None if a prompt could not be rendered or its item is not among those `kept`.
-    """
-    outputs = [(item.name, output.sample.system) for item in items for output in item.outputs]
-    numbers = {text: k for k, text in enumerate(outputs)}
-    unknown = {str(k): None for k, (item, _) in enumerate(outputs) if item not in kept}
-    by_column = {}
-    for place, column in enumerate(columns):
-        if used := stored.get(column):
-            others = {
-                " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
-                for item, system, rival, sheet in used["others"]
-                if (item, system) in numbers
-            }
-            by_column[place] = [used["usual"], unknown | others]
-    return by_column

@@ -171,6 +171,13 @@ def view(result: Result) -> Document:
         f"{lost:,} failed",
         str(info.get("started") or "")[:10],
     ]
+    noun, made, _ = _made(result, lost)
+    counts = [f"{made:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
+    if result.abstained:
+        counts.append(f"{result.abstained:,} skipped by metrics")
+    if cost := (info.get("cost") or {}).get("usd"):
+        writing = provenance.generation_cost(info)
+        counts.append(f"${cost:,.2f}" + (f" (generation ${writing:,.2f})" if writing else ""))
     return Document(
         title=about.title,
         finding=finding(result),
@@ -180,7 +187,7 @@ def view(result: Result) -> Document:
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
         footer=(
-            _counts(result, lost),
+            ", ".join(counts),
             *panel.summary_lines(result),
             *(f"Failed   {provenance.failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
         ),
@@ -195,7 +202,15 @@ def view(result: Result) -> Document:
 
 
 def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
-    yield Tiles(tuple(_tiles(result, board, lost)))
+    tiles = [*agreement_tiles(result)]
+    if closest := closest_pair(result):
+        first, second, needed = closest
+        label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
+        tiles.append(Tile(f"≈ {needed:,}", label, link="differences"))
+    noun, made, failed = _made(result, lost)
+    label, link = f"{noun} failed", "failures" if lost else ""
+    tiles.append(Tile(f"{failed:,} / {made + failed:,}", label, "bad" if lost else "", link))
+    yield Tiles(tuple(tiles))
     if board.systems:
         yield _short_table(result, board)
     if lowest := worst_texts(result, _EXCERPTS):
@@ -235,17 +250,6 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
 
 
-def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
-    """The agreement with people, the items that the closest pair needs, and the failures."""
-    yield from agreement_tiles(result)
-    if closest := closest_pair(result):
-        first, second, items = closest
-        label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
-        yield Tile(f"≈ {items:,}", label, link="differences")
-    noun, made, failed = _made(result, lost)
-    yield Tile(f"{failed:,} / {made + failed:,}", f"{noun} failed", "bad" if lost else "", "failures" if lost else "")
-
-
 def _made(result: Result, lost: int) -> tuple[str, int, int]:
     """Return what was made, how many, and how many failed: judgments, or if there is no judge the metrics' values."""
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
@@ -258,17 +262,6 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
         return "values", made, lost
     failed = sum(n for (*_, column), n in failure_counts(result).items() if column in criteria)
     return "judgments", made, failed
-
-
-def _counts(result: Result, lost: int) -> str:
-    noun, made, _ = _made(result, lost)
-    parts = [f"{made:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
-    if result.abstained:
-        parts.append(f"{result.abstained:,} skipped by metrics")
-    if cost := (result.info.get("cost") or {}).get("usd"):
-        writing = provenance.generation_cost(result.info)
-        parts.append(f"${cost:,.2f}" + (f" (generation ${writing:,.2f})" if writing else ""))
-    return ", ".join(parts)
 
 
 def _short_table(result: Result, board: Leaderboard) -> Table:

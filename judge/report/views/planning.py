@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
-from judge.core.budget import Budget
 from judge.core.format import dollars, duration, format_p, minus, plural
 from judge.core.messages import option
 from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Paragraph, Section, Table, table
@@ -43,11 +42,21 @@ def view(forecast: Forecast) -> Document:
     ]
     if forecast.notes:
         sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
+    notices = []
+    if forecast.budget is not None and forecast.requests:
+        if forecast.fits is None:
+            reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+        elif forecast.fits >= forecast.requests:
+            reach = f"all {forecast.requests:,} requests fit"
+        else:
+            reach = f"about {forecast.fits:,} of {forecast.requests:,} requests fit; the run then stops, and the same "
+            reach += "command resumes it"
+        notices.append(f"{option('budget', str(forecast.budget))}: {reach}")
     return Document(
         title=f"Estimate for {', '.join(judge.estimate.judge for judge in forecast.judges) or 'a run'}",
         finding=(headline,),
         scope=judgments,
-        notices=(_budget(forecast, forecast.budget),) if forecast.budget is not None and forecast.requests else (),
+        notices=tuple(notices),
         sections=tuple(sections),
         data=forecast.to_dict(),
         records=tuple(
@@ -101,18 +110,6 @@ def _price(money: Price, requests: int) -> str:
     return cost
 
 
-def _budget(forecast: Forecast, budget: Budget) -> str:
-    """Return how far the budget reaches."""
-    requests, fits = forecast.requests, forecast.fits
-    if fits is None:
-        reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
-    elif fits >= requests:
-        reach = f"all {requests:,} requests fit"
-    else:
-        reach = f"about {fits:,} of {requests:,} requests fit; the run then stops, and the same command resumes it"
-    return f"{option('budget', str(budget))}: {reach}"
-
-
 def view_of_sd(power: SdPower) -> Document:
     """Lay out the power for a standard deviation."""
     sentences = []
@@ -138,13 +135,19 @@ def view_of_power(power: RunPower) -> Document:
     """Lay out the power of a run."""
     pairs = [(column.column, pair) for column in power.columns for pair in column.pairs]
     sentences = list(_power_sentences(power))
+    method = ["Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."]
+    method += [
+        f"{plural(systems, 'system')}: p must be below {column.level:.2g} (.05 / {column.tests:,} comparisons, "
+        f"Holm's first step), which takes at least {column.min_items} items."
+        for systems, column in sorted({column.systems: column for column in power.columns if column.pairs}.items())
+    ]
     return Document(
         title=f"Power of {power.run}",
         finding=(sentences[0].rstrip("."), *sentences[1:]),
         scope=plural(max(pair.items for _, pair in pairs), "item") if pairs else "",
         notices=power.notes,
         summary=(_power_table(power),) if pairs else (),
-        sections=(Section("method", "Method", lambda: [Bullets(tuple(_method(power)))]),),
+        sections=(Section("method", "Method", lambda: [Bullets(tuple(method))]),),
         data=power,
         records=tuple(
             {
@@ -211,16 +214,6 @@ def _power_table(power: RunPower) -> Table:
         Column(f"items for {power.difference or 0:g}", optional=True),
     )
     return table(heads, rows, name="power")
-
-
-def _method(power: RunPower) -> Iterator[str]:
-    """Yield the level of the tests, by the number of systems."""
-    yield "Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."
-    for systems, column in sorted({column.systems: column for column in power.columns if column.pairs}.items()):
-        yield (
-            f"{plural(systems, 'system')}: p must be below {column.level:.2g} (.05 / {column.tests:,} comparisons, "
-            f"Holm's first step), which takes at least {column.min_items} items."
-        )
 
 
 def _items(number: int, power: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -116,7 +117,13 @@ def build_provenance(result: Result) -> Provenance:
     info, failures = result.info, _failures(result)
     judges, remarks = info.get("judges") or {}, []
     for judge, facts in judges.items():
-        texts = [_settings(facts), "; ".join(refusals(facts))]
+        settings = dict(facts.get("settings") or {})
+        system = settings.pop("system", "")
+        parts = [f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)]
+        for mapping in (value for value in settings.values() if isinstance(value, Mapping)):
+            parts += [f"{name} {v if isinstance(v, str) else json.dumps(v)}" for name, v in mapping.items()]
+        parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
+        texts = [one_line(" · ".join(parts)), "; ".join(refusals(facts))]
         if len(judges) > 1:
             texts = [one_line(str(facts.get("base_url") or facts.get("provider") or "")), *texts, _usage(facts)]
         if remark := " · ".join(filter(None, texts)):
@@ -175,17 +182,6 @@ def _banners(result: Result) -> Iterator[str]:
     places = ((prose, "read from a sentence"), (repaired, "from the answer to a repair question"))
     if counts := [f"{count:,} of {total:,} {place}" for count, place in places if count]:
         yield f"Scores not in the requested form: {', '.join(counts)}."
-
-
-def _settings(judge: Mapping[str, Any]) -> str:
-    """Say how the user had a judge asked: `temperature 1 · reasoning_effort low · system message: "..."`."""
-    settings = dict(judge.get("settings") or {})
-    system = settings.pop("system", "")
-    parts = [f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)]
-    for mapping in (value for value in settings.values() if isinstance(value, Mapping)):
-        parts += [f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in mapping.items()]
-    parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
-    return one_line(" · ".join(parts))
 
 
 def failed(row: Score | Failure | None) -> bool:
@@ -250,7 +246,9 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     methods = sum(_methods_by_column(result).values(), Counter[str]())
     for name in ("panel", IDENTICAL):
         del methods[name]
-    duration, spent = info.get("seconds"), ""
+    started, duration, spent = str(info.get("started") or ""), info.get("seconds"), ""
+    with suppress(ValueError):
+        started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
     if budget := info.get("budget"):
         form = "${:,.4f} of ${:,.2f} spent" if budget["unit"] == "usd" else "{:,.0f} of {:,.0f} tokens spent"
         spent = form.format(budget["spent"], budget["amount"])
@@ -265,7 +263,7 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
         "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
         "Weighting": _joined(info.get("weighting"), _method_counts(methods), sep=": "),
         "Started": _joined(
-            _timestamp(info.get("started")),
+            started,
             f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else "",
         ),
         "Status": _joined(
@@ -289,14 +287,6 @@ def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
 def _method_counts(methods: Counter[str]) -> str:
     """Return `logprobs 78, samples 2`."""
     return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
-
-
-def _timestamp(started: Any) -> str:
-    """Format an ISO time as `2027-01-05 09:30 UTC`; return anything else unchanged."""
-    try:
-        return f"{datetime.fromisoformat(str(started)):%Y-%m-%d %H:%M %Z}".rstrip()
-    except ValueError:
-        return str(started or "")
 
 
 def _joined(*parts: Any, sep: str = ", ") -> str:

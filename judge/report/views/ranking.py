@@ -187,7 +187,29 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
 
 def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield _standings(ranking, short=False)
-    yield Paragraph(" ".join(_sentences(result, ranking)))
+    # Both orders of a pair have a score: they count once.
+    same = (s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL)
+    counts = {
+        "identical texts, ties without a judge": len({(s.item, frozenset((s.system, s.rival))) for s in same}),
+        "left out, because an answer is missing": ranking.incomplete,
+        "failed judgments": ranking.failed,
+    }
+    parts = [f"{plural(ranking.pairs, 'pair')} compared", *(f"{name}: {n:,}" for name, n in counts.items() if n)]
+    sentences = [f"{'; '.join(parts)}."]
+    tested = f"{test_name(result)}, Holm-corrected"
+    if ranking.against:
+        sentences.append(f"Every system met {ranking.against} only. * p < {ALPHA:g} ({tested}).")
+    elif ranking.by_strength:
+        sentences.append(_BY_STRENGTH)
+    if ranking.flip_rate is not None:
+        changed = percent(ranking.flip_rate)
+        sentences.append(f"The verdict changed with the order in {changed} of the judged pairs (flip rate).")
+    if ranking.position_bias is not None:
+        preference = percent(0.5 + ranking.position_bias)
+        sentences.append(f"The text shown first got {preference} of the preference; without position bias it gets 50%.")
+    else:
+        sentences.append("No pair was judged in both orders, so the effect of the order is unknown.")
+    yield Paragraph(" ".join(sentences))
     if ranking.note:
         yield Notice(ranking.note)
     if ranking.tests:
@@ -200,7 +222,7 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
             )
             for test in ranking.tests
         ]
-        key = f"* significant: p < {ALPHA:g} ({test_name(result)}, Holm-corrected over all pairs and criteria)."
+        key = f"* significant: p < {ALPHA:g} ({tested} over all pairs and criteria)."
         yield table(("systems", "preferred", "p", "items"), rows, key, name=f"tests-{ranking.column}")
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
@@ -225,27 +247,3 @@ def win_rate_matrix(ranking: Ranking) -> Table:
 
     rows = ((Cell(row), *(cell(row, column) for column in order)) for row in order)
     return table(("", *order), rows, name=f"win-rates-{ranking.column}")
-
-
-def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
-    """Say how many pairs were compared, what failed, and what the order did to the verdicts."""
-    # Both orders of a pair have a score: they count once.
-    same = (s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL)
-    counts = {
-        "identical texts, ties without a judge": len({(s.item, frozenset((s.system, s.rival))) for s in same}),
-        "left out, because an answer is missing": ranking.incomplete,
-        "failed judgments": ranking.failed,
-    }
-    found = [f"{plural(ranking.pairs, 'pair')} compared", *(f"{what}: {n:,}" for what, n in counts.items() if n)]
-    yield f"{'; '.join(found)}."
-    if ranking.against:
-        yield f"Every system met {ranking.against} only. * p < {ALPHA:g} ({test_name(result)}, Holm-corrected)."
-    elif ranking.by_strength:
-        yield _BY_STRENGTH
-    if ranking.flip_rate is not None:
-        yield f"The verdict changed with the order in {percent(ranking.flip_rate)} of the judged pairs (flip rate)."
-    if ranking.position_bias is not None:
-        preference = percent(0.5 + ranking.position_bias)
-        yield f"The text shown first got {preference} of the preference; without position bias it gets 50%."
-    else:
-        yield "No pair was judged in both orders, so the effect of the order is unknown."

@@ -19,15 +19,19 @@ _MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary
 def view(slices: Slices) -> Document:
     """Make the report."""
     finding = list(_finding(slices))
+    sections = []
+    for name in slices.columns:
+        blocks: list[Block] = [_table(slices, name)]
+        if contradictions := _contradictions(slices, name):
+            blocks.append(Bullets(tuple(contradictions)))
+        sections.append(Section(f"slices-{name}", column_title(name), partial(tuple, blocks)))
     return Document(
         title=f"Scores by {slices.by}",
         finding=tuple(finding),
         scope=f"{plural(len(slices.items), 'slice')}, {plural(sum(slices.items.values()), 'item')}",
         notices=slices.notes,
         summary=(_table(slices, slices.main, short=True),),
-        sections=tuple(
-            Section(f"slices-{name}", column_title(name), partial(_section, slices, name)) for name in slices.columns
-        ),
+        sections=tuple(sections),
         data={
             "schema": SCHEMA,
             "finding": finding,
@@ -80,12 +84,6 @@ def _contradictions(slices: Slices, column: str = "") -> list[str]:
             pair = f"{each.worse} is better than {each.better} on {column_title(each.column)}"
             sentences.append(f"In {each.slice}, {pair}, by {size}; in the whole data it is worse.")
     return sentences
-
-
-def _section(slices: Slices, name: str) -> Iterator[Block]:
-    yield _table(slices, name)
-    if contradictions := _contradictions(slices, name):
-        yield Bullets(tuple(contradictions))
 
 
 def _table(slices: Slices, name: str, *, short: bool = False) -> Table:

@@ -159,7 +159,19 @@ def _counts(verdict: Verdict) -> str:
 def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
     if several:
         yield Paragraph(". ".join(summarize([outcome])))
-    yield Details(plural(len(outcome.verdicts), "verdict"), (_table(outcome),))
+    rows = [
+        (
+            Cell(f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"),
+            v.expected,
+            Cell(v.found, note=f"baseline {v.before}" if v.before else ""),
+            f"{v.reason}{_counts(v)}".lstrip(),
+        )
+        for v in outcome.verdicts
+        for mark, tone in [_MARKS[v.status]]
+    ]
+    key = "✓ passed · ✗ failed · ? undecided · ! error"
+    verdicts = text_table(("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases")
+    yield Details(plural(len(outcome.verdicts), "verdict"), (verdicts,))
     for verdict in outcome.verdicts:
         if verdict.detail and not verdict.met:
             yield Heading(verdict.name, 4)
@@ -172,21 +184,6 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
         for section in compared.sections:
             blocks += [Heading(section.title), *section.blocks]
         yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
-
-
-def _table(outcome: Outcome) -> Table:
-    rows = [
-        (
-            Cell(f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"),
-            v.expected,
-            Cell(v.found, note=f"baseline {v.before}" if v.before else ""),
-            f"{v.reason}{_counts(v)}".lstrip(),
-        )
-        for v in outcome.verdicts
-        for mark, tone in [_MARKS[v.status]]
-    ]
-    key = "✓ passed · ✗ failed · ? undecided · ! error"
-    return text_table(("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases")
 
 
 # Programs

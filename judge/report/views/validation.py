@@ -301,7 +301,16 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         if row.calibration:
             yield from calibration_curve(row.name, name, row.calibration)
     yield from rater_blocks(rated)
-    yield from map(Notice, _notes(rated, level))
+    missing: dict[str, list[str]] = {}
+    for row in rated.rows:
+        if reason := row.correlation.lacking.get(usable):
+            missing.setdefault(f"No value for %s: {reason}.", []).append(row.name)
+        elif reason := row.few.get(usable):
+            missing.setdefault(f"Not compared with the judges: %s: {reason}.", []).append(row.name)
+        if row.kind == "judge" and row.no_calibration and row.correlation.texts:
+            missing.setdefault(f"No agreement and calibration for %s: {row.no_calibration}.", []).append(row.name)
+    notes = [note.replace("%s", ", ".join(names)) for note, names in missing.items()]
+    yield from map(Notice, filter(None, [_other_level(rated, level), *notes]))
 
 
 def _other_level(rated: Rated, level: Level) -> str:
@@ -311,20 +320,6 @@ def _other_level(rated: Rated, level: Level) -> str:
     reason = next((correlation.lacking[level] for correlation in rows if level in correlation.lacking), "")
     usable = _usable(rated, level)
     return "" if usable == level else f"No values at level {level}: {reason}. The table is {OVER[usable]}."
-
-
-def _notes(rated: Rated, level: Level) -> Iterator[str]:
-    usable = _usable(rated, level)
-    yield from filter(None, [_other_level(rated, level)])
-    missing: dict[str, list[str]] = {}
-    for row in rated.rows:
-        if reason := row.correlation.lacking.get(usable):
-            missing.setdefault(f"No value for %s: {reason}.", []).append(row.name)
-        elif reason := row.few.get(usable):
-            missing.setdefault(f"Not compared with the judges: %s: {reason}.", []).append(row.name)
-        if row.kind == "judge" and row.no_calibration and row.correlation.texts:
-            missing.setdefault(f"No agreement and calibration for %s: {row.no_calibration}.", []).append(row.name)
-    yield from (note.replace("%s", ", ".join(names)) for note, names in missing.items())
 
 
 def _usable(rated: Rated, level: Level) -> Level:
