@@ -50,7 +50,7 @@ def test_every_format_shows_them() -> None:
     for format in ("console", "markdown", "html"):
         text = result.report(format, full=True).replace("&#39;", "'")
         assert "On people's scale" in text
-        assert "Means on people's scale, by ratings and judge." in text
+        assert "Means on people's scale, by ratings and judge (λ: its weight)." in text
         assert value in text
     (stored,) = json.loads(result.report("json"))["calibrated"]
     assert stored["means"][0]["estimate"]["value"] == result.calibrated[0].means[0].estimate.value
@@ -75,7 +75,7 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     assert judge.validate(plain, n_resamples=20).calibrated == ()
     made = judge.validate(plain, n_resamples=20, calibrate=True)
     assert made.calibrated == result.calibrated
-    assert "Means on people's scale, by ratings and judge." in made.report("markdown")
+    assert "Means on people's scale, by ratings and judge (λ: its weight)." in made.report("markdown")
     (calibrated,) = made.calibrated
     best, *_ = calibrated.means
     shown = made.report("console")
