@@ -139,8 +139,10 @@ class Settings(Tokens):
     def counts(self, output: str, references: Sequence[str], tokenizer: str) -> list[int]:
         """Return sacrebleu's statistics of an output: its length, the closest reference's, matches, n-grams."""
         scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
-        found = scorer.sentence_score(_readable(output, tokenizer), [_readable(each, tokenizer) for each in references])
-        return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+        counted = scorer.sentence_score(
+            _readable(output, tokenizer), [_readable(each, tokenizer) for each in references]
+        )
+        return [counted.sys_len, counted.ref_len, *counted.counts, *counted.totals]
 
     def bleu(self, counts: Sequence[int]) -> float:
         """Return BLEU (0–100) of the counts of one text, or of the sum over several texts, by sacrebleu."""

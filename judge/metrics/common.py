@@ -159,16 +159,15 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
 
 def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Note:
     """Count the outputs that share words with the texts they are compared with, but in another Unicode form."""
-    differ = [_differ_in_form(output, "\n".join(targets)) for output, targets in compared]
-    return Note(metric, sum(differ), len(differ), _FORMS)
-
-
-def _differ_in_form(*sides: str) -> bool:
-    if all(is_normalized("NFKC", side) for side in sides):
-        return False
-    first, second = map(str.lower, sides)
-    shared = set(text.tokens(first)).intersection(text.tokens(second))
-    return any((token in first) != (token in second) for token in shared)
+    some = total = 0
+    for output, targets in compared:
+        total += 1
+        sides = output, "\n".join(targets)
+        if not all(is_normalized("NFKC", side) for side in sides):
+            first, second = map(str.lower, sides)
+            shared = set(text.tokens(first)).intersection(text.tokens(second))
+            some += any((token in first) != (token in second) for token in shared)
+    return Note(metric, some, total, _FORMS)
 
 
 def all_texts(samples: Iterable[Sample]) -> Iterator[str]:

@@ -125,11 +125,20 @@ class Heuristic(MetricOptions):
         features = measured(samples, tokenizer=self.tokenizer, used=used)
         rows: list[Score | Failure] = []
         for sample, sample_features in zip(samples, features, strict=True):
-            if reason := out_of_domain_reason(sample_features):
-                problem = f"is outside the range of {NAME}: {reason}"
-                rows += [failure(sample, self._column(criterion), ABSTAINED, problem) for criterion in self.criteria]
-            else:
-                rows += [self._score(sample, criterion, sample_features) for criterion in self.criteria]
+            outside = out_of_domain_reason(sample_features)
+            for criterion in self.criteria:
+                name = self._column(criterion)
+                if outside:
+                    rows.append(failure(sample, name, ABSTAINED, f"is outside the range of {NAME}: {outside}"))
+                    continue
+                signed_values = _signed(sample_features, criterion)
+                reasons = []
+                for feature in sorted(signed_values, key=lambda feature: -abs(signed_values[feature])):
+                    scale, signed_value = _SCALES[feature], round(signed_values[feature], 1) + 0.0
+                    value, typical = scale.format(scale.value(sample_features)), scale.format(scale.mean)
+                    reasons.append(f"{scale.label} {value} (typical {typical}) {signed_value:+.1f}")
+                provenance = Provenance(NAME, reason="; ".join(reasons))
+                rows.append(Score(sample.item, sample.system, name, _mean(signed_values), provenance))
         signed = f"{signed_words(used)}|judge {__version__}"
         columns = []
         for criterion in self.criteria:
@@ -147,17 +156,6 @@ class Heuristic(MetricOptions):
 
     def _column(self, criterion: str) -> str:
         return self.prefix + _COLUMNS[criterion]
-
-    def _score(self, sample: Sample, criterion: str, features: Features) -> Score:
-        signed = _signed(features, criterion)
-        largest_first = sorted(signed, key=lambda name: -abs(signed[name]))
-        reasons = []
-        for name in largest_first:
-            scale = _SCALES[name]
-            measured_value, typical = scale.format(scale.value(features)), scale.format(scale.mean)
-            reasons.append(f"{scale.label} {measured_value} (typical {typical}) {round(signed[name], 1) + 0.0:+.1f}")
-        provenance = Provenance(NAME, reason="; ".join(reasons))
-        return Score(sample.item, sample.system, self._column(criterion), _mean(signed), provenance)
 
 
 def score_index(features: Features, criterion: str) -> float:

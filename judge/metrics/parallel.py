@@ -17,7 +17,7 @@ from judge.metrics import Metric, MetricResult, Note, is_rowwise
 from judge.metrics.common import joined
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future
 
 PART = 500
 """Samples per part."""
@@ -65,8 +65,18 @@ def worker_pool(
 
     # Spawn instead of fork, because the caller has threads.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,))
+
+    def in_order(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
+        waiting: deque[Future[list[MetricResult]]] = deque()
+        for part in parts:
+            waiting.append(pool.submit(_score, part))
+            if len(waiting) >= 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
     try:
-        yield lambda parts: _in_order(pool, parts, 2 * workers)
+        yield in_order
     except BrokenProcessPool as error:
         raise ConfigError(_BROKEN) from error
     finally:
@@ -140,13 +150,3 @@ def _start_worker(metrics: Sequence[Metric]) -> None:
 
 def _score(samples: Sequence[Sample]) -> list[MetricResult]:
     return [metric.score(samples) for metric in _metrics]
-
-
-def _in_order(pool: ProcessPoolExecutor, parts: Iterable[Sequence[Sample]], ahead: int) -> Iterator[list[MetricResult]]:
-    waiting: deque[Future[list[MetricResult]]] = deque()
-    for part in parts:
-        waiting.append(pool.submit(_score, part))
-        if len(waiting) >= ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()

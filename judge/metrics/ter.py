@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from judge import text
 from judge.core.records import Sample
@@ -43,6 +43,10 @@ class Ter(ReferenceMetric):
         the rate is undefined, or whose texts have more than about 1,000 words each.
         """
 
+        from sacrebleu.metrics.ter import TER
+
+        scorer_of = lru_cache(maxsize=None)(TER)
+
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             """Return what rates outputs against these references, and add its settings to `used`."""
             asian = self.asian_support
@@ -51,7 +55,7 @@ class Ter(ReferenceMetric):
             # The end of sacrebleu's signature. Asian support chosen by script needs `normalized`.
             normalized = self.normalized or (asian and self.asian_support is None)
             used.add(f"{_yes_or_no(normalized)} {_yes_or_no(asian)}")
-            scorer = _scorer(normalized, self.no_punct, asian, self.case_sensitive)
+            scorer = scorer_of(normalized, self.no_punct, asian, self.case_sensitive)
 
             def words(string: str) -> int:
                 return len(scorer.tokenizer(string.rstrip()).split())
@@ -95,10 +99,3 @@ score = list_function(
 
 def _yes_or_no(answer: bool) -> str:
     return "yes" if answer else "no"
-
-
-@lru_cache(maxsize=4)
-def _scorer(normalized: bool, no_punct: bool, asian_support: bool, case_sensitive: bool) -> Any:
-    from sacrebleu.metrics.ter import TER
-
-    return TER(normalized, no_punct, asian_support, case_sensitive)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from math import log2
 from typing import Any, ClassVar
 
@@ -402,7 +402,19 @@ class Stats(MetricOptions):
         """
         used: set[str] = set()
         features = measured(samples, tokenizer=self.tokenizer, used=used)
-        rows = [_row(*each, name) for each in zip(samples, features, strict=True) for name in self.columns]
+        rows: list[Score | Failure] = []
+        for (sample, each), name in product(zip(samples, features, strict=True), self.columns):
+            column, value = f"stats_{name}", getattr(each, name)
+            if not each.words:
+                problem = "has no words in its output: there is nothing to count"
+                rows.append(failure(sample, column, "EmptyOutput", problem))
+            elif name in OF_SOURCE and each.coverage is None:
+                rows.append(failure(sample, column, "NoSource", lacks_source(sample, "a source without words")))
+            elif value is None and name in _MISSING:
+                rows.append(failure(sample, column, *_MISSING[name]))
+            else:  # a share of nothing: nothing lacks support
+                number = float(name in _HIGHER if value is None else value)
+                rows.append(Score(sample.item, sample.system, column, number, Provenance("metric")))
         signed = f"{signed_words(used)}|judge {__version__}"
         columns = tuple(
             Column(
@@ -434,16 +446,3 @@ def score(
         raise DataError("sources must be a list of texts, with None for unknown ones")
     samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))]
     return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))
-
-
-def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
-    value = getattr(features, name)
-    column = f"stats_{name}"
-    if not features.words:
-        return failure(sample, column, "EmptyOutput", "has no words in its output: there is nothing to count")
-    if name in OF_SOURCE and features.coverage is None:
-        return failure(sample, column, "NoSource", lacks_source(sample, "a source without words"))
-    if value is None and name in _MISSING:
-        return failure(sample, column, *_MISSING[name])
-    number = float(name in _HIGHER if value is None else value)  # a share of nothing: nothing lacks support
-    return Score(sample.item, sample.system, column, number, Provenance("metric"))

@@ -341,7 +341,7 @@ def variance_shares(table: Table) -> tuple[VarianceShares, ...]:
     if not any(sample.cluster for sample in table.samples):
         return ()
     source_items = {sample.item: sample.source_item for sample in table.samples}
-    found = []
+    shares = []
     for column in table.columns:
         if column.kind != "criterion" or column.judge:
             continue
@@ -354,8 +354,8 @@ def variance_shares(table: Table) -> tuple[VarianceShares, ...]:
         if parts and total > 0:
             items, generations, draws = (sum(part[place] for part in parts) / total for place in range(3))
             sizes = (fmean(part[3] for part in parts), fmean(part[4] for part in parts))
-            found.append(VarianceShares(column.name, items, generations, draws, *sizes))
-    return tuple(found)
+            shares.append(VarianceShares(column.name, items, generations, draws, *sizes))
+    return tuple(shares)
 
 
 def _parts(column: Column, items: Mapping[str, list[Score]]) -> tuple[float, float, float, float, float] | None:

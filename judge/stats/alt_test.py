@@ -15,7 +15,7 @@ import numpy as np
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.messages import option
-from judge.stats.bootstrap import Floats, Ints
+from judge.stats.bootstrap import Floats
 from judge.stats.coefficients import rounded
 from judge.stats.power import ALPHA
 
@@ -106,20 +106,16 @@ def _left_out(judge: Floats, votes: Floats, place: int, name: str, epsilon: floa
     apart = [rounded(np.nanmean((side[shared] - others[:, shared]) ** 2, axis=0)) for side in (judge, votes[place])]
     closer, person = apart[0] <= apart[1], apart[1] <= apart[0]
     texts, items = len(item), len(np.unique(item))
-    enough = texts >= MIN_TEXTS and items >= MIN_ITEMS
-    p = _p(person.astype(float) - closer, item, items, epsilon) if enough else None
+    p = None
+    if texts >= MIN_TEXTS and items >= MIN_ITEMS:
+        from scipy.special import stdtr
+
+        # One-sided, of mean ≥ ε, for differences of −1, 0 or 1 that depend on each other within an item.
+        differences = person.astype(float) - closer
+        mean = float(differences.mean())
+        sums = np.bincount(item, differences - mean)
+        clustered = items / (items - 1) * float((sums**2).sum()) / texts**2
+        # Whole numbers with mean ε vary at least as much as zeros and ones do.
+        error = sqrt(max(clustered, epsilon * (1 - epsilon) / texts))
+        p = float(stdtr(items - 1, (mean - epsilon) / error)) if error else float(mean >= epsilon)
     return LeftOut(name, texts, items, float(closer.mean()), float(person.mean()), p)
-
-
-def _p(differences: Floats, item: Ints, items: int, epsilon: float) -> float:
-    """Return the one-sided p of mean ≥ ε, for differences of −1, 0 or 1 that depend on each other within an item."""
-    from scipy.special import stdtr
-
-    texts, mean = len(differences), float(differences.mean())
-    sums = np.bincount(item, differences - mean)
-    clustered = items / (items - 1) * float((sums**2).sum()) / texts**2
-    # Whole numbers with mean ε vary at least as much as zeros and ones do.
-    error = sqrt(max(clustered, epsilon * (1 - epsilon) / texts))
-    if error == 0:
-        return float(mean >= epsilon)
-    return float(stdtr(items - 1, (mean - epsilon) / error))

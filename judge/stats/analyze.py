@@ -186,7 +186,13 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
     if judges[0].panel != "majority":
         value = fmean(values) if judges[0].panel == "mean" else float(median(values))
         return value, Provenance("panel", n=len(scores), note="; ".join(notes))
-    votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
+    votes = []
+    for column, score in zip(judges, scores, strict=True):
+        points, label = values_by_label(column), score.provenance.argmax
+        if label is None or label not in points:  # the value itself if the column has no labels
+            points = points or {f"{score.value:.4g}": score.value}
+            label = min(points, key=lambda name: (abs(points[name] - score.value), points[name]))
+        votes.append((label, points[label]))
     labels = multimode(label for label, _ in votes)
     shares = {label: n / len(votes) for label, n in Counter(label for label, _ in votes).items()}
     majority = labels[0] if shares[labels[0]] > 0.5 else None
@@ -194,16 +200,6 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
     notes += [] if majority else [f"no majority, most votes for {listed(labels)}"]
     value = fmean(dict(votes)[label] for label in labels)
     return value, Provenance("panel", distribution=shares, argmax=majority, n=len(votes), note="; ".join(notes))
-
-
-def _vote(column: Column, score: Score) -> tuple[str, float]:
-    """Return the label that a judge votes for, and its value; the value itself if the column has no labels."""
-    values = values_by_label(column)
-    label = score.provenance.argmax
-    if label is None or label not in values:
-        values = values or {f"{score.value:.4g}": score.value}
-        label = min(values, key=lambda name: (abs(values[name] - score.value), values[name]))
-    return label, values[label]
 
 
 @dataclass(frozen=True, slots=True)

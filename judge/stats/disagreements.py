@@ -23,7 +23,6 @@ from judge.table import matrix
 _MOST_GAPS = 5  # on each side
 _MOST_LEVELS = 11  # of a scale in a confusion
 _MOST_RATERS = 20
-_Comments = Mapping[tuple[str, str, str], dict[str, str]]  # by item, system and criterion, those of each rater
 _DIGITS = 9  # gaps that differ by less are tied
 
 
@@ -119,7 +118,16 @@ def disagreements(
         if not texts or column is None:
             continue
         same = on_same_scale(column, name, texts)
-        gaps = sorted((_gap(judge, s, comments) for s in same), key=lambda gap: -round(abs(gap.size), _DIGITS))
+        gaps = []
+        for sample in same:
+            score = judge.scores[sample.key]
+            votes = tuple((rater, vote) for rater, vote in named_votes(sample, name) if vote is not None)
+            by_name = (comments.get((*sample.key, each)) for each in (name, base_name(name)))
+            reason, quote = score.provenance.reason or "", score.provenance.quote or ""
+            written = next(filter(None, by_name), {})
+            people = sample.human[name]
+            gaps.append(Gap(*sample.key, score.value, people, votes, reason, quote, sample.output, written))
+        gaps.sort(key=lambda gap: -round(abs(gap.size), _DIGITS))
         higher = tuple(gap for gap in gaps if round(gap.size, _DIGITS) > 0)[:_MOST_GAPS]
         lower = tuple(gap for gap in gaps if round(gap.size, _DIGITS) < 0)[:_MOST_GAPS]
         confusion = _confusion(judge, column, same) if same else None
@@ -135,16 +143,6 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
     if low is None or high is None or not low < high:
         return []
     return [sample for sample in on_scale(samples, name, low, high) if name in sample.human]
-
-
-def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
-    score = judge.scores[sample.key]
-    votes = tuple((rater, vote) for rater, vote in named_votes(sample, judge.criterion) if vote is not None)
-    p = score.provenance
-    names = (judge.criterion, base_name(judge.criterion))
-    written = next((own for name in names if (own := comments.get((*sample.key, name)))), {})
-    people, said = sample.human[judge.criterion], (p.reason or "", p.quote or "")
-    return Gap(*sample.key, score.value, people, votes, *said, sample.output, written)
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
@@ -175,8 +173,8 @@ def _raters(
     values = matrix(texts, judge.values)
     for rater in sorted(known, key=lambda name: -counts[name])[:_MOST_RATERS]:
         ratings = by_rater[rater]
-        found = CorrelationWithRatings(ratings, bootstrap).correlate(values).estimates
-        spearman = {level: found[level, "spearman"] for level in LEVELS if (level, "spearman") in found}
+        estimates = CorrelationWithRatings(ratings, bootstrap).correlate(values).estimates
+        spearman = {level: estimates[level, "spearman"] for level in LEVELS if (level, "spearman") in estimates}
         difference = None
         if same and scale.low is not None and scale.high is not None:
             own = {s.key: vote for s in same for name, vote in named_votes(s, judge.criterion) if name == rater}

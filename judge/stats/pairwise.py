@@ -277,7 +277,13 @@ def _ranking(
 ) -> Ranking:
     number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
     strengths = _fit_strengths(sides, number, preferred)
-    p_values = {} if until_decided else _test_against(sides, against)
+    p_values: dict[str, float | None] = {}
+    if against in sides.systems and not until_decided:
+        # The corrected p of each other system's win rate against this one, over items.
+        others = [name for name in sides.systems if name != against]
+        rows = _preferences(sides, [(name, against) for name in others]) - TIE
+        estimates = mean_differences(rows, n_flips=max(10_000, ceil(2 * len(others) / ALPHA)))
+        p_values |= zip(others, holm([estimate.p if estimate else None for estimate in estimates]), strict=True)
     met = sides.rival == (sides.systems.index(against) if against in sides.systems else -1)
     names = [sides.systems[at] for at in sides.system[met]]
     equal_length = win_rates(sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed)
@@ -313,17 +319,6 @@ def _ranking(
         by_strength=by_strength,
         against=against,
     )
-
-
-def _test_against(sides: _Sides, against: str) -> dict[str, float | None]:
-    """Return the corrected p of each other system's win rate against this one, over items; {} for none."""
-    if against not in sides.systems:
-        return {}
-    others = [name for name in sides.systems if name != against]
-    rows = _preferences(sides, [(name, against) for name in others]) - TIE
-    n_flips = max(10_000, ceil(2 * len(others) / ALPHA))
-    p_values = [estimate.p if estimate else None for estimate in mean_differences(rows, n_flips=n_flips)]
-    return dict(zip(others, holm(p_values), strict=True))
 
 
 def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:

@@ -84,6 +84,7 @@ def preference_agreement(
 ) -> tuple[PreferenceAgreement, ...]:
     """Compare a ranking's preferences with people's, for every judge's column whose criterion people rated.
 
+    The judge is compared with people's majority and with each rater, and the raters with each other.
     A pair that lacks an answer in one of `orders`, and identical texts, about which no judge was asked, do not count.
     People's majority is the sign of the mean of the raters' preferences or, for ratings of single texts, of the
     difference of the two mean ratings.
@@ -97,8 +98,14 @@ def preference_agreement(
         scores = [s for s in table.column_scores(column) if s.rival and s.provenance.method != IDENTICAL]
         answers, _ = complete_pairs(scores, table.systems, orders)
         judged = {pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()}
-        if rows := _rows(judged, people, bootstrap):
-            agreements.append(PreferenceAgreement(judge.criterion, judge.name, rows, derived, excluded))
+        raters = [name for name in people if name]
+        names = list(people) if len(raters) > 1 else [*people][:1]
+        rows = [_row("rater" if name else "people", name, [judged, people[name]], bootstrap) for name in names]
+        if len(raters) > 1:
+            rows.append(_row("raters", "", [people[name] for name in raters], bootstrap))
+        shared = tuple(row for row in rows if row is not None)
+        if shared and shared[0].kind == "people":
+            agreements.append(PreferenceAgreement(judge.criterion, judge.name, shared, derived, excluded))
     return tuple(agreements)
 
 
@@ -146,17 +153,6 @@ def _derived(table: Table, criterion: str) -> Preferences:
         }
         for name, given in ratings.items()
     }
-
-
-def _rows(judged: Mapping[Pair, float], people: Preferences, bootstrap: Bootstrap) -> tuple[PreferenceRow, ...]:
-    """Compare the judge with people's majority and with each rater, and the raters with each other."""
-    raters = [name for name in people if name]
-    names = list(people) if len(raters) > 1 else [*people][:1]
-    made = [_row("rater" if name else "people", name, [judged, people[name]], bootstrap) for name in names]
-    rows = [row for row in made if row is not None]
-    if len(raters) > 1 and (row := _row("raters", "", [people[name] for name in raters], bootstrap)):
-        rows.append(row)
-    return tuple(rows) if rows and rows[0].kind == "people" else ()
 
 
 def _row(

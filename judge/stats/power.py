@@ -182,13 +182,15 @@ def scatter_of_pairs(
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
     level = ALPHA / max(1, number)
     shared = [row[~np.isnan(row)] for row in rows]
-    varying = [
-        Spread(
-            len(row), float(row.mean()), float(row.std(ddof=1)), level, *_lattice(row), (names[first], names[second])
-        )
-        for (first, second), row in zip(compared, shared, strict=True)
-        if len(row) >= MIN_ITEMS and np.ptp(row) > 0
-    ]
+    varying = []
+    for (first, second), row in zip(compared, shared, strict=True):
+        if len(row) < MIN_ITEMS or np.ptp(row) == 0:
+            continue
+        mean, sd = float(row.mean()), float(row.std(ddof=1))
+        sizes = np.round(np.abs(row), _DECIMALS)
+        zeros = float((sizes == 0).mean() * exp(min(abs(mean) / sd, _MAX_EFFECT) ** 2 / 2))
+        step = float(np.diff(np.unique([0.0, *sizes])).min())  # the smallest distance between sizes, or from 0
+        varying.append(Spread(len(row), mean, sd, level, zeros, step, (names[first], names[second])))
     few = sum(len(row) < MIN_ITEMS for row in shared)
     pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
     note = f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common" if few else ""
@@ -203,9 +205,3 @@ def scatter_of_pairs(
     elif not varying:
         note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
     return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note, against)
-
-
-def _lattice(row: Floats) -> tuple[float, float]:
-    """Return `zeros` and `step` of differences: the smallest distance between their sizes, or from 0."""
-    sizes, effect = np.round(np.abs(row), _DECIMALS), min(abs(row.mean()) / row.std(ddof=1), _MAX_EFFECT)
-    return float((sizes == 0).mean() * exp(effect**2 / 2)), float(np.diff(np.unique([0.0, *sizes])).min())

@@ -148,9 +148,8 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     )
     old, new = (np.ix_(_places(table.systems, systems), _places(table.items, items)) for table in (before, after))
     texts = {s.key for s in before.samples} & {s.key for s in after.samples}
-    columns, refused = _comparable_columns(before, after)
-    tables = [(before, after, column) for column in columns]
-    tables += [*_overall(before, after, refused), *_pass_rates(before, after, columns, refused)]
+    columns, derived, refused = _comparable(before, after)
+    tables = [*((before, after, column) for column in columns), *derived]
     compared = [_ColumnInBoth(c, a.matrix(c.name)[old], b.matrix(c.name)[new]) for a, b, c in tables]
     names = {column.name for column in columns}
     # A panel's failures follow from its judges'.
@@ -217,8 +216,11 @@ def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
     return cells
 
 
-def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
-    """Return the columns that both runs have on the same scale, and by name why others are not compared."""
+def _comparable(before: Table, after: Table) -> tuple[list[Column], list[tuple[Table, Table, Column]], dict[str, str]]:
+    """Return the columns that both runs have on the same scale, and by name why others are not compared.
+
+    Between them the tables of the overall score and of pass rates, if both runs compute them in the same way.
+    """
     columns_before = {column.name: column for column in before.columns}
     both = [column for column in after.columns if column.name in columns_before]
     refused = {}
@@ -229,33 +231,21 @@ def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict
             refused[column.name] = f"its scale was {scales[0]} and is {scales[1]}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
             refused[column.name] = "one run has a value per text, the other one per system"
-    return [column for column in both if column.name not in refused], refused
-
-
-def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
-    """Yield the weighted overall score if both runs compute it in the same way."""
+    columns = [column for column in both if column.name not in refused]
+    derived: list[tuple[Table, Table, Column]] = []
     first, second = overall(before), overall(after)
-    if first is None or second is None:
-        return
-    column = second.summary.column
-    if first.summary.weights != second.summary.weights:
-        refused[column.name] = "its criteria or weights differ"
-    else:
-        yield first.table, second.table, column
-
-
-def _pass_rates(
-    before: Table, after: Table, columns: Sequence[Column], refused: dict[str, str]
-) -> Iterator[tuple[Table, Table, Column]]:
-    """Yield the pass rates of these columns if the same values pass in both runs."""
-    was = {column.name: column.pass_at for column in before.columns}
+    if first and second and first.summary.weights == second.summary.weights:
+        derived.append((first.table, second.table, second.summary.column))
+    elif first and second:
+        refused[second.summary.column.name] = "its criteria or weights differ"
     tables = pass_table(before), pass_table(after)
     for column in columns:
-        rate, old = pass_columns([column]).get(column.name), was[column.name]
+        rate, old = pass_columns([column]).get(column.name), columns_before[column.name].pass_at
         if rate and old == column.pass_at:
-            yield *tables, rate
+            derived.append((*tables, rate))
         elif rate and old is not None:
             refused[rate.name] = f"its pass_at was {old:g} and is {column.pass_at:g}"
+    return columns, derived, refused
 
 
 def _mean_changes(
@@ -326,7 +316,7 @@ def _items(columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequ
         return ()
     shares = np.nan_to_num([both.differences / both.span for both in varying])  # columns × systems × items
     sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
-    found = []
+    changed = []
     for place in np.argsort(-sizes, kind="stable")[: min(_MAX_ITEMS, np.count_nonzero(sizes))]:
         moved = shares[:, :, place]
         furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]
@@ -335,8 +325,8 @@ def _items(columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequ
             both, names = varying[of_column], (items[place], systems[of_system])
             ends = float(both.before[of_system, place]), float(both.after[of_system, place])
             shifts.append(Shift(*names, both.column.name, *ends, float(moved[of_column, of_system])))
-        found.append(Item(items[place], float(sizes[place]), tuple(shifts)))
-    return tuple(found)
+        changed.append(Item(items[place], float(sizes[place]), tuple(shifts)))
+    return tuple(changed)
 
 
 # The change in parts: texts that are the same in both runs are anchors, as only the judge can move their scores. Their

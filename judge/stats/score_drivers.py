@@ -149,9 +149,24 @@ def _estimates(
     rows = np.column_stack([np.ones(len(item)), values])
     size, n_items = len(names), int(item.max()) + 1
     moments = sums_by_item(item, rows[:, :, None] * rows[:, None, :], n_items)
-    observed, drawn = bootstrap.observed_and_resampled(
-        lambda counts: _statistics(np.tensordot(counts, moments, 1)), n_items
-    )
+
+    def statistics(counts: Floats) -> Floats:
+        """Return r with each driver, r², and R² of all; NaN without variation."""
+        sums = np.tensordot(counts, moments, 1)
+        n = sums[..., :1, :1]
+        spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
+        variance = np.diagonal(spread, axis1=-2, axis2=-1)
+        scale = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
+        correlations = spread / (scale[..., :, None] * scale[..., None, :])
+        r = correlations[..., 0, 1:]
+        # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
+        known = np.nan_to_num(r)
+        inverse = np.linalg.pinv(np.nan_to_num(correlations[..., 1:, 1:]), 1e-9, hermitian=True)
+        share = np.einsum("...i,...ij,...j->...", known, inverse, known)
+        together = np.where(np.isnan(scale[..., 0]), np.nan, np.clip(share, 0, 1))
+        return np.concatenate([r, r**2, together[..., None]], axis=-1)
+
+    observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
     ends, interval = np.full((2, len(observed)), None), f"{n_items} items: too few for an interval"
     if n_items >= _MIN_ITEMS:
         low, high = bootstrap.interval(drawn, n_items)
@@ -165,19 +180,3 @@ def _estimates(
         for (name, title), value, low, high in zip(titles, observed.tolist(), *ends.tolist(), strict=True)
     ]
     return estimates[:size], estimates[size:-1], estimates[-1]
-
-
-def _statistics(sums: Floats) -> Floats:
-    """Return r with each driver, r², and R² of all, from sums of moments (… × k × k); NaN without variation."""
-    n = sums[..., :1, :1]
-    spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
-    variance = np.diagonal(spread, axis1=-2, axis2=-1)
-    scale = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
-    correlations = spread / (scale[..., :, None] * scale[..., None, :])
-    r = correlations[..., 0, 1:]
-    # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
-    known = np.nan_to_num(r)
-    inverse = np.linalg.pinv(np.nan_to_num(correlations[..., 1:, 1:]), 1e-9, hermitian=True)
-    share = np.einsum("...i,...ij,...j->...", known, inverse, known)
-    together = np.where(np.isnan(scale[..., 0]), np.nan, np.clip(share, 0, 1))
-    return np.concatenate([r, r**2, together[..., None]], axis=-1)

@@ -205,18 +205,21 @@ def _compare_columns(
             data.column.name, data.systems, data.pairs, rows[here], systems=len(data.order), against=data.against
         )
         sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
+        # The two systems of every significant difference, the worse one on their shared items first.
+        ends = [
+            (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other) for d in tested if d.apart
+        ]
         best: tuple[str, ...] = ()
         if sizes and not data.constant and not data.against:
             names = [data.systems[place] for place in data.order]
-            worse = set(_worse_and_better(data, tested))
-            beaten = {name for name, _ in worse}
+            beaten = {name for name, _ in ends}
             leader = next((name for name in names if name not in beaten), names[0])
             # Systems without a significant difference from the leader are best too, even without shared items.
-            best = (leader, *(name for name in names if name != leader and (name, leader) not in worse))
+            best = (leader, *(name for name in names if name != leader and (name, leader) not in set(ends)))
         yield Comparison(
             data.column.name,
             tested,
-            tuple(_rank_systems(data, tested)),
+            tuple(_rank_systems(data, ends)),
             best,
             scatter.median.detectable() if scatter.pairs and together is None else None,
             _note(data, len(tested), too_few=bool(sizes) and max(sizes) < scatter.least),
@@ -248,25 +251,17 @@ def _test_differences(
         )
 
 
-def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[Rank]:
+def _rank_systems(data: _ColumnValues, ends: Sequence[tuple[str, str]]) -> Iterator[Rank]:
     """Rank by the mean of each system's own items; two systems' shared items may order them differently."""
     if not data.order:
         return
     means = np.nanmean(data.values[data.order], axis=1)
     apart = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
     places = np.maximum.accumulate(np.where([True, *apart], np.arange(1, len(means) + 1), 0)).tolist()
-    ends = list(_worse_and_better(data, tested))
     better, worse = Counter(loser for loser, _ in ends), Counter(winner for _, winner in ends)
     for place, rank in zip(data.order, places, strict=True):
         name = data.systems[place]
         yield Rank(name, rank, 1 + better[name], len(places) - worse[name])
-
-
-def _worse_and_better(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[tuple[str, str]]:
-    """Yield the two systems of every significant difference, the worse one on their shared items first."""
-    for d in tested:
-        if d.apart:
-            yield (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:

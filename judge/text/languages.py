@@ -6,7 +6,7 @@ import re
 import unicodedata
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -272,16 +272,13 @@ _QUOTES = "\"'”’»›"
 _CLOSERS = _QUOTES + "」』】》〉〕）］｝)\\]}"
 
 
-def _tight_stops(row: Language) -> Iterator[str]:
-    """Yield what ends a sentence between two letters of a script."""
-    marks = "[!?]" if row.spaced else "[.!?]"
-    yield rf"(?<=[{row.letters}]){marks}+(?=[{row.letters}])"
-    if row.final:
-        yield rf"(?<=[{row.final}])\.(?=[{row.letters}])"
-
-
 _WIDE = "".join(dict.fromkeys(mark for row in _TABLE for mark in row.stops))
-_TIGHT = "|".join(stop for row in _BY_SCRIPT for stop in _tight_stops(row))
+# What ends a sentence between two letters of a script.
+_TIGHT = "|".join(
+    rf"(?<=[{row.letters}]){'[!?]' if row.spaced else '[.!?]'}+(?=[{row.letters}])"
+    + (rf"|(?<=[{row.final}])\.(?=[{row.letters}])" if row.final else "")
+    for row in _BY_SCRIPT
+)
 # Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops that no word or number
 # holds need no white space, and others need none between letters of Chinese, Japanese or Korean.
 _CANDIDATE = re.compile(
@@ -347,8 +344,15 @@ def sentences(text: str) -> list[str]:
     """
     text = text.strip()
     parts = text.split("\n")  # and at no other line break, as rouge-score has it
-    if len(parts) == 1:
-        parts = _STANDING_STOP.split(text) if _TOKENIZED(text) else list(_split_at_stops(text))
+    if len(parts) == 1 and _TOKENIZED(text):
+        parts = _STANDING_STOP.split(text)
+    elif len(parts) == 1:
+        parts, start, held = [], 0, _quoted_spans(text)
+        for match in _CANDIDATE.finditer(text):
+            if _stop_ends(text, start, match, held):
+                parts.append(text[start : match.end()])
+                start = match.end()
+        parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -361,16 +365,6 @@ def sentence_spans(whole: str) -> list[tuple[int, int]]:
             end = start + len(sentence)
             places.append((start, end))
     return places
-
-
-def _split_at_stops(line: str) -> Iterator[str]:
-    start, held = 0, _quoted_spans(line)
-    for match in _CANDIDATE.finditer(line):
-        spaced = match.lastgroup == "spaced"
-        if _spaced_stop_ends(line, start, match) if spaced else _unspaced_stop_ends(line, match, held):
-            yield line[start : match.end()]
-            start = match.end()
-    yield line[start:]
 
 
 def _quoted_spans(line: str) -> list[tuple[int, int]]:
@@ -389,17 +383,13 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _unspaced_stop_ends(line: str, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
-    """Return whether a stop that needs no white space after it ends a sentence."""
-    around = bisect(held, (match.start(), 0)) - 1
-    if around >= 0 and held[around][1] >= match.end():
-        return False
-    return not (match.group().rstrip()[-1] in _CLOSERS and _GOES_ON(line, match.end()))
-
-
-def _spaced_stop_ends(line: str, start: int, match: re.Match[str]) -> bool:
-    """Return whether a stop with white space after it ends a sentence."""
+def _stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
+    """Return whether a stop ends a sentence; one that needs no white space after it, not inside what is `held`."""
     mark, end = match.group().rstrip(), match.end()
+    if match.lastgroup != "spaced":
+        around = bisect(held, (match.start(), 0)) - 1
+        inside = around >= 0 and held[around][1] >= end
+        return not inside and not (mark[-1] in _CLOSERS and _GOES_ON(line, end))
     small = line[end].islower()  # the line is stripped: something follows
     if mark[-1] in _CLOSERS:
         return not (small and mark[-1] in _QUOTES) and not _GOES_ON(line, end)

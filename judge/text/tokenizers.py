@@ -90,11 +90,6 @@ def _kiwi() -> Analyse:
     return lambda text: ((token.form, token) for token in kiwi.tokenize(text))
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    """Split the text into parts of at most `size` characters, after a stop or else after white space if possible."""
-    return re.findall(rf"(?s:.{{1,{size}}}\Z|.{{1,{size - 1}}}[。！？.!?\n]|.{{1,{size - 1}}}\s|.{{1,{size}}})", text)
-
-
 _EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 # What sacrebleu's `zh` sets apart, one character a token. Its U+20000-2A6D6 is written so that U+2001-2A6D is read.
 _ZH = re.compile(
@@ -169,26 +164,17 @@ def words(name: str) -> Tokenizer:
     `spaces` keeps case and all tokens. `en` gives for a text in NFC what rouge-score does: symbols such as ™ and ½ stay
     separators.
     """
-    if name == "en":
-        return _en_words
-    return _spaces if name == "spaces" else partial(_to_words, tokenizer(name))
+    return partial(_words, name, tokenizer(name))
 
 
-def _en_words(text: str) -> list[str]:
-    if not text.isascii():
+def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
+    if name == "en" and not text.isascii():
         text = unicodedata.normalize("NFC", text)
         # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the symbol's NFKC form.
         symbols = {ord(mark): " " for mark in {*text} if not (mark.isascii() or mark.isalpha() or mark.isdecimal())}
-        text = unicodedata.normalize("NFKC", text.translate(symbols))
-    return _en(text)
-
-
-def _spaces(text: str) -> list[str]:
-    return unicodedata.normalize("NFKC", text).split()
-
-
-def _to_words(cut: Tokenizer, text: str) -> list[str]:
-    return [token.lower() for token in cut(unicodedata.normalize("NFKC", text)) if _WITH_LETTER(token)]
+        text = text.translate(symbols)
+    tokens = cut(unicodedata.normalize("NFKC", text))
+    return tokens if name in ("en", "spaces") else [token.lower() for token in tokens if _WITH_LETTER(token)]
 
 
 def installed(name: str) -> bool:
@@ -262,7 +248,10 @@ def load(name: str) -> Analyse:
 def _tokenize(name: str, text: str) -> list[str]:
     with LOCK:
         analyse = load(name)
-        pieces = _pieces(whole(text), TOOLS[name].most)
+        size = TOOLS[name].most
+        # Parts of at most this size, after a stop or else after white space if possible.
+        parts = rf"(?s:.{{1,{size}}}\Z|.{{1,{size - 1}}}[。！？.!?\n]|.{{1,{size - 1}}}\s|.{{1,{size}}})"
+        pieces = re.findall(parts, whole(text))
         return [token for piece in pieces for token, _ in analyse(piece) if not token.isspace()]
 
 

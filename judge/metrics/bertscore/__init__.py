@@ -396,7 +396,18 @@ class BertScore(Options):
             rows += [Score(sample.item, sample.system, *column, provenance) for column in columns.items()]
             if score_range.why:
                 rows.append(failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}"))
-        notes = [*_notes(self, measured), *([score_range.note] if score_range.note else [])]
+        notes = []
+        if number := len(measured.long_texts):
+            many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
+            done = (
+                "cut there, and nothing after that counts"
+                if self.long == "cut"
+                else "read in overlapping windows, each token where it has most context "
+                "(long: cut is what bert-score does)"
+            )
+            notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
+        notes += [f"bertscore: {measured.trouble}."] if measured.trouble else []
+        notes += [score_range.note] if score_range.note else []
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no lower end
             Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)
@@ -478,17 +489,3 @@ def _signature(options: Options, measured: Measured, samples: Sequence[Sample], 
     parts = [measured.model.signed, f"layer={measured.model.layer}", f"idf={options.idf_signed}", *rescale]
     parts += [f"nrefs={reference_count(samples)}", "refs=max", f"long={options.long}{measured.limit or ''}"]
     return "|".join([*parts, options.precision, *device, runtime(options)])
-
-
-def _notes(options: Options, measured: Measured) -> list[str]:
-    notes = []
-    if measured.long_texts:
-        number = len(measured.long_texts)
-        many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
-        done = (
-            "cut there, and nothing after that counts"
-            if options.long == "cut"
-            else "read in overlapping windows, each token where it has most context (long: cut is what bert-score does)"
-        )
-        notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-    return notes + [f"bertscore: {measured.trouble}."] * bool(measured.trouble)

@@ -410,33 +410,23 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[list[float]
     means: list[float] = []
     pooled = np.zeros(2 + 2 * settings.max_order, dtype=np.int64)
     for group in groups:
-        mean, counts = _pairs(group, settings)
-        means.append(mean)
-        pooled += counts
+        number, lengths = len(group.lengths), group.lengths
+        shared = [_feature_matrix(grams, number) for grams in orders(group, settings.max_order)]
+        value, hits = 0.0, np.zeros(settings.max_order, dtype=np.int64)
+        step = max(_PAIRS // number, 1)
+        for start in range(0, number, step):
+            block = slice(start, start + step)
+            matches = [(matrix[block] @ matrix.T).toarray() for matrix in shared]
+            for of_order in matches:
+                of_order[np.arange(len(of_order)), np.arange(number)[block]] = 0  # a text with itself
+            value += _bleu_of_pairs(matches, lengths[block, None], lengths, settings).sum()
+            hits += [int(of_order.sum()) for of_order in matches]
+        means.append(min(value / (number * (number - 1)), 100.0))
+        total = [totals(lengths, order).sum() for order in range(1, settings.max_order + 1)]
+        # Every text is an output as often as a reference.
+        pooled += np.array([0, 0, *hits, *[0] * len(total)])
+        pooled += (number - 1) * np.array([lengths.sum(), lengths.sum(), *[0] * len(total), *total])
     return means, settings.bleu(pooled.tolist())
-
-
-def _pairs(texts: Corpus, settings: Settings) -> tuple[float, Ints]:
-    """Return the mean BLEU of the texts' ordered pairs, and the sufficient statistics of all pairs together."""
-    import numpy as np
-
-    number, lengths = len(texts.lengths), texts.lengths
-    shared = [_feature_matrix(grams, number) for grams in orders(texts, settings.max_order)]
-    value, hits = 0.0, np.zeros(settings.max_order, dtype=np.int64)
-    step = max(_PAIRS // number, 1)
-    for start in range(0, number, step):
-        block = slice(start, start + step)
-        matches = [(matrix[block] @ matrix.T).toarray() for matrix in shared]
-        for of_order in matches:
-            of_order[np.arange(len(of_order)), np.arange(number)[block]] = 0  # a text with itself
-        value += _bleu_of_pairs(matches, lengths[block, None], lengths, settings).sum()
-        hits += [int(of_order.sum()) for of_order in matches]
-    total = [totals(lengths, order).sum() for order in range(1, settings.max_order + 1)]
-    # Every text is an output as often as a reference.
-    counts = np.array([0, 0, *hits, *[0] * len(total)]) + (number - 1) * np.array(
-        [lengths.sum(), lengths.sum(), *[0] * len(total), *total]
-    )
-    return min(value / (number * (number - 1)), 100.0), counts
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:

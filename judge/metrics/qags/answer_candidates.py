@@ -106,10 +106,6 @@ def _korean(surface: str, tag: str) -> Part:
     return "time" if surface in _KOREAN_DAYS else _BY_KOREAN.get(tag.partition("+")[0], "")
 
 
-def _kiwi(form: str, token: Any) -> Part:
-    return "unit" if token.tag == "NNB" else _korean(form, token.tag)  # a dependent noun may be a unit
-
-
 _CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节]|星期|礼拜").search
 
 
@@ -144,7 +140,8 @@ _TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
     "ko": ("ko", lambda surface, features: _korean(surface, features[0])),
     "zh": ("zh-words", _chinese),
     "sudachi": ("sudachi", _sudachi),
-    "kiwi": ("kiwi", _kiwi),
+    # A dependent noun may be a unit.
+    "kiwi": ("kiwi", lambda form, token: "unit" if token.tag == "NNB" else _korean(form, token.tag)),
 }
 """Taggers by language or name: the tokenizer that is used for them, and the role of a word by what that says of it."""
 
@@ -178,7 +175,9 @@ class Nouns:
         if tool not in NOUNS and not tool.startswith(SPACY):
             raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
-        self._english = _english_finder()
+        # English texts: the largest installed spaCy model, else the rules.
+        models = _ENGLISH if find_spec("spacy") else ()
+        self._english = next((SPACY + model for model in models if find_spec(model)), "en")
         self._compounds = compounds
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
@@ -247,13 +246,6 @@ _NOT_ENGLISH = ModelError(
     "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
     "themes=en if it is English",
 )
-
-
-def _english_finder() -> str:
-    """Return the finder of English texts: the largest installed spaCy model, else the rules."""
-    if find_spec("spacy") is None:
-        return "en"
-    return next((SPACY + model for model in _ENGLISH if find_spec(model)), "en")
 
 
 def clean(original: str) -> str:

@@ -81,14 +81,11 @@ def _find(theme: str, sentence: str) -> Span | None:
         if not theme or len(haystack) != len(sentence):
             continue  # lower-casing changed the length
         spans = [(at, at + len(needle)) for at in range(len(haystack)) if haystack.startswith(needle, at)]
-        whole = (span for span in spans if not any(_inside_word(haystack, end) for end in span))
+        inside_words = {at for at in range(1, len(haystack)) if haystack[at - 1 : at + 1].isalnum()}
+        whole = (span for span in spans if inside_words.isdisjoint(span))
         if spans:
             return next(whole, spans[0])
     return None
-
-
-def _inside_word(here: str, at: int) -> bool:
-    return 0 < at < len(here) and here[at - 1].isalnum() and here[at].isalnum()
 
 
 _Side = dict[str, int]
@@ -194,10 +191,11 @@ def _weight(word: str) -> float:
 
 def _words(part: str) -> tuple[str, ...]:
     """Return lower-case tokens in order: English stems, single CJK characters, other words whole."""
-    return tuple(_stem(word) for word in text.tokens(fold(part)))
+    is_function = english_noun_phrases.is_function
+    return tuple(
+        _stem(word) if word.isascii() and len(word) > 3 and not is_function(word) else word
+        for word in text.tokens(fold(part))
+    )
 
 
-@lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
-    english = word.isascii() and len(word) > 3 and not english_noun_phrases.is_function(word)
-    return porter.stem(word) if english else word
+_stem = lru_cache(maxsize=50_000)(porter.stem)

@@ -275,21 +275,17 @@ def _kind(match: re.Match[str], name: bool) -> Kind:
 def _starts_phrase(token: _Token, after: _Token, run: list[_Token], lead: _Token) -> bool:
     """Return whether a phrase ends before the token: `the harbour | three hours`, `Tuesday | Tesla`; not `July | 1`."""
     if token.kind != "number":
-        return token.name and token.text not in _DATES and _is_date(run, lead)
+        if not token.name or token.text in _DATES or len(run) > 3 or lead.kind == "determiner":
+            return False
+        # Whether the run is a complete date: `on 4 May`, `in 2019`; not `the Sunday` (Times).
+        words = [each.text for each in run]
+        year = lead.low == "in" and len(words) == 1 and bool(_YEAR(words[0]))
+        return year or (any(w in _DATES for w in words) and all(w in _DATES or w.isdigit() for w in words))
     if _SCORE(token.text) or _is_third_person(run[-1], token):
         return True
     if (token.low in _MAGNITUDES and run[-1].kind == "number") or after.kind != "noun" or after.name:
         return False
     return token.text.isalpha() or _is_plural(after.low)
-
-
-def _is_date(run: list[_Token], lead: _Token) -> bool:
-    """Return whether the run is a complete date: `on 4 May`, `in 2019`; not `the Sunday` (Times)."""
-    if len(run) > 3 or lead.kind == "determiner":
-        return False
-    words = [token.text for token in run]
-    year = lead.low == "in" and len(words) == 1 and bool(_YEAR(words[0]))
-    return year or (any(w in _DATES for w in words) and all(w in _DATES or w.isdigit() for w in words))
 
 
 def _belongs_to_phrase(before: _Token, token: _Token, after: _Token, running: bool) -> bool:

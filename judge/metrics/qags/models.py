@@ -109,7 +109,7 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
 
 TEMPLATE = "answer: {theme} context: {context}"
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
-_LABEL = re.compile(r"\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
+_LABEL = re.compile(r"\A\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
 _MIN_BATCH_TOKENS = 8_192  # tokens of a batch with all beams: a decoding step costs the same for one text and for many
 _KEPT_SETTINGS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
@@ -155,12 +155,6 @@ class Generator:
         return model
 
     @cached_property
-    def _limit(self) -> int:
-        """Return the tokens of input: the setting, or the model's limit if that is lower."""
-        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self.input_tokens)
-        return min(self.input_tokens, known)
-
-    @cached_property
     def _special(self) -> re.Pattern[str] | None:
         """Match special tokens: they work in a template, but in a theme or output they are plain text."""
         added = self._model.tokenizer.added_tokens_decoder.values()
@@ -171,16 +165,21 @@ class Generator:
         """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
         written = self._written(list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)))
-        return [_question(written[prompt] if (prompt := prompts[request]) is not None else None) for request in pairs]
+        questions: dict[tuple[str, str], str | ModelError] = {}
+        for request, prompt in prompts.items():
+            if prompt is None:
+                questions[request] = ModelError("NoQuestion", "the theme is too long for the generator's input")
+            else:
+                question = _LABEL.sub("", written[prompt], count=1).strip()
+                questions[request] = question or ModelError("NoQuestion", "the generator wrote nothing")
+        return [questions[request] for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """Return the model's input, cut around the theme's sentence; None if the theme alone is too long."""
         theme, output = self._letters(theme), self._letters(output)
-
-        def fits(part: Excerpt) -> bool:
-            return len(self._ids(self._filled(theme, part))) <= self._limit
-
-        part = excerpt(output, theme, fits)
+        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self.input_tokens)
+        limit = min(self.input_tokens, known)
+        part = excerpt(output, theme, lambda part: len(self._ids(self._filled(theme, part))) <= limit)
         return self._filled(theme, part) if part else None
 
     def _letters(self, text: str) -> str:
@@ -216,13 +215,6 @@ class Generator:
                 attention_mask=torch.from_numpy(mask).to(model.device),
             )
             return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
-
-
-def _question(written: str | None) -> str | ModelError:
-    if written is None:
-        return ModelError("NoQuestion", "the theme is too long for the generator's input")
-    question = _LABEL.sub("", written, count=1) if _LABEL.match(written) else written
-    return question.strip() or ModelError("NoQuestion", "the generator wrote nothing")
 
 
 if TYPE_CHECKING:

@@ -94,9 +94,15 @@ class Similarities:
 
     def compare(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
-        keys = list(zip(pairs, map(_tokenizer, pairs, languages or [""] * len(pairs)), strict=True))
-        self._tokenizers.update(tokenizer for _, tokenizer in keys)
-        self._units.update(_unit(*key) for key in keys)
+        keys: list[tuple[Pair, str]] = []
+        for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
+            tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
+            # A short answer in Han characters uses the pair's language.
+            if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
+                tokenizer = row.tokenizer
+            keys.append((pair, tokenizer))
+            self._tokenizers.add(tokenizer)
+            self._units.add(_unit(pair, tokenizer))
         both = {
             (pair, tokenizer): self._by_words(pair, tokenizer) for pair, tokenizer in keys if all(map(str.strip, pair))
         }
@@ -112,8 +118,8 @@ class Similarities:
                 if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
                     more[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
         nothing = dict.fromkeys(self.names, 0.0)
-        found = (both[key] | more[key[0]] if key in both else nothing for key in keys)
-        return [{name: values[name] for name in self.names if name in values} for values in found]
+        compared = (both[key] | more[key[0]] if key in both else nothing for key in keys)
+        return [{name: values[name] for name in self.names if name in values} for values in compared]
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
         source, output = map(normalised, pair)
@@ -143,13 +149,6 @@ class Similarities:
 
 
 _CUTS = {"squad": str.split}
-
-
-def _tokenizer(pair: Pair, language: str) -> str:
-    """Return the tokenizer of two answers, by script; a short answer in Han characters uses the pair's language."""
-    tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
-    uses_language = tokenizer != "en" and row and row.letters and text.installed(row.tokenizer)
-    return row.tokenizer if row and uses_language else tokenizer
 
 
 def _unit(pair: Pair, tokenizer: str) -> str:

@@ -20,7 +20,6 @@ from judge.metrics.qags.pipeline import ModelError
 pytestmark = pytest.mark.extra
 
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
-BY_WHAT_IS_INSTALLED = answer_candidates._english_finder
 RUSSIAN = "Паром пришёл в порт поздно вечером."
 
 
@@ -28,7 +27,7 @@ RUSSIAN = "Паром пришёл в порт поздно вечером."
 def _rules() -> Iterator[None]:
     """English by rules, whatever models are installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer_candidates, "_english_finder", lambda: "en")
+        patch.setattr(answer_candidates, "find_spec", lambda name: None)
         yield
 
 
@@ -263,7 +262,6 @@ def test_english_goes_by_the_largest_model_that_is_installed(
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
     monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in installed or None)
-    monkeypatch.setattr(answer_candidates, "_english_finder", BY_WHAT_IS_INSTALLED)
     answer_candidates._spacy.cache_clear()
     finder = Nouns()
     assert loaded == []  # not before a text needs it
@@ -279,7 +277,7 @@ def test_a_broken_english_model_names_the_rules(monkeypatch: pytest.MonkeyPatch)
         raise OSError("[E050]")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    monkeypatch.setattr(answer_candidates, "_english_finder", lambda: "spacy:en_core_web_sm")
+    monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in ("spacy", "en_core_web_sm") or None)
     answer_candidates._spacy.cache_clear()
     with pytest.raises(ConfigError, match="or themes=en for the rules"):
         Nouns().themes([PLAIN])

@@ -22,7 +22,7 @@ JAPANESE = "いつもの道を歩いていたら、交番の隣に喫茶店を�
 def _rules() -> Iterator[None]:
     """English by rules, whatever models are installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer_candidates, "_english_finder", lambda: "en")
+        patch.setattr(answer_candidates, "find_spec", lambda name: None)
         yield
 
 

@@ -196,8 +196,12 @@ def test_a_template_may_mark_the_theme_in_its_place(t5: str, monkeypatch: pytest
     ("written", "question"),
     [("question: Who sang? ", "Who sang?"), ("Question：誰が？", "誰が？"), ("Question time?", "Question time?")],
 )
-def test_a_label_before_a_question_is_dropped(written: str, question: str) -> None:
-    assert models._question(written) == question
+def test_a_label_before_a_question_is_dropped(
+    t5: str, monkeypatch: pytest.MonkeyPatch, written: str, question: str
+) -> None:
+    asked = generator(t5)
+    monkeypatch.setattr(asked, "_written", lambda prompts: dict.fromkeys(prompts, written))
+    assert asked.questions(ASKED[:1]) == [question]
 
 
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
