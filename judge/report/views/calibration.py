@@ -54,7 +54,9 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
 def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:
     """Tabulate the means on people's scale: a row per criterion and system."""
     rows = [_cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means]
-    key = "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone would be as precise."
+    key = (
+        "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone would be as precise."
+    )
     return (table(_HEADS, rows, key, name="calibrated", short=short),) if rows else ()
 
 
