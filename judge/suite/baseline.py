@@ -275,8 +275,22 @@ def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decisi
     if isinstance(change, Undecidable):
         return Decision("undecided" if isinstance(change, Rescaled) else "error", change.message, "no comparison")
     runs, test, column = change.runs, change.test, change.runs.after.column
-    status, reason = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
-    reason = joined(reason, "same texts: the judge changed" if status == "failed" else "")
+    e, changed = test.estimate, runs.changed()
+    few = test.unit == "draw" and p is None
+    status: Status = "passed"
+    # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
+    if not e.value and e.low == e.high and not (changed and test.too_few_reason):
+        reason = f"mean the same; {changed}" if changed else "the same"
+    elif test.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not test.too_few_reason:
+        worse = test.direction == (1 if column.better == "lower" else -1)
+        status = "failed" if worse else "passed"
+        tested = "" if p is None else f" ({format_p(p)})"
+        reason = f"worse{tested}; same texts: the judge changed" if worse else f"better{tested}"
+    elif test.too_few_reason or few:
+        status = "undecided"
+        reason = joined(test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items", changed)
+    else:
+        reason = "no significant change" + replace(test, estimate=replace(e, p=p)).items_needed
     decimals, alike = places(column), test.alike if test.estimate.value else ""
     return Decision(
         status,
@@ -285,23 +299,6 @@ def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decisi
         estimate=test.estimate,
         before=number(runs.mean_before(), decimals),
     )
-
-
-def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> tuple[Status, str]:
-    """Decide a change. Without a test, as with exact probabilities, it counts only if likeliest labels flipped."""
-    e, changed = test.estimate, runs.changed()
-    if not e.value and e.low == e.high and not (changed and test.too_few_reason):
-        return ("passed", f"mean the same; {changed}" if changed else "the same")
-    few = test.unit == "draw" and p is None
-    if test.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not test.too_few_reason:
-        tested = "" if p is None else f" ({format_p(p)})"
-        better = test.direction == sign
-        return ("passed", f"better{tested}") if better else ("failed", f"worse{tested}")
-    if test.too_few_reason:
-        return ("undecided", joined(test.too_few_reason, changed))
-    if few:
-        return ("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
-    return ("passed", "no significant change" + replace(test, estimate=replace(e, p=p)).items_needed)
 
 
 def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verdict]:

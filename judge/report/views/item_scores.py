@@ -82,15 +82,21 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     if isinstance(row, Failure):
         return Finding(value="", replies=_replies(row), failure=row, answers=_answers(row), **names)
     p = row.provenance
-    bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
+    total = sum((p.distribution or {}).values()) or 1.0
+    bars, shares = [], []  # of the mass on the scale, drawn and in words
+    for k, label in enumerate(column.labels or p.distribution or ()):
+        part = (p.distribution or {}).get(label, 0.0) / total
+        if part > 0:
+            bars.append(f"M{8 * k + 4} 20V{min(19, 20 - round(20 * part))}")
+            shares.append(f"{minus(label)}: {part:.0%}" if part >= 0.005 else f"{minus(label)}: <1%")
     share = share_of_scale(column, row.value) if column.better else None
     text, failing = score_text(column, row.value, places), column.passes(row.value) is False
     return Finding(
         value=text,
         replies=_replies(p),
         shade=None if share is None else round(2 * share - 1, 2),
-        bars=bars,
-        shares=shares,
+        bars="".join(bars),
+        shares=", ".join(shares),
         labels=len(column.labels or p.distribution or ()),
         method=_method_text(p, places),
         reason=p.reason or "",
@@ -214,18 +220,6 @@ def _replies(source: Provenance | Failure) -> Replies:
     several = raw and (source.method == "samples" or source.reading == "repaired")
     texts = [choice.text for choice in split_replies(raw)] if several else [raw]
     return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
-
-
-def _distribution(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str, str]:
-    """Draw the shares of the mass on the scale as bars, and write them in words."""
-    total = sum(distribution.values()) or 1.0
-    path, words = [], []
-    for place, label in enumerate(labels or tuple(distribution)):
-        share = distribution.get(label, 0.0) / total
-        if share > 0:
-            path.append(f"M{8 * place + 4} 20V{min(19, 20 - round(20 * share))}")
-            words.append(f"{minus(label)}: {share:.0%}" if share >= 0.005 else f"{minus(label)}: <1%")
-    return "".join(path), ", ".join(words)
 
 
 def _method_text(p: Provenance, places: int) -> str:

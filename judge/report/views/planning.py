@@ -10,7 +10,7 @@ from functools import partial
 from judge.core.format import dollars, duration, format_p, minus, plural
 from judge.core.messages import option
 from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Paragraph, Section, Table, table
-from judge.results.planning import Diagnosis, Forecast, JudgeForecast, Price, RunPower, SdPower, price_text
+from judge.results.planning import Diagnosis, Forecast, JudgeForecast, RunPower, SdPower, price_text
 
 _PREFIX = "prefix: share of input tokens the provider can serve from its prompt cache."
 _TWO_SYSTEMS = (
@@ -88,26 +88,24 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         _PREFIX if estimate.total.requests else "",
         name=f"plan-{estimate.judge}",
     )
-    facts = {"method": judge.method, "price": _price(judge.money, estimate.total.requests)}
+    money = judge.money
+    if money.price is None:
+        price = f"unknown ({money.why})"
+    elif not money.price:
+        price = f"nothing: {money.why if money.why and estimate.total.requests else 'no request is sent'}"
+    else:
+        rate = ""
+        if money.rate is not None:
+            # Below a cent, a price has two significant digits.
+            read, written = (f"${amount:,.2f}" if amount >= 0.01 else dollars(amount) for amount in money.rate)
+            rate = f": {read} per million input tokens, {written} per million output tokens"
+        price = f"{dollars(money.price)} ({money.why}{rate})"
+        if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
+            price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
+    facts = {"method": judge.method, "price": price}
     seconds = judge.time.seconds
     facts["time"] = judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
     yield Facts(tuple((name, text) for name, text in facts.items() if text))
-
-
-def _price(money: Price, requests: int) -> str:
-    if money.price is None:
-        return f"unknown ({money.why})"
-    if not money.price:
-        return f"nothing: {money.why if money.why and requests else 'no request is sent'}"
-    rate = ""
-    if money.rate is not None:
-        # Below a cent, a price has two significant digits.
-        read, written = (f"${amount:,.2f}" if amount >= 0.01 else dollars(amount) for amount in money.rate)
-        rate = f": {read} per million input tokens, {written} per million output tokens"
-    cost = f"{dollars(money.price)} ({money.why}{rate})"
-    if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
-        cost += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
-    return cost
 
 
 def view_of_sd(power: SdPower) -> Document:

@@ -128,10 +128,15 @@ def build_provenance(result: Result) -> Provenance:
             texts = [one_line(str(facts.get("base_url") or facts.get("provider") or "")), *texts, _usage(facts)]
         if remark := " · ".join(filter(None, texts)):
             remarks.append((one_line(str(judge)), remark))
+    path, model = (info.get("data") or {}).get("path"), info.get("model")
+    folders = str(path).replace("\\", "/").split("/")
+    # The name of a pattern includes the folder that it is about.
+    name = "/".join(folders[-2 if "*" in folders[-1] else -1 :]) if path else "Judge report"
+    title = (info.get("plan") or {}).get("title") or (f"{name}, judged by {model}" if model else name)
     methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
-        title=_title(info),
+        title=one_line(str(title)),
         banners=tuple(dict.fromkeys(_banners(result))),
         failures=failures,
         facts=_facts(result, sum(kind.count for kind in failures) - result.abstained),
@@ -146,17 +151,6 @@ def build_provenance(result: Result) -> Provenance:
             if c.signature
         ),
     )
-
-
-def _title(info: Mapping[str, Any]) -> str:
-    """Return the plan's title, or the name of the data and the model."""
-    if title := (info.get("plan") or {}).get("title"):
-        return one_line(str(title))
-    path, model = (info.get("data") or {}).get("path"), info.get("model")
-    parts = str(path).replace("\\", "/").split("/")
-    # The name of a pattern includes the folder that it is about.
-    name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
-    return f"{name}, judged by {one_line(str(model))}" if model else name
 
 
 def _banners(result: Result) -> Iterator[str]:
