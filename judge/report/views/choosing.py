@@ -74,10 +74,10 @@ def view(choices: Choices) -> Document:
 
 
 def _record(choice: Choice, candidate: Candidate) -> dict[str, Any]:
-    own = candidate.name == choice.chosen
+    is_chosen = candidate.name == choice.chosen
     honest, behind = (
         {key: getattr(e, key, None) for key in ("value", "low", "high")}
-        for e in (choice.honest if own else None, candidate.behind)
+        for e in (choice.honest if is_chosen else None, candidate.behind)
     )
     return {
         "criterion": choice.criterion,
@@ -85,7 +85,7 @@ def _record(choice: Choice, candidate: Candidate) -> dict[str, Any]:
         "kind": candidate.kind,
         "level": choice.level,
         "spearman": candidate.value,
-        "chosen": own,
+        "chosen": is_chosen,
         "recommended": candidate.name == choice.recommended,
         "honest": honest["value"],
         "low": honest["low"],

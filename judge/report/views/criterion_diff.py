@@ -80,8 +80,8 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
         if leading and (e := leading.difference):
             verbs = "The new wording agrees better with people", "The new wording agrees worse with people"
             size = f"Spearman {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
-            said = _verdict(verbs, "agreement with people", e, leading.is_significant)
-            yield f"{said}: {size}."
+            verdict = _verdict(verbs, "agreement with people", e, leading.is_significant)
+            yield f"{verdict}: {size}."
         means = judged.comparison.runs.means if judged.comparison else ()
         for row in means[:1]:  # of all systems, or of the only one; of a panel the mean's
             e = replace(row.estimate, p=row.adjusted)

@@ -38,9 +38,9 @@ def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked
     `level` is that of the correlations. With `linked`, texts link to the page's item browser.
     """
     for judge in sorted(dict.fromkeys(d.judge for d in compared), key=lambda name: name != best):
-        own = [d for d in compared if d.judge == judge]
-        several = f" of {judge}" if len(own) < len(compared) else ""
-        inner = tuple(_of_judge(own, several, level, linked))
+        by_judge = [d for d in compared if d.judge == judge]
+        several = f" of {judge}" if len(by_judge) < len(compared) else ""
+        inner = tuple(_of_judge(by_judge, several, level, linked))
         if judge == best:
             yield from inner
         elif inner:

@@ -278,11 +278,11 @@ def _ranking_finding(result: Result) -> list[str]:
     if len(winners) > 1:
         sentences = [f"{_names(winners)} are equal on {title}: {text} over {items}"]
     else:
-        what = "is the strongest" if ranking.by_strength else "wins most comparisons"
+        verb = "is the strongest" if ranking.by_strength else "wins most comparisons"
         apart = None if low is None or high is None else low > high
         clear = "" if apart is None else f"; the intervals {'do not overlap' if apart else 'overlap'}"
         sentences = [
-            f"{_name(first.system)} {what} on {title}: {f'{text} {interval}'.rstrip()} over {items}",
+            f"{_name(first.system)} {verb} on {title}: {f'{text} {interval}'.rstrip()} over {items}",
             f"{_name(second.system)} follows with {follows}{clear}.",
         ]
     if ranking.by_strength:

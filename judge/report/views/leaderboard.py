@@ -171,8 +171,8 @@ def view(result: Result) -> Document:
         f"{lost:,} failed",
         str(info.get("started") or "")[:10],
     ]
-    noun, made, _ = _made(result, lost)
-    counts = [f"{made:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
+    noun, succeeded, _ = _made(result, lost)
+    counts = [f"{succeeded:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     if cost := (info.get("cost") or {}).get("usd"):
@@ -207,9 +207,9 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
         first, second, needed = closest
         label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
         tiles.append(Tile(f"≈ {needed:,}", label, link="differences"))
-    noun, made, failed = _made(result, lost)
+    noun, succeeded, failed = _made(result, lost)
     label, link = f"{noun} failed", "failures" if lost else ""
-    tiles.append(Tile(f"{failed:,} / {made + failed:,}", label, "bad" if lost else "", link))
+    tiles.append(Tile(f"{failed:,} / {succeeded + failed:,}", label, "bad" if lost else "", link))
     yield Tiles(tuple(tiles))
     if board.systems:
         yield _short_table(result, board)
@@ -255,13 +255,13 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
     columns = criteria or {column.name for column in result.table.columns}
     if "streamed" in result.info:  # the table holds the first texts only
-        made = sum(estimate.n for (_, column), estimate in result.estimates.items() if column in columns)
+        succeeded = sum(estimate.n for (_, column), estimate in result.estimates.items() if column in columns)
     else:
-        made = sum(score.column in columns for score in result.table.scores)
+        succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
-        return "values", made, lost
+        return "values", succeeded, lost
     failed = sum(n for (*_, column), n in failure_counts(result).items() if column in criteria)
-    return "judgments", made, failed
+    return "judgments", succeeded, failed
 
 
 def _short_table(result: Result, board: Leaderboard) -> Table:
@@ -430,13 +430,13 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
 def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the keys, and a row per item and system with all scores, their reasons and the failures."""
     judged = [column.name for column in result.table.columns if column.kind == "criterion"]
-    told = {
+    words = {
         f"{name}_{field}": None
         for name in judged
         for field in ("reason", "quote")
         if any(getattr(s.provenance, field) for s in result.table.column_scores(name))
     }
-    empty: dict[str, Any] = {column.name: None for column in result.table.columns} | told | {"failures": ""}
+    empty: dict[str, Any] = {column.name: None for column in result.table.columns} | words | {"failures": ""}
     values: dict[tuple[str, str], dict[str, Any]] = {
         s.key: {"item": s.item, "system": s.system, "output": s.output, **empty} for s in result.table.samples
     }
@@ -444,7 +444,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         if (row := values.get(score.key)) is not None and not score.rival:
             row[score.column] = score.value
             for field in ("reason", "quote"):
-                if (name := f"{score.column}_{field}") in told:
+                if (name := f"{score.column}_{field}") in words:
                     row[name] = getattr(score.provenance, field)
     for failure in result.table.failures:
         if (row := values.get(failure.key)) is not None:

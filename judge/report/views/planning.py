@@ -181,8 +181,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         yield f"{subject}{detecting} a difference of {power.difference:g} {name} needs {needed}."
     else:
         few = f"{plural(pair.items, 'item')} are too few to detect any difference {name}"
-        found = f"{pair.items:,} items detect a difference of {pair.detectable or 0.0:.3g} {name}"
-        yield f"{few if pair.detectable is None else found} ({power.power:.0%} power)."
+        enough = f"{pair.items:,} items detect a difference of {pair.detectable or 0.0:.3g} {name}"
+        yield f"{few if pair.detectable is None else enough} ({power.power:.0%} power)."
 
 
 def _power_table(power: RunPower) -> Table:

@@ -56,9 +56,9 @@ def _finding(slices: Slices) -> Iterator[str]:
     """Say which slices are worse than the rest, and which contradict the whole."""
     worst, against = slices.worst, slices.contradictions
     if worst or against:
-        what = "Significantly worse than the rest" if worst else "Contradicting the whole data"
+        headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
         names = dict.fromkeys(each.slice for each in worst or against)
-        yield f"{what}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
+        yield f"{headline}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
     else:
         tested = any(mean.gap is not None for mean in slices.means)
         result = "is significantly worse than the rest" if tested else "could be tested"

@@ -195,9 +195,9 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             name = rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
             best = judge is not None and _beats_all(_over_baselines(rated, judge.name, usable))
             e = _spearman(judge, usable)
-            own = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
+            judged = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
             others = estimate_cell(rater, _SHORT), estimate_cell(lead, _SHORT)
-            rows.append((name, own, *others, baseline, _failed_cell(judge), e.n if e else None))
+            rows.append((name, judged, *others, baseline, _failed_cell(judge), e.n if e else None))
     used = dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria)
     return table(
         (
