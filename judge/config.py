@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -39,11 +38,6 @@ from judge.text.languages import LanguageCode
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
-
-
-def _on_or_off(value: object) -> object:
-    """Return the word for a boolean, because YAML reads a bare `on` or `off` as one."""
-    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 Value = str | int | float | bool
@@ -135,7 +129,7 @@ class RunConfig(BaseModel):
     )
     reply: ReplyKind | None = _option(None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND")
     strict: bool = _option(False, "Scoring", "Read a score only in the requested form; ask no repair question.")
-    repair: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = _option(
+    repair: Literal["on", "off"] = _option(
         "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
     )
     structured: bool = _option(False, "Scoring", "Ask for replies as JSON objects (response_format).")
@@ -288,6 +282,12 @@ class RunConfig(BaseModel):
         if isinstance(value, int | float) and value > LARGEST:
             raise ValueError(f"input should be at most {LARGEST:,}")
         return value
+
+    @field_validator("repair", mode="before")
+    @classmethod
+    def parse_repair(cls, value: Any) -> Any:
+        """Accept a boolean, because YAML reads a bare `on` or `off` as one."""
+        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
     @field_validator("map", mode="before", json_schema_input_type=dict[str, str | list[str]])
     @classmethod

@@ -75,16 +75,6 @@ def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
     return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
 
 
-def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
-    """The rows whose cells these are."""
-    failed = [error is not None for error in columns["error"]]
-    of_scores = {name: compress(cells, (not failure for failure in failed)) for name, cells in columns.items()}
-    of_failures = {name: compress(cells, failed) for name, cells in columns.items()}
-    scores: Iterator[Row] = _records(Score, of_scores | {"provenance": _records(Provenance, of_scores)})
-    failures: Iterator[Row] = _records(Failure, of_failures)
-    return [next(failures if failure else scores) for failure in failed]
-
-
 def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -> Iterator[Any]:
     """Records made of their fields' cells. A column that an older file lacks has its field's default."""
     arguments: list[Iterable[Any]] = []
@@ -357,7 +347,13 @@ class Table:
         folder = Path(folder)
         samples, columns = _read_samples(folder / SAMPLES, most)
         with _translating_errors(folder / SCORES) as path:
-            rows = _rows_of(_read(path, None if most is None else most * len(columns))[0])
+            cells = _read(path, None if most is None else most * len(columns))[0]
+            failed = [error is not None for error in cells["error"]]
+            of_scores = {name: compress(column, (not failure for failure in failed)) for name, column in cells.items()}
+            of_failures = {name: compress(column, failed) for name, column in cells.items()}
+            scores: Iterator[Row] = _records(Score, of_scores | {"provenance": _records(Provenance, of_scores)})
+            failures: Iterator[Row] = _records(Failure, of_failures)
+            rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
 
 

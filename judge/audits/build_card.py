@@ -110,9 +110,21 @@ def summarize(
     verdicts = [
         *((_WORST + 1, f"{name} has no score: {reason}.") for name, reason in (scoreless or {}).items()),
         *_attack_verdicts(attacks, columns),
-        *_bias_verdicts(findings),
-        *_damage_verdicts(cells, columns),
     ]
+    biases = defaultdict[tuple[str, str], list[BiasFinding]](list)
+    for finding in filter(is_notable, findings):
+        biases[finding.probe, finding.measure].append(finding)
+    for similar in biases.values():  # if several criteria share a bias, the largest starts the sentence
+        first, *more = sorted(similar, key=lambda finding: (not finding.significant, -_bias_size(finding)))
+        others = [
+            f"{finding.criterion} {number(100 * finding.estimate.value, 0)}%"
+            if finding.unit == "share"
+            else f"{finding.criterion} {signed(finding.estimate.value, 2)}"
+            for finding in more
+        ]
+        also = f"; also {listed(others)}" if others else ""
+        verdicts.append((_DOUBTFUL + _bias_size(first), f"{first.sentence}{also}."))
+    verdicts += _damage_verdicts(cells, columns)
     return tuple(sentence for _, sentence in sorted(verdicts, key=lambda verdict: -verdict[0]))
 
 
@@ -181,23 +193,6 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, C
     else:
         most = max(up * ((change.high if up > 0 else change.low) or 0.0) for change, up in known)
         yield _GOOD, f"{subject} without a significant gain: at most {signed(max(0.0, most), 2)}."
-
-
-def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
-    """State notable biases. If several criteria share one, the largest starts the sentence."""
-    groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
-    for finding in filter(is_notable, findings):
-        groups[finding.probe, finding.measure].append(finding)
-    for similar in groups.values():
-        first, *more = sorted(similar, key=lambda finding: (not finding.significant, -_bias_size(finding)))
-        others = [
-            f"{finding.criterion} {number(100 * finding.estimate.value, 0)}%"
-            if finding.unit == "share"
-            else f"{finding.criterion} {signed(finding.estimate.value, 2)}"
-            for finding in more
-        ]
-        also = f"; also {listed(others)}" if others else ""
-        yield _DOUBTFUL + _bias_size(first), f"{first.sentence}{also}."
 
 
 def _bias_size(finding: BiasFinding) -> float:

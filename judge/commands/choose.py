@@ -30,7 +30,7 @@ from judge.stats.human_agreement import (
     unknown_criteria,
     usable_baselines,
 )
-from judge.stats.selection import Selection, select
+from judge.stats.selection import select
 from judge.table import matrix
 
 _MOST_PAIRED = 8
@@ -203,32 +203,25 @@ def _choose(
         )
         for place, entrant in enumerate(used)
     ]  # fmt: skip
+    # The cheapest that is not significantly worse: by price, or as part of the chosen panel.
+    recommended = best = candidates[selection.chosen]
+    for candidate in (candidates[place] for place in selection.not_worse if best.kind != "baseline"):
+        if candidate.price is None or recommended.price is None:
+            cheaper = set(candidate.members) < set(recommended.members)
+        else:
+            cheaper = candidate.price < recommended.price
+        if candidate.kind != "baseline" and cheaper:
+            recommended = candidate
     return Choice(
         name,
         level,
         len(texts),
         selection.items,
         tuple(sorted(candidates, key=lambda c: -2.0 if c.value is None else c.value, reverse=True)),
-        candidates[selection.chosen].name,
+        best.name,
         selection.honest,
         selection.naive,
-        _recommended(candidates, selection),
+        recommended.name,
         "" if selection.runner_up is None else candidates[selection.runner_up].name,
         selection.more_items,
     )
-
-
-def _recommended(candidates: Sequence[Candidate], selection: Selection) -> str:
-    """Return the cheapest judge or panel that is not significantly worse: by price, or as part of the chosen panel."""
-    best = candidates[selection.chosen]
-
-    def cheaper(candidate: Candidate, than: Candidate) -> bool:
-        if candidate.price is not None and than.price is not None:
-            return candidate.price < than.price
-        return set(candidate.members) < set(than.members)
-
-    recommended = best
-    for candidate in (candidates[place] for place in selection.not_worse if best.kind != "baseline"):
-        if candidate.kind != "baseline" and cheaper(candidate, recommended):
-            recommended = candidate
-    return recommended.name

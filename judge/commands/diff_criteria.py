@@ -169,7 +169,32 @@ def plan_diff(
 
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
-    had, has = map(_header_fields, sides)
+    headers: list[dict[str, str]] = []
+    for side in sides:
+        labels, values = side.scale.labels, side.scale.values
+        if labels == tuple(f"{value:g}" for value in values):
+            other_steps = f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
+            scale = f"{labels[0]}–{labels[-1]}{other_steps}"
+        else:
+            scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
+        headers.append(
+            {
+                "digest": side.digest[:6],
+                "compares": "two texts" if side.pairwise else "one text",
+                "title": side.title,
+                "description": side.description,
+                "scale": scale,
+                "reply": side.reply,
+                "weight": f"{side.weight:g}",
+                "pass_at": "" if side.pass_at is None else f"{side.pass_at:g}",
+                "version": str(side.version),
+                "reads": ", ".join(sorted(side.needs)),
+                "layouts": ", ".join(side.layouts),
+                "language": side.language,
+                "steps": " ".join(side.steps),
+            }
+        )
+    had, has = headers
     changes = [Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]]
     lines: list[str] = []
     for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
@@ -178,30 +203,6 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
         old_title, new_title = (f"{layout} of {name}" if layout else name for name in names)
         lines += unified_diff(old, new, old_title, new_title, lineterm="")
     return CriterionDiff(names, sides, tuple(changes), tuple(lines))
-
-
-def _header_fields(criterion: Criterion) -> dict[str, str]:
-    labels, values = criterion.scale.labels, criterion.scale.values
-    if labels == tuple(f"{value:g}" for value in values):
-        other_steps = f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
-        scale = f"{labels[0]}–{labels[-1]}{other_steps}"
-    else:
-        scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
-    return {
-        "digest": criterion.digest[:6],
-        "compares": "two texts" if criterion.pairwise else "one text",
-        "title": criterion.title,
-        "description": criterion.description,
-        "scale": scale,
-        "reply": criterion.reply,
-        "weight": f"{criterion.weight:g}",
-        "pass_at": "" if criterion.pass_at is None else f"{criterion.pass_at:g}",
-        "version": str(criterion.version),
-        "reads": ", ".join(sorted(criterion.needs)),
-        "layouts": ", ".join(criterion.layouts),
-        "language": criterion.language,
-        "steps": " ".join(criterion.steps),
-    }
 
 
 def _prepare_runs(

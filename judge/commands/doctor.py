@@ -85,18 +85,14 @@ def check_environment(config: RunConfig) -> list[Finding]:
         for name in _VARIABLES
         if os.environ.get(name) or os.environ.get(name.lower())
     ]
-    return [*findings, *_find_local_models()]
-
-
-def _find_local_models() -> Iterator[Finding]:
-    """List the models of transformers on this machine: the one of a package, and those in the hub's cache."""
     part, fix = "local models", _pip(f"{_DISTRIBUTION}[bertscore]")
     usual, lacking = "embeddings of English: the default of bertscore", "the default of bertscore is not installed"
-    yield _check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix)
+    findings.append(_check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix))
     for name, folder in huggingface.cached_models().items():
-        absent = f"the hub's cache lacks {', '.join(huggingface.missing_files(folder)[:1])}"
-        whole = not huggingface.missing_files(folder)
-        yield _check(part, name, whole, "in the hub's cache", absent, fix="its next use downloads it")
+        missing = huggingface.missing_files(folder)
+        absent = f"the hub's cache lacks {', '.join(missing[:1])}"
+        findings.append(_check(part, name, not missing, "in the hub's cache", absent, fix="its next use downloads it"))
+    return findings
 
 
 def _check_packages() -> Iterator[Finding]:

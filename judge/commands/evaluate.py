@@ -116,13 +116,23 @@ class ParsedArguments(NamedTuple):
 
 
 def to_config(
-    kind: type[RunConfig], data: Data | None, criteria: Criteria | None, model: Model | None, options: Mapping[str, Any]
+    kind: type[RunConfig], data: Data | None, chosen: Criteria | None, model: Model | None, options: Mapping[str, Any]
 ) -> ParsedArguments:
     """Turn arguments into a configuration. Raises ConfigError and CriterionError."""
     settings = dict(options)
     custom_criteria: dict[str, Criterion] = {}
-    if criteria is not None:
-        settings["criteria"] = _criterion_names(criteria, custom_criteria)
+    if isinstance(chosen, str):
+        settings["criteria"] = criteria.validate_name(chosen)
+    elif chosen is not None:
+        single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
+        entries: Any = [chosen] if single else chosen
+        settings["criteria"] = names = []
+        for criterion in entries:
+            if isinstance(criterion, Criterion):
+                custom_criteria[criterion.name] = criteria.finalize(criterion)
+                names.append(criterion.name)
+            else:
+                names.append(criteria.validate_name(criterion))
     if isinstance(data, str | Path):
         settings["data"] = Path(data)
     models: list[Any] = []
@@ -133,23 +143,21 @@ def to_config(
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
     config = kind.load(given=settings)
     judges = iter(config.model)
-    providers = [next(judges) if isinstance(entry, str | Mapping | Judge) else _to_provider(entry) for entry in models]
-    return ParsedArguments(config, providers if models else None, custom_criteria)
-
-
-def _criterion_names(chosen: Any, custom_criteria: dict[str, Criterion]) -> str | list[str]:
-    """Return the names of criteria and add those that are objects to `custom_criteria`. Raises CriterionError."""
-    if isinstance(chosen, str):
-        return criteria.validate_name(chosen)
-    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
-    names = []
-    for criterion in [chosen] if single else chosen:
-        if isinstance(criterion, Criterion):
-            custom_criteria[criterion.name] = criteria.finalize(criterion)
-            names.append(criterion.name)
+    providers: list[Judge | Provider] = []
+    for entry in models:
+        if isinstance(entry, str | Mapping | Judge):
+            providers.append(next(judges))
+        elif _is_function(entry):
+            providers.append(FunctionProvider(entry))
+        elif lacking := [name for name in _PROVIDER_ATTRIBUTES if not hasattr(entry, name)]:
+            described = f"the class {entry.__name__}" if isinstance(entry, type) else f"this {type(entry).__name__}"
+            raise ConfigError(
+                "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
+                f"{described} has no {', '.join(lacking)}"
+            )
         else:
-            names.append(criteria.validate_name(criterion))
-    return names
+            providers.append(entry)
+    return ParsedArguments(config, providers if models else None, custom_criteria)
 
 
 def reject_unsupported(options: Mapping[str, Any] | RunConfig, command: Command, caller: str) -> None:
@@ -168,18 +176,3 @@ def reject_unsupported(options: Mapping[str, Any] | RunConfig, command: Command,
 
 def _is_function(model: object) -> bool:
     return callable(model) and not isinstance(model, type) and not hasattr(model, "complete")
-
-
-def _to_provider(model: Any) -> Provider:
-    """Wrap a function; raise ConfigError if the model lacks attributes of a Provider."""
-    if _is_function(model):
-        return FunctionProvider(model)
-    lacking = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
-    if lacking:
-        kind = "the class " + model.__name__ if isinstance(model, type) else f"this {type(model).__name__}"
-        raise ConfigError(
-            "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
-            f"{kind} has no {', '.join(lacking)}"
-        )
-    provider: Provider = model
-    return provider

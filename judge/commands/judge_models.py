@@ -64,8 +64,14 @@ def requested_judges(
         raise ConfigError(
             f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
         )
-    own = {name for judge in judges if isinstance(judge, Judge) and judge.name == HEURISTIC for name in _own(judge)}
-    if lacking := [name for name in _LACKING[HEURISTIC] if name in own]:
+    settings = [
+        (name, getattr(judge, name))
+        for judge in judges
+        if isinstance(judge, Judge) and judge.name == HEURISTIC
+        for name in judge.model_fields_set - {"name", "label"}
+    ]
+    used = {name for name, value in settings if value not in (None, "", {})}
+    if lacking := [name for name in _LACKING[HEURISTIC] if name in used]:
         raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server; leave out {', '.join(lacking)}")
     alone = not models and config.replay is None
     return models, {"criteria": list(config.criteria), "prefix": ""} if alone else {}
@@ -266,11 +272,6 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mappin
         expected = f"not the {draws} asked for"
         notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")
     return notes
-
-
-def _own(judge: Judge) -> set[str]:
-    """The settings that are a judge's own."""
-    return {name for name in judge.model_fields_set - {"name", "label"} if getattr(judge, name) not in (None, "", {})}
 
 
 def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:

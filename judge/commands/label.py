@@ -230,9 +230,17 @@ class Labelling:
         if label is not None and label not in answers:
             scale = ", ".join(map(repr, answers))
             raise DataError(f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}")
+        rating: float | str | None = label
+        if label is not None and self.pairwise:
+            rating = _PREFERENCES[label]
+        elif label is not None:
+            with suppress(ValueError):  # a label that is no number stays
+                float(label)
+                number = criterion.scale.value(label)
+                rating = int(number) if number.is_integer() else number
         made: list[dict[str, Any]] = []
         for systems in unit.systems:
-            value = None if label is None else _PREFERENCES[label] if self.pairwise else _number(criterion, label)
+            value = rating
             names = {"system": systems[0]}
             if self.pairwise:
                 first, second = sorted(systems)  # the same in every file, whatever was shown on the left
@@ -374,16 +382,6 @@ def _units(chosen: Sequence[Sample], shown: Sequence[str], *, pairwise: bool) ->
 
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:
     return (rating.system,) if isinstance(rating, Rating) else (rating.first, rating.second)
-
-
-def _number(criterion: Criterion, label: str) -> float | str:
-    """Return the value of a label that is a number, and any other label itself."""
-    try:
-        float(label)
-    except ValueError:
-        return label
-    value = criterion.scale.value(label)
-    return int(value) if value.is_integer() else value
 
 
 def _digest(value: Any) -> str:

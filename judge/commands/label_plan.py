@@ -57,7 +57,24 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
         wins = items_for_mean(0.5, precision)
         needs.append(Need(f"win rate of a pair ±{precision:g}", wins, "items", "that half of them are won"))
     else:
-        needs.append(_mean_need(values, criterion, precision))
+        # A system's mean rating. With a pilot, the standard deviation is the one within systems.
+        by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for ratings in values.values():
+            for text, value in ratings.items():
+                by_text[text].append(value)
+        by_system: dict[str, list[float]] = defaultdict(list)
+        for (_, system), votes_on_text in by_text.items():
+            by_system[system].append(fmean(votes_on_text))
+        several = [means for means in by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
+        if several:
+            sd = sqrt(sum(variance(means) * (len(means) - 1) for means in several) / sum(len(m) - 1 for m in several))
+            assumed = f"SD {sd:.2f}, as in the {len(by_text):,} texts rated so far"
+        else:
+            sd = sqrt(pvariance(asked.values))
+            assumed = f"ratings spread evenly over the scale (SD {sd:.2f})"
+        half_width = precision * (asked.high - asked.low)
+        number = items_for_mean(sd, half_width)
+        needs.append(Need(f"mean of a system ±{half_width:.2g}", number, "items", assumed))
         within = f"within items of {per_item:g} texts" if per_item >= MIN_CORRELATION_ITEMS else "over items"
         number = items_for_correlation(per_item, precision)
         needs.append(Need(f"Spearman with people ±{precision:g}", number, "items", f"no correlation, {within}"))
@@ -107,24 +124,3 @@ def _fewest(needed: Callable[[float], float]) -> int:
     while n < needed(t_quantile(tail, n - 1)):
         n += 1
     return n
-
-
-def _mean_need(values: Values, criterion: Criterion, precision: float) -> Need:
-    """Return the need of a system's mean rating. With a pilot, the standard deviation is the one within systems."""
-    scale = criterion.scale.asked
-    half_width = precision * (scale.high - scale.low)
-    by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for ratings in values.values():
-        for text, value in ratings.items():
-            by_text[text].append(value)
-    by_system: dict[str, list[float]] = defaultdict(list)
-    for (_, system), votes in by_text.items():
-        by_system[system].append(fmean(votes))
-    several = [means for means in by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
-    if several:
-        sd = sqrt(sum(variance(means) * (len(means) - 1) for means in several) / sum(len(m) - 1 for m in several))
-        assumed = f"SD {sd:.2f}, as in the {len(by_text):,} texts rated so far"
-    else:
-        sd = sqrt(pvariance(scale.values))
-        assumed = f"ratings spread evenly over the scale (SD {sd:.2f})"
-    return Need(f"mean of a system ±{half_width:.2g}", items_for_mean(sd, half_width), "items", assumed)

@@ -80,7 +80,12 @@ def pick_examples(
     shown = source and criteria.reads(criterion, "source")
     candidates, left_out = _candidates(rated, human or criterion.name, criterion.scale.asked, shown=shown)
     picked, by_label = _choose(candidates, criterion.scale.asked, count, config.seed)
-    entries: list[Any] = [_entry(candidate, shown=shown) for candidate in picked]
+    entries: list[Any] = []
+    for candidate in picked:
+        label, sample = candidate.label, candidate.sample
+        number = label.removeprefix("-").isdecimal() and label == str(int(label))
+        entry = {"score": int(label) if number else label, "output": whole(sample.output)}
+        entries.append(entry | ({"source": whole(sample.source)} if shown and sample.source else {}))
     seen = criterion.seen | {seen_digest(c.sample.source, c.sample.output) for c in picked}
     lists: dict[str, list[Any]] = {"examples": entries, "seen": sorted(seen)}
     # Raises before the file changes if no template shows examples.
@@ -104,7 +109,8 @@ def _choose(
     """Return the chosen texts, and all candidates by their labels.
 
     Levels get numbers of examples that differ by at most one where there are enough texts. If there are fewer examples
-    than levels to share them, those are evenly spread over the scale.
+    than levels to share them, those are evenly spread over the scale. The levels choose in turn: a text of a lower tier
+    comes first, then one of an item that has no example, then the one farthest from all chosen.
     """
     random.Random(seed).shuffle(candidates)  # noqa: S311  (breaks ties; no secret)
     by_label: dict[str, list[_Candidate]] = {label: [] for label in scale.labels}
@@ -121,7 +127,23 @@ def _choose(
         for label in open_levels:
             numbers[label] += 1
     numbers = {label: number for label, number in numbers.items() if number}
-    return _diverse({label: by_label[label][:_MOST] for label in numbers}, numbers), by_label
+    groups = {label: by_label[label][:_MOST] for label in numbers}
+    tokens = {id(c): text.tokens(c.sample.output) for group in groups.values() for c in group}
+    grams = {key: frozenset[Any]([*words, *ngrams(words, 2)]) for key, words in tokens.items()}
+    nearest = dict.fromkeys(grams, 0.0)  # the highest similarity to a chosen text
+    picked: list[_Candidate] = []
+    items: set[str] = set()
+    for turn in range(max(numbers.values())):
+        for label in (label for label, number in numbers.items() if turn < number):
+            best = min(groups[label], key=lambda c: (c.tier, c.sample.item in items, nearest[id(c)]))
+            groups[label].remove(best)
+            picked.append(best)
+            items.add(best.sample.item)
+            for candidate in (c for group in groups.values() for c in group):
+                chosen, theirs = grams[id(best)], grams[id(candidate)]
+                jaccard = len(chosen & theirs) / max(1, len(chosen | theirs))
+                nearest[id(candidate)] = max(nearest[id(candidate)], jaccard)
+    return picked, by_label
 
 
 def rated_texts(rows: Sequence[Sample], rating: str, *, sheet: bool) -> list[Sample]:
@@ -191,38 +213,6 @@ def _level(sample: Sample, rating: str, scale: Scale) -> tuple[str, str]:
 def _length(sample: Sample, *, shown: bool) -> int:
     """Return the characters of a text, with its source if the judge is shown that."""
     return len(sample.output) + (len(sample.source or "") if shown else 0)
-
-
-def _diverse(by_label: Mapping[str, Sequence[_Candidate]], numbers: Mapping[str, int]) -> list[_Candidate]:
-    """Choose from each level its number of texts, level after level in turn.
-
-    A text of a lower tier comes first, then one of an item that has no example, then the one farthest from all chosen.
-    """
-    tokens = {id(c): text.tokens(c.sample.output) for group in by_label.values() for c in group}
-    grams = {key: frozenset[Any]([*words, *ngrams(words, 2)]) for key, words in tokens.items()}
-    nearest = dict.fromkeys(grams, 0.0)  # the highest similarity to a chosen text
-    left = {label: list(group) for label, group in by_label.items()}
-    picked: list[_Candidate] = []
-    items: set[str] = set()
-    for turn in range(max(numbers.values())):
-        for label in (label for label, number in numbers.items() if turn < number):
-            best = min(left[label], key=lambda c: (c.tier, c.sample.item in items, nearest[id(c)]))
-            left[label].remove(best)
-            picked.append(best)
-            items.add(best.sample.item)
-            for other in (c for group in left.values() for c in group):
-                chosen, theirs = grams[id(best)], grams[id(other)]
-                jaccard = len(chosen & theirs) / max(1, len(chosen | theirs))
-                nearest[id(other)] = max(nearest[id(other)], jaccard)
-    return picked
-
-
-def _entry(candidate: _Candidate, *, shown: bool) -> dict[str, Any]:
-    """Return an example as it is written; a label that is a whole number as one."""
-    label, sample = candidate.label, candidate.sample
-    number = label.removeprefix("-").isdecimal() and label == str(int(label))
-    entry = {"score": int(label) if number else label, "output": whole(sample.output)}
-    return entry | ({"source": whole(sample.source)} if shown and sample.source else {})
 
 
 def _notes(by_label: Mapping[str, Sequence[_Candidate]], left_out: Counter[str], picked: int, count: int) -> list[str]:

@@ -44,7 +44,19 @@ async def run_pipeline(
     if prepared.config.until_decided:
         until_decided.check(prepared)
         until_decided.shuffle(prepared)
-    return await (_run_in_memory if prepared.rest is None else _run_streamed)(prepared, progress, ledger)
+    if prepared.rest is None:
+        return await _run_in_memory(prepared, progress, ledger)
+    retriers = judge_run.make_retriers(prepared, progress, ledger)
+    about = metadata_factory(prepared, progress, ledger)
+    if not retriers:
+        progress.stage = ", ".join(prepared.metrics)
+    with _closing_run(prepared, progress):
+        analysis, counts = await judge_run.run_streamed(prepared, retriers, progress)
+    info = _complete_info(prepared, about("complete"), analysis.table.columns, streamed=counts)
+    result = Result(analysis.table, analysis.estimates, info)
+    if prepared.config.out is not None:
+        result.save(prepared.config.out, overwrite=True)
+    return result
 
 
 async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
@@ -144,24 +156,6 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
         error.add_note(f"{done} {again} to resume. The cache answers what is already paid for.")
-
-
-async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
-    """Run over data that is not held in memory."""
-    retriers = judge_run.make_retriers(prepared, progress, ledger)
-    about = metadata_factory(prepared, progress, ledger)
-    if not retriers:
-        progress.stage = ", ".join(prepared.metrics)
-    with _closing_run(prepared, progress):
-        analysis, counts = await judge_run.run_streamed(prepared, retriers, progress)
-    result = Result(
-        analysis.table,
-        analysis.estimates,
-        _complete_info(prepared, about("complete"), analysis.table.columns, streamed=counts),
-    )
-    if prepared.config.out is not None:
-        result.save(prepared.config.out, overwrite=True)
-    return result
 
 
 def _complete_info(

@@ -83,8 +83,16 @@ class SuiteSession:
 
     def _refused(self, model: Any) -> list[str]:
         """Return the judges that may not be asked: servers that were not typed on the command line."""
-        each = model if isinstance(model, list | tuple) else [model] if model else []
-        return [_name(judge) for judge in each if not (_is_offline(judge) or _name(judge) in self.typed)]
+        refused = []
+        for judge in model if isinstance(model, list | tuple) else [model] if model else []:
+            name = _name(judge)
+            if isinstance(judge, str | Mapping | Judge):
+                offline = name == HEURISTIC or script_of(name) is not None
+            else:
+                offline = isinstance(judge, ScriptedProvider)
+            if not (offline or name in self.typed):
+                refused.append(name)
+        return refused
 
     def exclusive(self, subject: object) -> AbstractContextManager[Any]:
         """Make other processes wait that want to run the same."""
@@ -94,13 +102,6 @@ class SuiteSession:
 def _shared_path(shared: Path, subject: object, extension: str) -> Path:
     """Return a file about `subject` that all processes share."""
     return shared / f"{hashlib.sha256(repr(subject).encode('utf-8', 'surrogatepass')).hexdigest()}.{extension}"
-
-
-def _is_offline(model: Any) -> bool:
-    """Return whether a judge asks no server: scripted replies or the heuristic."""
-    if not isinstance(model, str | Mapping | Judge):
-        return isinstance(model, ScriptedProvider)
-    return _name(model) == HEURISTIC or script_of(_name(model)) is not None
 
 
 def _name(model: Any) -> str:

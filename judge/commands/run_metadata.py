@@ -106,24 +106,20 @@ def _sheets_of_criterion(
             messages = [(message["role"], message["content"]) for message in prompt.messages]
             messages = [("system", system)] * bool(system) + messages
             messages += [("question", prompt.question)] if prompt.question else []
-            sheet = json.dumps(
-                [[role, _split_at_texts(content, texts)] for role, content in messages], ensure_ascii=False
-            )
+            sheets = []
+            for role, content in messages:
+                parts = [content]  # at every odd index, the placeholder of a text
+                for name, words in sorted(texts.items(), key=lambda pair: -len(pair[1])):
+                    if words in content:
+                        parts = _cut(parts, ">\n", words, "\n</", f"text {name}")
+                        parts = _cut(parts, " ", sandbox.fence_digest(words), ">", f"key {name}")
+                        if len(words) >= _MIN_UNFENCED:
+                            parts = _cut(parts, "", words, "", f"text {name}")
+                sheets.append([role, parts])
+            sheet = json.dumps(sheets, ensure_ascii=False)
         except CriterionError:
             sheet = ""
         yield (sample.item, sample.system, rival.system if rival else ""), sheet
-
-
-def _split_at_texts(words: str, texts: Mapping[str, str]) -> list[str]:
-    """Split a message into words and, at every odd index, the placeholder of a text."""
-    parts = [words]
-    there = [(name, text) for name, text in texts.items() if text in words]
-    for name, text in sorted(there, key=lambda pair: -len(pair[1])):
-        parts = _cut(parts, ">\n", text, "\n</", f"text {name}")
-        parts = _cut(parts, " ", sandbox.fence_digest(text), ">", f"key {name}")
-        if len(text) >= _MIN_UNFENCED:
-            parts = _cut(parts, "", text, "", f"text {name}")
-    return parts
 
 
 def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) -> list[str]:

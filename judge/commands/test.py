@@ -41,7 +41,7 @@ from judge.scoring.multi_criteria import make_renderers
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
-from judge.suite.case import Case, Policy, Verdict, joined
+from judge.suite.case import Case, Policy, joined
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.evidence import columns
 from judge.suite.load import SuiteTexts
@@ -352,27 +352,24 @@ async def run_suites(
     """Run suites one after the other. Raises CancelledError if interrupted."""
     progress = progress if progress is not None else Progress()
     start = time.monotonic()
-    outcomes = [await _run_suite(suite, progress, display, start) for suite in suites]
-    return Outcomes(outcomes)
-
-
-async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display, start: float) -> Outcome:
-    """Run a suite; the first one began at `start`."""
-    began = time.monotonic()
-    results: dict[bool, Result] = {}
-    try:
+    outcomes = []
+    for suite in suites:
+        began = time.monotonic()
         since = start if suite.together else began
-        for pairwise, prepared in suite.runs.items():
-            if prepared.config.deadline is not None:
-                seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
-                prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
-            with display(prepared.judges):
-                results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
-        require_all_recorded(*results.values())
-        return replace(_evaluate(suite, results), seconds=time.monotonic() - began)
-    except JudgeError as error:
-        trouble = "\n".join([str(error), *getattr(error, "__notes__", ())])
-        return Outcome(suite.suite, trouble=trouble, seconds=time.monotonic() - began)
+        results: dict[bool, Result] = {}
+        try:
+            for pairwise, prepared in suite.runs.items():
+                if prepared.config.deadline is not None:
+                    seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
+                    prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
+                with display(prepared.judges):
+                    results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
+            require_all_recorded(*results.values())
+            outcome = _evaluate(suite, results)
+        except JudgeError as error:
+            outcome = Outcome(suite.suite, trouble="\n".join([str(error), *getattr(error, "__notes__", ())]))
+        outcomes.append(replace(outcome, seconds=time.monotonic() - began))
+    return Outcomes(outcomes)
 
 
 def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:
@@ -415,8 +412,15 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     if baseline.keep is not None and scored is not None:
         drifting = {case.name for case in cases if case.needs_baseline}
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
-        verdicts, remark = _update_baseline(scored, baseline.keep, verdicts, settled)
-        notes.append(remark)
+        unmet = sum(not (v.met or settles) for v, settles in zip(verdicts, settled, strict=True))
+        if unmet:
+            failures = plural(unmet, "failure")
+            notes.append(f"Baseline not updated ({baseline.keep}): {failures} besides changes from it.")
+        else:
+            scored.save(baseline.keep, pages=False, overwrite=True)
+            accepted = "accepted as the new baseline"
+            verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
+            notes.append(f"New baseline: {baseline.keep}.")
     notes = list(dict.fromkeys(notes))
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(baseline.warnings))
 
@@ -425,19 +429,6 @@ def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
     texts = prepared.suite_texts.about[case.name]
     return [text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)]
-
-
-def _update_baseline(
-    result: Result, folder: Path, verdicts: list[Verdict], settles: Sequence[bool]
-) -> tuple[list[Verdict], str]:
-    """Make a result the baseline, which `settles` some verdicts, unless another one failed. Also return a note."""
-    unmet = sum(not (verdict.met or settled) for verdict, settled in zip(verdicts, settles, strict=True))
-    if unmet:
-        return verdicts, f"Baseline not updated ({folder}): {plural(unmet, 'failure')} besides changes from it."
-    result.save(folder, pages=False, overwrite=True)
-    accepted = "accepted as the new baseline"
-    verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
-    return verdicts, f"New baseline: {folder}."
 
 
 def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:

@@ -20,7 +20,7 @@ from judge.commands.validate import check_run
 from judge.config import load_config
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import to_json
-from judge.core.records import IDENTICAL, Provenance, Sample, Scale, Score, is_unwritten
+from judge.core.records import IDENTICAL, Provenance, Sample, Score, is_unwritten
 from judge.core.version import __version__
 from judge.metrics import Metric, asks_judge, claims, is_rowwise, parallel
 from judge.metrics.chrf import Chrf
@@ -140,7 +140,19 @@ class _Checks:
                 with suppress(ValueError, TypeError):  # several replies that are no list
                     column, quotable = row.column, texts[row.item, row.system]
                     read = reread(row, criteria[column], settings[column], "\n".join(outputs), quotable)
-                    recomputed.append(_bounded(read, criteria[row.column].scale))
+                    if (
+                        isinstance(read, Score)
+                        and read.provenance.method == "logprobs"
+                        and read.provenance.distribution is not None
+                    ):
+                        # Cut bounds that the distribution rules out: else they are the stored ones, which it copies.
+                        scale, stored = criteria[column].scale, read.provenance
+                        w = expectation.from_probabilities(read.provenance.distribution, scale)
+                        rounding = 0.001 * (scale.high - scale.low)
+                        low = min(max(stored.low or 0.0, w.low), w.value + rounding)
+                        high = max(min(stored.high or 0.0, w.high), w.value - rounding)
+                        read = replace(read, provenance=replace(stored, low=low, high=high))
+                    recomputed.append(read)
         yield from _row_differences(rows, recomputed)
         self.checked |= {"judgments: read and weighed again": len(rows)} if rows else {}
         if self._whole and self._info.get("all_texts"):
@@ -281,17 +293,6 @@ def excerpts(stored: str, recomputed: str) -> tuple[str, str]:
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(stored, recomputed, strict=False))))
     excerpt = slice(max(0, same - 20), same + 40)
     return stored[excerpt], recomputed[excerpt]
-
-
-def _bounded(row: Row, scale: Scale) -> Row:
-    """Cut bounds that the row's distribution rules out, so that they differ from the stored ones, which it copies."""
-    if not isinstance(row, Score) or row.provenance.method != "logprobs" or row.provenance.distribution is None:
-        return row
-    w = expectation.from_probabilities(row.provenance.distribution, scale)
-    rounding = 0.001 * (scale.high - scale.low)
-    low = min(max(row.provenance.low or 0.0, w.low), w.value + rounding)
-    high = max(min(row.provenance.high or 0.0, w.high), w.value - rounding)
-    return replace(row, provenance=replace(row.provenance, low=low, high=high))
 
 
 def _by_package(metric: Metric, samples: list[Sample]) -> tuple[str, list[Score]]:

@@ -119,23 +119,6 @@ def _negate_past(sentence: str) -> list[Edit]:
     return [] if stem is None else [Edit(*match.span(), (f"{stem}지 않았{match['end']}",))]
 
 
-def _negate_present(sentence: str) -> list[Edit]:
-    """`한다` to `하지 않는다`, `합니다` to `하지 않습니다`, `책이다` to `책이 아니다`."""
-    if match := _IS.search(sentence):
-        josa = "이" if _has_final(sentence[: match.start()]) else "가"
-        return [Edit(*match.span(), (f"{josa} {_ARE_NOT[match.group()]}",))]
-    if match := _PRESENT_AFTER_FINAL.search(sentence):
-        return [Edit(*match.span(), ("지 않는다",))]
-    for pattern, final, ending in ((_PRESENT, "ㄴ", "않는다"), (_POLITE, "ㅂ", "않습니다")):
-        match = pattern.search(sentence)
-        if match and _syllable(match["stem"]).final == final and match["stem"] not in "입습":
-            if final == "ㄴ" and not _MAY_LACK_FINAL(match["stem"]):
-                return []
-            stem = str(_syllable(match["stem"])._replace(final=""))
-            return [Edit(*match.span(), (f"{stem}지 {ending}",))]
-    return []
-
-
 # Numbers in words: 두 곳, 세 사람
 
 _COUNTS = listed("두 세 네 다섯 여섯 일곱 여덟 아홉")
@@ -247,11 +230,24 @@ class Korean(LanguageRules):
         for ending, negation in _ENDINGS:
             if match := ending.search(sentence):
                 return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
-        return (
-            []
-            if _is_negative(sentence) or _is_hearsay(sentence)
-            else _negate_past(sentence) or _negate_present(sentence)
-        )
+        if _is_negative(sentence) or _is_hearsay(sentence):
+            return []
+        if edits := _negate_past(sentence):
+            return edits
+        if match := _IS.search(sentence):  # `책이다` to `책이 아니다`
+            josa = "이" if _has_final(sentence[: match.start()]) else "가"
+            return [Edit(*match.span(), (f"{josa} {_ARE_NOT[match.group()]}",))]
+        if match := _PRESENT_AFTER_FINAL.search(sentence):
+            return [Edit(*match.span(), ("지 않는다",))]
+        # `한다` to `하지 않는다`, `합니다` to `하지 않습니다`
+        for pattern, final, negation in ((_PRESENT, "ㄴ", "않는다"), (_POLITE, "ㅂ", "않습니다")):
+            match = pattern.search(sentence)
+            if match and _syllable(match["stem"]).final == final and match["stem"] not in "입습":
+                if final == "ㄴ" and not _MAY_LACK_FINAL(match["stem"]):
+                    return []
+                stem = str(_syllable(match["stem"])._replace(final=""))
+                return [Edit(*match.span(), (f"{stem}지 {negation}",))]
+        return []
 
     def names(self, whole: str) -> list[Name]:
         names = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]

@@ -73,8 +73,15 @@ def read_python(text: str, project: Project) -> None:
                 del arguments[name]
             if called == "GEval":
                 metrics.append({"name": f"geval_{node.lineno}", **arguments})
+                continue
+            for name in ("context", "retrieval_context"):
+                if isinstance(passages := arguments.get(name), list):
+                    arguments[name] = "\n".join(map(str, passages))
+            row = {"item" if key == "name" else key: text for key, text in arguments.items() if isinstance(text, str)}
+            if "actual_output" in row:
+                project.rows.append(row)
             else:
-                _add_test_case(arguments, project)
+                project.lack("LLMTestCase: a test case whose actual_output is not written out")
         elif called.endswith("Metric") or called in _HINTS:
             project.lack(f"{where}: {_HINTS.get(called, 'write a question of your own')}")
     read(metrics, project)
@@ -132,16 +139,3 @@ def _add_metric(metric: Mapping[str, Any], project: Project) -> None:
     project.use_model(metric.get("model"), title)
     project.criteria.append(keys)
     project.lack_keys(title, metric.keys() - _USED - _IDLE)
-
-
-def _add_test_case(arguments: Mapping[str, Any], project: Project) -> None:
-    row = {}
-    for name, value in arguments.items():
-        if name in ("context", "retrieval_context") and isinstance(value, list):
-            value = "\n".join(map(str, value))
-        if isinstance(value, str):
-            row["item" if name == "name" else name] = value
-    if "actual_output" in row:
-        project.rows.append(row)
-    else:
-        project.lack("LLMTestCase: a test case whose actual_output is not written out")

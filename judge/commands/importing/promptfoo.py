@@ -214,9 +214,28 @@ def _add(assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Proj
         if kind in _QUESTIONS:
             _add_criterion(kind, assertion, row, project)
         elif kind in _METRICS:
-            _add_metric(kind, assertion, row, project)
+            value, *more = texts(assertion.get("value"), f"{kind}: value")
+            if more:
+                raise Unsupported("it compares with several texts")
+            for each in project.rows if row is None else [row]:
+                reference = _filled(value, each)
+                if each.setdefault("references", reference) != reference:
+                    raise Unsupported("metrics compare with one reference per row, which this test has already")
+            name, options = _METRICS[kind]
+            project.add_metric(name, options)
+            project.change(f"{kind}: the metric {name}, with a mean and an interval; it has no pass mark")
         elif kind == "select-best":
-            _add_ranking(assertion, project)
+            # A criterion for two texts, and rank.yaml, which compares all systems' texts with it.
+            (value, *_) = texts(assertion.get("value"), "select-best: value")
+            name = project.name(str(assertion.get("metric") or "best"))
+            header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
+            question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
+            project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
+            config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
+            project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
+            project.change(
+                "select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows"
+            )
         else:
             usual = "judge has none; check it before judge runs, or bring its result as a column (--score-columns)"
             raise Unsupported(_HINTS.get(kind, usual))
@@ -272,32 +291,7 @@ def _filled(text: str, row: Mapping[str, Any]) -> str:
     return filled
 
 
-def _add_ranking(assertion: Mapping[str, Any], project: Project) -> None:
-    """Add a criterion for two texts, and rank.yaml, which compares all systems' texts with it."""
-    (value, *_) = texts(assertion.get("value"), "select-best: value")
-    name = project.name(str(assertion.get("metric") or "best"))
-    header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
-    question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
-    project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
-    config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
-    project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
-    project.change("select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows")
-
-
 def _variable(expression: str) -> str:
     if not re.fullmatch(r"\w+", expression):
         raise Unsupported(f"the value reads {{{{{expression:.60}}}}}; judge reads columns")
     return fenced(expression)
-
-
-def _add_metric(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
-    name, options = _METRICS[kind]
-    value, *others = texts(assertion.get("value"), f"{kind}: value")
-    if others:
-        raise Unsupported("it compares with several texts")
-    for each in project.rows if row is None else [row]:
-        reference = _filled(value, each)
-        if each.setdefault("references", reference) != reference:
-            raise Unsupported("metrics compare with one reference per row, which this test has already")
-    project.add_metric(name, options)
-    project.change(f"{kind}: the metric {name}, with a mean and an interval; it has no pass mark")
