@@ -188,15 +188,24 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         for temperature in TEMPERATURES:
             sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
             runs[_REPEATS.format(temperature)] = _prepare_run(audit_plan, texts.originals, main.criteria, **sampling)
-    try:
-        runs[PAIRS] = _prepare_pairs(audit_plan)
-    except (ConfigError, CriterionError, DataError) as error:
-        lacking["position"] = str(error)
+    names = [criterion.name for criterion in main.criteria]
+    builtin = {item.name: item for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)}
+    pairwise = {name: builtin[name] for name in names if name in builtin}
+    if not texts.others:
+        lacking["position"] = "no item has different texts of two systems"
+    elif not pairwise:
+        lacking["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
     else:
-        compared = {criterion.name for criterion in runs[PAIRS].criteria}
-        for criterion in main.criteria:
-            if criterion.name not in compared:
-                lacking[f"position by {criterion.name}"] = "no pairwise criterion has this name"
+        rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+        judges = list(main.judges.values())
+        try:
+            config = RankConfig(**{**dict(audit_plan.config), "replay": None, "out": None, "criteria": tuple(pairwise)})
+            runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
+        except (ConfigError, CriterionError, DataError) as error:
+            lacking["position"] = str(error)
+        else:
+            without = [name for name in names if name not in pairwise]
+            lacking |= {f"position by {name}": "no pairwise criterion has this name" for name in without}
     return replace(audit_plan, runs=runs, unavailable=lacking)
 
 
@@ -211,24 +220,6 @@ def _prepare_run(
     if not judges:
         return prepare(config, list(rows))
     return prepare(config.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
-
-
-def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
-    """Prepare the run that compares texts in pairs, by the pairwise criteria with the names of the audit's criteria.
-
-    Raises ConfigError, CriterionError or DataError if there is no such criterion, or no pair of texts to compare.
-    """
-    main, texts = audit_plan.runs[MAIN], audit_plan.texts
-    if not texts.others:
-        raise ConfigError("no item has different texts of two systems")
-    names = [criterion.name for criterion in main.criteria]
-    builtin = {item.name: item for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)}
-    pairwise = {name: builtin[name] for name in names if name in builtin}
-    if not pairwise:
-        raise ConfigError(f"there is no pairwise criterion called {' or '.join(names)}")
-    config = RankConfig(**{**dict(audit_plan.config), "replay": None, "out": None, "criteria": tuple(pairwise)})
-    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
-    return prepare(config, rows, providers=list(main.judges.values()), loaded_criteria=pairwise)
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:

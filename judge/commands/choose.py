@@ -130,34 +130,28 @@ def _entrants(judges: Sequence[JudgeOfRun]) -> Iterator[_Entrant]:
             yield _Entrant(judge.column, "panel", (judge.column.name,))
     yield from single
     sizes = {2, len(single)} if len(single) <= _MOST_PAIRED else {len(single)}
-    for size in sorted(size for size in sizes if size > 1):
-        for members in combinations(single, size):
-            ends = {(m.column.scale.low, m.column.scale.high) for m in members if m.column.scale}
-            if len(ends) == 1:
-                yield _panel(members)
-
-
-def _panel(members: Sequence[_Entrant]) -> _Entrant:
-    """Return the mean of several judges. As in a run's panel, it fails if one of them does."""
-    columns = [member.column for member in members]
-    common = set.intersection(*(set(column.values) for column in columns))
-    failed = frozenset().union(*(column.failed for column in columns))
-    names = tuple(column.name for column in columns)
-    prices = [member.price for member in members if member.price is not None]
-    seconds = [member.seconds for member in members if member.seconds is not None]
-    return _Entrant(
-        replace(
+    for members in (members for size in sorted(sizes) if size > 1 for members in combinations(single, size)):
+        if len({(m.column.scale.low, m.column.scale.high) for m in members if m.column.scale}) != 1:
+            continue
+        columns = [member.column for member in members]
+        common = set.intersection(*(set(column.values) for column in columns))
+        names = tuple(column.name for column in columns)
+        mean = replace(  # as in a run's panel, it fails if one of the judges does
             columns[0],
             name=" + ".join(names) if len(names) == 2 else f"all {len(names)} judges",
             signature=f"mean of {len(names)} judges: {'; '.join(column.signature for column in columns)}",
             values={key: fmean(column.values[key] for column in columns) for key in common},
-            failed=failed,
-        ),
-        "panel",
-        names,
-        sum(prices) if len(prices) == len(members) else None,
-        max(seconds) if len(seconds) == len(members) else None,
-    )
+            failed=frozenset().union(*(column.failed for column in columns)),
+        )
+        prices = [member.price for member in members if member.price is not None]
+        times = [member.seconds for member in members if member.seconds is not None]
+        yield _Entrant(
+            mean,
+            "panel",
+            names,
+            sum(prices) if len(prices) == len(members) else None,
+            max(times) if len(times) == len(members) else None,
+        )
 
 
 def _effort(judge: JudgeOfRun) -> tuple[float | None, float | None]:

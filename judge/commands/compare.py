@@ -62,31 +62,29 @@ def compare(
             f"{command('criteria diff')} compares two wordings of a criterion"
         )
     changes = tuple(changed_settings(old, new))
-    return RunComparison(names, old, new, differences, changes, tuple(_notes(names, old, new, changes)))
-
-
-def _quote_names(names: Sequence[str]) -> str:
-    return first_names((repr(one_line(name, _MAX_LENGTH)) for name in names), _MAX_NAMES)
-
-
-def _notes(names: tuple[str, str], before: Result, after: Result, changes: Sequence[Change]) -> Iterator[str]:
-    """Yield warnings about tokenizers and names, then the warnings of both reports, and those of either."""
+    notes = []
     for change in changes:
-        had, has = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
+        first, second = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
         # A run that needed one more tokenizer has texts of one more script.
-        if change.what == "tokenizer" and not (had <= has or has <= had):
-            yield (
+        if change.what == "tokenizer" and not (first <= second or second <= first):
+            notes.append(
                 f"{first_names(change.columns, _MAX_NAMES)}: the first run split the texts by the tokenizer "
                 f"{change.before}, the second one by {change.after}, so these values differ even for equal texts. "
                 "Score both runs with the same tokenizer."
             )
-    first, second = (build_provenance(result).banners for result in (before, after))
-    yield from (text for text in first if text in second)
-    for name, banners, others in ((names[0], first, second), (names[1], second, first)):
-        yield from (f"{name}: {text}" for text in banners if text not in others)
-    for name, result in zip(names, (before, after), strict=True):
+    # The warnings of both reports, then those of either.
+    banners = [build_provenance(result).banners for result in results]
+    notes += [text for text in banners[0] if text in banners[1]]
+    for name, mine, theirs in zip(names, banners, reversed(banners), strict=True):
+        notes += [f"{name}: {text}" for text in mine if text not in theirs]
+    for name, result in zip(names, results, strict=True):
         if "streamed" in result.info:
-            yield f"{name}: the first {len(result.table.samples):,} texts are compared; its tables have all."
+            notes.append(f"{name}: the first {len(result.table.samples):,} texts are compared; its tables have all.")
+    return RunComparison(names, old, new, differences, changes, tuple(notes))
+
+
+def _quote_names(names: Sequence[str]) -> str:
+    return first_names((repr(one_line(name, _MAX_LENGTH)) for name in names), _MAX_NAMES)
 
 
 def changed_settings(before: Result, after: Result) -> Iterator[Change]:

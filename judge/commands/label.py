@@ -301,7 +301,21 @@ def prepare_labelling(
         drawn = {*random.Random(config.seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
         chosen = [sample for sample in chosen if sample.item in drawn]
     language = config.language or text.language_of(chosen)
-    asked = tuple(_load(name, language, pairwise=pairwise) for name in config.criteria)
+    loaded: list[Criterion] = []
+    for name in config.criteria:
+        try:
+            criterion = criteria.load(name, language=language, pairwise=pairwise)
+        except CriterionError:
+            if not pairwise:
+                raise
+            criterion = criteria.load(name, language=language, pairwise=None)
+        if criterion.is_checklist:
+            raise CriterionError(
+                f"{criterion.path}: people rate on one scale, and a checklist has a question for each answer; name its "
+                "questions as criteria, such as 'names: Are all names right?'"
+            )
+        loaded.append(criterion)
+    asked = tuple(loaded)
     if not asked:
         raise ConfigError(f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance")
     if len({criterion.name for criterion in asked}) < len(asked):
@@ -337,22 +351,6 @@ def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
             else:
                 lines.append(line)
     return (*lines, *(f"{label}: {described}" for label, described in criterion.levels))
-
-
-def _load(name: str, language: str, *, pairwise: bool) -> Criterion:
-    """Load a criterion; of pairwise mode one that compares, or else one that judges a text. Raises CriterionError."""
-    try:
-        criterion = criteria.load(name, language=language, pairwise=pairwise)
-    except CriterionError:
-        if not pairwise:
-            raise
-        criterion = criteria.load(name, language=language, pairwise=None)
-    if criterion.is_checklist:
-        raise CriterionError(
-            f"{criterion.path}: people rate on one scale, and a checklist has a question for each answer; name its "
-            "questions as criteria, such as 'names: Are all names right?'"
-        )
-    return criterion
 
 
 def _units(chosen: Sequence[Sample], shown: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:

@@ -181,35 +181,33 @@ def one_line_estimate(prepared: PreparedRun) -> str:
     pairs, product = prepared.pairs, ""
     if pairs is not None and isinstance(prepared.config, RankConfig):
         product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
-    return "\n".join([f"{product}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)])
-
-
-def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
-    size = len(prepared.pairs.compared) if prepared.pairs else len(prepared.samples)
+    size = len(pairs.compared) if pairs else len(prepared.samples)
     lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
     more = sum(len(questions_of(criterion, sample)) - 1 for criterion in lists for sample in prepared.samples)
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     noun = "questions to ask" if lists else "judgments to make"
     most = "at most " if prepared.config.until_decided else ""
-    line = f"{most}{count:,} {noun}{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
+    line = f"{product}{most}{count:,} {noun}{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):
-        return f"{line}, and no prompt can be rendered"
-    if not requests:
+        line += ", and no prompt can be rendered"
+    elif not requests:
         about = "" if all(estimate.exact for estimate in estimates) else "about "
-        return f"{line}, {about}all of them answered from the cache"
-    judges = [judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
-    if all(prepared.judges[estimate.judge].notice for estimate in estimates):
-        return f"{line}; no model is called"
-    usage = sum((judge.usage for judge in judges), Usage())
-    parts = [
-        f"{line}: about {requests:,} requests",
-        f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
-        price_text(sum_prices(judge.money.price for judge in judges)),
-    ]
-    seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-    parts += [f"about {duration(max(seconds))}"] if seconds else []
-    return ", ".join(parts)
+        line += f", {about}all of them answered from the cache"
+    elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
+        line += "; no model is called"
+    else:
+        judges = [judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
+        usage = sum((judge.usage for judge in judges), Usage())
+        parts = [
+            f"{line}: about {requests:,} requests",
+            f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
+            price_text(sum_prices(judge.money.price for judge in judges)),
+        ]
+        seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+        parts += [f"about {duration(max(seconds))}"] if seconds else []
+        line = ", ".join(parts)
+    return "\n".join([line, *_pending_batches(prepared)])
 
 
 def _short(number: int) -> str:

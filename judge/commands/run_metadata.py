@@ -215,8 +215,19 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     """
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
-        if 0 < counts.draws < prepared.plans[judge].draws:
-            remarks.append(_reasoning_note(judge, prepared.judges[judge], counts, prepared.plans[judge].draws))
+        draws, provider, usage = prepared.plans[judge].draws, prepared.judges[judge], counts.usage
+        if not 0 < counts.draws < draws:
+            continue
+        note = f"{judge} reasons before it answers: judge draws {counts.draws} replies for a judgment, not {draws}."
+        if usage.completion_tokens:
+            times = draws / counts.draws
+            read = times if provider.learned.get("n") == 1 else 1  # a server that gives one reply per request
+            more_usage = Usage(round(usage.prompt_tokens * read), round(usage.completion_tokens * times))
+            price = cost_usd(provider.model, provider.endpoint, more_usage, decides=provider.decides)
+            money = f" ({dollars(price)})" if price is not None else ""
+            before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more_usage))
+            note += f" {draws} would take about {after:,} tokens{money} instead of {before:,}."
+        remarks.append(f"{note} {option('draws', draws)} draws them.")
     for judge, counts in progress.judges.items():
         stopped: dict[str, list[str]] = {}
         for criterion, trial in counts.trials.items():
@@ -239,21 +250,6 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
             more = f" {plural(len(others), 'other rule')} {'is' if len(others) == 1 else 'are'} not used either."
             remarks.append(f"{name}: rule {rule} is not used: {cause}.{more if others else ''}")
     return remarks
-
-
-def _reasoning_note(judge: str, provider: Provider, counts: JudgeProgress, wanted: int) -> str:
-    """Say that few replies are drawn from a model that reasons, and what the `wanted` number would cost."""
-    drawn, usage = counts.draws, counts.usage
-    note = f"{judge} reasons before it answers: judge draws {drawn} replies for a judgment, not {wanted}."
-    if usage.completion_tokens:
-        times = wanted / drawn
-        read = times if provider.learned.get("n") == 1 else 1  # a server that gives one reply per request
-        more = Usage(round(usage.prompt_tokens * read), round(usage.completion_tokens * times))
-        price = cost_usd(provider.model, provider.endpoint, more, decides=provider.decides)
-        money = f" ({dollars(price)})" if price is not None else ""
-        before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more))
-        note += f" {wanted} would take about {after:,} tokens{money} instead of {before:,}."
-    return f"{note} {option('draws', wanted)} draws them."
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:

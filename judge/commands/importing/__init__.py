@@ -35,32 +35,26 @@ def import_file(path: Path, data: Path | None = None) -> Project:
     if data is not None:
         project.rows = openai_graders.flat(read_rows(data))
     try:
-        _read(text, project)
+        if path.suffix == ".py":
+            deepeval.read_python(text, project)
+        else:
+            value: Any = yaml_lines.values(text)
+            entries = value if isinstance(value, list) else [value]
+            if not entries or not all(isinstance(entry, dict) for entry in entries):
+                raise ConfigError(_UNKNOWN)
+            if isinstance(value, dict) and {"prompts", "tests", "defaultTest", "providers"} & value.keys():
+                promptfoo.read(value, project)
+            elif any("testing_criteria" in entry or openai_graders.is_grader(entry) for entry in entries):
+                openai_graders.read(entries, project)
+            elif all(deepeval.is_metric(entry) for entry in entries):
+                deepeval.read(entries, project)
+            else:
+                raise ConfigError(_UNKNOWN)
+    except yaml_lines.Malformed as error:
+        raise ConfigError(f"{path}: {f'line {error.line}: ' if error.line else ''}{error}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     if not (project.criteria or project.case_criteria) and not project.config.get("metrics"):
         listed = "; ".join(project.missing) or "it has no criteria"
         raise ConfigError(f"{path}: nothing to import: {listed}")
     return project
-
-
-def _read(text: str, project: Project) -> None:
-    """Read a file into a project by its form. Raises ConfigError."""
-    if project.origin.suffix == ".py":
-        deepeval.read_python(text, project)
-        return
-    try:
-        value: Any = yaml_lines.values(text)
-    except yaml_lines.Malformed as error:
-        raise ConfigError(f"{f'line {error.line}: ' if error.line else ''}{error}") from None
-    entries = value if isinstance(value, list) else [value]
-    if not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise ConfigError(_UNKNOWN)
-    if isinstance(value, dict) and {"prompts", "tests", "defaultTest", "providers"} & value.keys():
-        promptfoo.read(value, project)
-    elif any("testing_criteria" in entry or openai_graders.is_grader(entry) for entry in entries):
-        openai_graders.read(entries, project)
-    elif all(deepeval.is_metric(entry) for entry in entries):
-        deepeval.read(entries, project)
-    else:
-        raise ConfigError(_UNKNOWN)

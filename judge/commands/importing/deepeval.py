@@ -36,8 +36,35 @@ def is_metric(entry: Mapping[str, Any]) -> bool:
 
 def read(entries: Sequence[Mapping[str, Any]], project: Project) -> None:
     """Add metrics, written as mappings of their arguments, to a project. Raises ConfigError."""
-    for entry in entries:
-        _add_metric(entry, project)
+    for metric in entries:
+        title = str(metric["name"])
+        criteria, steps = metric.get("criteria"), metric.get("evaluation_steps")
+        if not criteria and not steps:
+            project.lack(f"{title}: neither criteria nor evaluation_steps are written out")
+            continue
+        keys: dict[str, Any] = {"name": project.name(title)}
+        keys["question"] = texts(criteria, f"{title}: criteria")[0] if criteria else f"Judge the text by: {title}."
+        if steps:
+            keys["steps"] = texts(steps, f"{title}: evaluation_steps")
+        shown = texts(metric.get("evaluation_params") or "actual_output", f"{title}: evaluation_params")
+        keys["show"] = [each.lower() for each in shown if each.lower() != "actual_output"]
+        if metric.get("strict_mode"):
+            keys |= {"scale": PASS_FAIL, "pass_at": "pass"}
+        else:
+            keys |= {"scale": [0, _HIGH], "threshold": threshold(metric.get("threshold", _PASS), 0, 1)}
+        if metric.get("rubric"):
+            keys["levels"] = {}
+            for level in mappings(metric["rubric"], f"{title}: rubric"):
+                ends = level.get("score_range")
+                if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(type(end) is int for end in ends):
+                    raise ConfigError(
+                        f"{title}: rubric: a score_range of two whole numbers is expected, not {level!r:.60}"
+                    )
+                (described,) = texts(level.get("expected_outcome"), f"{title}: rubric: expected_outcome")
+                keys["levels"]["-".join(map(str, dict.fromkeys(ends)))] = described
+        project.use_model(metric.get("model"), title)
+        project.criteria.append(keys)
+        project.lack_keys(title, metric.keys() - _USED - _IDLE)
     project.change(
         "GEval: scores are on the criterion's own scale; judge writes the prompt, and weights the score by token "
         "probabilities"
@@ -110,32 +137,3 @@ def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, *_TOO_DEEP):
         return _UNREADABLE
-
-
-def _add_metric(metric: Mapping[str, Any], project: Project) -> None:
-    title = str(metric["name"])
-    criteria, steps = metric.get("criteria"), metric.get("evaluation_steps")
-    if not criteria and not steps:
-        project.lack(f"{title}: neither criteria nor evaluation_steps are written out")
-        return
-    keys: dict[str, Any] = {"name": project.name(title)}
-    keys["question"] = texts(criteria, f"{title}: criteria")[0] if criteria else f"Judge the text by: {title}."
-    if steps:
-        keys["steps"] = texts(steps, f"{title}: evaluation_steps")
-    shown = texts(metric.get("evaluation_params") or "actual_output", f"{title}: evaluation_params")
-    keys["show"] = [each.lower() for each in shown if each.lower() != "actual_output"]
-    if metric.get("strict_mode"):
-        keys |= {"scale": PASS_FAIL, "pass_at": "pass"}
-    else:
-        keys |= {"scale": [0, _HIGH], "threshold": threshold(metric.get("threshold", _PASS), 0, 1)}
-    if metric.get("rubric"):
-        keys["levels"] = {}
-        for level in mappings(metric["rubric"], f"{title}: rubric"):
-            ends = level.get("score_range")
-            if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(type(end) is int for end in ends):
-                raise ConfigError(f"{title}: rubric: a score_range of two whole numbers is expected, not {level!r:.60}")
-            (described,) = texts(level.get("expected_outcome"), f"{title}: rubric: expected_outcome")
-            keys["levels"]["-".join(map(str, dict.fromkeys(ends)))] = described
-    project.use_model(metric.get("model"), title)
-    project.criteria.append(keys)
-    project.lack_keys(title, metric.keys() - _USED - _IDLE)

@@ -63,7 +63,20 @@ def read(config: Mapping[str, Any], project: Project) -> None:
     default = mapping(config.get("defaultTest"), "defaultTest")
     defaults = mapping(default.get("vars"), "defaultTest: vars")
     _use_judge(mapping(default.get("options"), "defaultTest: options").get("provider"), "defaultTest", project)
-    tests = _tests(config.get("tests") or [], project)
+    listed = config.get("tests") or []
+    tests: list[dict[str, Any]] = []
+    for entry in listed if isinstance(listed, list) else [listed]:
+        if isinstance(entry, dict):
+            tests.append(entry)
+        elif (path := _path(entry, project)).suffix in (".yaml", ".yml"):
+            try:
+                tests += mappings(yaml_lines.values(_text(path)), path.name)
+            except yaml_lines.Malformed as error:
+                raise ConfigError(f"{path.name}: {error}") from None
+        else:
+            for cells in read_rows(path):
+                project.lack_keys(f"{path.name}: columns", (name for name in cells if name.startswith("__")))
+                tests.append({"vars": {name: cell for name, cell in cells.items() if not name.startswith("__")}})
     known = set[str]()
     for number, test in enumerate(tests, 1):
         item = str(test.get("description") or number)
@@ -82,26 +95,6 @@ def read(config: Mapping[str, Any], project: Project) -> None:
         for assertion in _assertions(test.get("assert"), f"test {row['item']}", project):
             _add(assertion, row, project)
     project.lack_keys("", config.keys() - _USED)
-
-
-def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
-    """Return the tests, those of a file as well."""
-    tests: list[dict[str, Any]] = []
-    for entry in value if isinstance(value, list) else [value]:
-        if isinstance(entry, dict):
-            tests.append(entry)
-            continue
-        path = _path(entry, project)
-        if path.suffix in (".yaml", ".yml"):
-            try:
-                tests += mappings(yaml_lines.values(_text(path)), path.name)
-            except yaml_lines.Malformed as error:
-                raise ConfigError(f"{path.name}: {error}") from None
-            continue
-        for row in read_rows(path):
-            project.lack_keys(f"{path.name}: columns", (name for name in row if name.startswith("__")))
-            tests.append({"vars": {name: cell for name, cell in row.items() if not name.startswith("__")}})
-    return tests
 
 
 def _path(value: Any, project: Project) -> Path:
