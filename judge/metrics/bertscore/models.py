@@ -324,24 +324,18 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     if not inner or not starts:
         raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
     at = starts[0]
+    # Whether the model expects a space before the first word and its tokenizer adds none.
+    spaced = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
+    if (spaced or config.model_type in _SPACED_MODELS) and (inside := backend(tokenizer)) is not None:
+        first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
+        parts = first.get("pretokenizers", [first])
+        spaced = any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
     return TokenizerInfo(
         limit=limit(tokenizer, config), prefix=tuple(whole[:at]), suffix=tuple(whole[at + len(inner) :]),
         weightless=tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None),
-        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0, spaced=_needs_space(tokenizer, config),
+        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0, spaced=spaced,
         unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
     )  # fmt: skip
-
-
-def _needs_space(tokenizer: Any, config: Any) -> bool:
-    """Return whether the model expects a space before the first word and its tokenizer adds none."""
-    named = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
-    if not named and config.model_type not in _SPACED_MODELS:
-        return False
-    if backend(tokenizer) is None:
-        return named
-    first = json.loads(backend(tokenizer).to_str()).get("pre_tokenizer") or {}
-    parts = first.get("pretokenizers", [first])
-    return any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
 
 
 def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:

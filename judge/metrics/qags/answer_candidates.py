@@ -267,14 +267,21 @@ def languages(texts: Sequence[str]) -> list[str]:
 
 
 def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
-    run: Words = []
+    """Yield runs of words that have a noun or an amount, or a number with what it counts."""
+    runs: list[Words] = [[]]
     for span, part in words:
-        if run and not (part and _continues_compound(run[-1], (span, part), clean, spaced)):
-            yield from _compound_phrase(run)
-            run = []
+        if runs[-1] and not (part and _continues_compound(runs[-1][-1], (span, part), clean, spaced)):
+            runs.append([])
         if part:
-            run.append((span, part))
-    yield from _compound_phrase(run)
+            runs[-1].append((span, part))
+    for run in runs:
+        while run and run[0][1] in ("suffix", "unit"):
+            run = run[1:]
+        while run and run[-1][1] == "prefix":
+            run = run[:-1]
+        parts = {part for _, part in run}
+        if parts & {"noun", "time", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
+            yield run[0][0][0], run[-1][0][1]
 
 
 _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
@@ -290,17 +297,6 @@ def _continues_compound(last: tuple[Span, Part], word: tuple[Span, Part], clean:
     if part in ("unit", "time"):  # 12月末; not 村民昨天
         return before in ("number", "amount", "unit", "prefix")
     return not (part in ("noun", "prefix") and before in ("unit", "amount"))
-
-
-def _compound_phrase(run: Words) -> Iterator[Span]:
-    """Yield the run as a phrase if it has a noun or an amount, or a number with what it counts."""
-    while run and run[0][1] in ("suffix", "unit"):
-        run = run[1:]
-    while run and run[-1][1] == "prefix":
-        run = run[:-1]
-    parts = {part for _, part in run}
-    if parts & {"noun", "time", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
-        yield run[0][0][0], run[-1][0][1]
 
 
 @cache
