@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -34,16 +34,6 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
     """
     if "streamed" in info:
         raise ConfigError("this run did not hold its data: otel needs the value of every text")
-    spans, lines = list(_spans(table, info)), ""
-    resource = {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})}
-    for at in range(0, len(spans), _SPANS_PER_LINE):
-        scope = {"scope": {"name": "judge", "version": __version__}, "spans": spans[at : at + _SPANS_PER_LINE]}
-        request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-        lines += json.dumps(request, ensure_ascii=False) + "\n"
-    return lines
-
-
-def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     columns = {column.name: column for column in table.columns}
     samples = {sample.key: sample for sample in table.samples}
     run = json.dumps([info.get("started"), info.get("signatures"), info.get("data")])
@@ -51,6 +41,7 @@ def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     with suppress(ValueError):  # a result that no run made
         began = int(datetime.fromisoformat(str(info.get("started", ""))).timestamp()) * 10**9
     ended = began + int(1e9 * (info.get("seconds") or 0))
+    spans: list[dict[str, Any]] = []
     rows: dict[tuple[str, str], list[Score | Failure]] = {}
     for row in table.rows():
         rows.setdefault(row.key, []).append(row)
@@ -58,7 +49,7 @@ def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         extra = samples[item, system].extra if (item, system) in samples else {}
         trace, parent = _id(extra.get("trace_id"), 32), _id(extra.get("span_id"), 16)
         response = extra.get("response_id")
-        yield {
+        span = {
             "traceId": trace or _digest(run, item)[:32],
             "spanId": _digest(run, item, system)[:16],
             **({"parentSpanId": parent} if trace and parent else {}),
@@ -72,6 +63,14 @@ def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 for row in of_text
             ],
         }
+        spans.append(span)
+    lines = ""
+    resource = {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})}
+    for at in range(0, len(spans), _SPANS_PER_LINE):
+        scope = {"scope": {"name": "judge", "version": __version__}, "spans": spans[at : at + _SPANS_PER_LINE]}
+        request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
+        lines += json.dumps(request, ensure_ascii=False) + "\n"
+    return lines
 
 
 def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> dict[str, Any]:
