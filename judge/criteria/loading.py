@@ -311,7 +311,7 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
     unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
-    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path:.40}: QUESTION'")
+    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path.rstrip(': ')[:40]}: QUESTION'")
 
 
 def _compares(name: str) -> bool:

@@ -71,7 +71,7 @@ def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.
 def test_a_suite_that_passes_needs_two_lines(outcomes: list[Outcome]) -> None:
     first, last = console(outcomes[1]).split("\n\n")
     assert first.split("  ")[0] == "1 case passes"
-    assert last == "2 of 2 passed · 0.5\u00a0s\n"
+    assert last == "2 of 2 checks passed · 0.5\u00a0s\n"
 
 
 def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:

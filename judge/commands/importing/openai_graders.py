@@ -31,7 +31,6 @@ _METRICS: dict[str, tuple[str, dict[str, Any]]] = {
     "rouge_l": ("rouge", {"types": ["rougeL"]}),
     **{f"rouge_{n}": ("rouge", {"types": [f"rouge{n}"]}) for n in range(1, 6)},
     "eq": ("exact_match", {}),
-    "ne": ("exact_match", {}),
     "like": ("exact_match", {"contains": True}),
     "ilike": ("exact_match", {"contains": True, "ignore_case": True}),
 }
@@ -132,6 +131,8 @@ def _add_prompt(grader: Mapping[str, Any], title: str, header: Mapping[str, Any]
 def _compare(grader: Mapping[str, Any], title: str, project: Project) -> None:
     """Add the metric that compares the output with a column of the rows."""
     kind = str(grader.get("evaluation_metric") or grader.get("operation"))
+    if kind == "ne":
+        raise Unsupported("exact_match is 1 where the texts are equal, and a high mean would look good")
     if kind not in _METRICS:
         raise Unsupported(f"judge has no {kind:.40} (see judge doctor metrics)")
     reference = _COLUMN.fullmatch(str(grader.get("reference", "")).strip())
@@ -142,8 +143,7 @@ def _compare(grader: Mapping[str, Any], title: str, project: Project) -> None:
         raise Unsupported(f"metrics compare with one column, {known}; add this one in a second run")
     project.add_metric(*_METRICS[kind])
     project.columns.add(reference[1])
-    opposite = "; it is 1 where ne is 0" if kind == "ne" else ""
-    project.change(f"{title}: {kind} is computed by judge, with a mean and an interval; see docs/metrics.md{opposite}")
+    project.change(f"{title}: {kind} is computed by judge, with a mean and an interval; see docs/metrics.md")
     project.lack_keys(title, grader.keys() & {"pass_threshold"})
 
 

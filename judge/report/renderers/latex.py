@@ -45,6 +45,10 @@ _CHARACTERS = {
     "−": "$-$",
     "↑": "$\\uparrow$",
     "↓": "$\\downarrow$",
+    "▲": "$\\uparrow$",
+    "▼": "$\\downarrow$",
+    "λ": "$\\lambda$",
+    "ρ": "$\\rho$",
     "✓": "$\\surd$",
     "✗": "$\\times$",
     "\0": "{}",  # between two characters that would become one; `line` lets no such character through

@@ -36,6 +36,7 @@ _ACCEPTED = {
     "path": "asked at {}",
 }
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
+_ROUNDING = 1e-9
 UNFINISHED = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
@@ -165,7 +166,7 @@ def _banners(result: Result) -> Iterator[str]:
     judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
     by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
     masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
-    if thin := [mass for mass in masses if mass < _MIN_MASS]:
+    if thin := [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]:
         yield (
             f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
             f"the probability on the scale, the least {min(thin):.0%}."

@@ -76,7 +76,8 @@ def view(outcomes: Outcomes) -> Document:
         ),
         footer=(
             *([f"{len(lines) - _TOP:,} more: --full"] if len(lines) > _TOP else []),
-            f"{len(pairs) - len(failing):,} of {len(pairs):,} passed · {seconds(sum(o.seconds for o in outcomes))}",
+            f"{len(pairs) - len(failing):,} of {plural(len(pairs), 'check')} passed · "
+            f"{seconds(sum(o.seconds for o in outcomes))}",
         ),
         next=tuple(f"judge test {paths} {option}" for option in options),
         data={
