@@ -148,6 +148,7 @@ def run_interruptibly(
     *,
     quiet: bool,
     cached: bool,
+    asks: bool = True,
     done: Callable[[Progress], str] = lambda _: "",
 ) -> T:
     """Return the result of `work`, which shows its progress.
@@ -170,6 +171,7 @@ def run_interruptibly(
         waiting = f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
         again = "Run the same command again to resume. The cache answers what is already paid for."
         again = again if cached else "Without a cache, the same command pays for everything again."
+        again = again if asks else "Run the same command again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
         raise typer.Exit(130) from None
 
@@ -245,7 +247,8 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
         kept = f" and are kept in {folder}" if progress.done else ""
         return f": {progress.done:,} of {progress.total:,} judgments were made{kept}"
 
-    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False, done=done)
+    asks = bool(prepared.judges)
+    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False, asks=asks, done=done)
 
 
 def write_outputs(

@@ -401,7 +401,7 @@ def parse(value: Any) -> float | str:
     """Return a cell as a number, or else as text."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return str(value).strip()
 
 

@@ -104,7 +104,7 @@ class _Line(BaseModel):
     endpoint: StrictStr = ""
     params: dict[str, Any]
     messages: list[dict[str, StrictStr]]
-    replies: list[_Reply]
+    replies: list[_Reply] = Field(min_length=1)
 
 
 def read(line: bytes) -> RecordedCall | str:

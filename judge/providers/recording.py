@@ -14,10 +14,12 @@ import hashlib
 import json
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
+from io import FileIO
 from pathlib import Path
 from sys import intern
 from textwrap import shorten
@@ -285,9 +287,8 @@ class Recorder:
             raise DataError(f"recording {path}: not a file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with locked(path), RecordingFile(path) as held:
-                if held.cut:
-                    held.write(path)
+            with locked(path), RecordingFile(path):  # which says what is wrong with it
+                pass
         except OSError as error:
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
 
@@ -331,8 +332,8 @@ class Recorder:
         """Append what is left to write, or nothing of it."""
         if not self._pending:
             return
-        text = b"".join(self._pending)
         with locked(self._path) as file:
+            text = self._line_end(file) + b"".join(self._pending)
             size = os.fstat(file.fileno()).st_size
             try:
                 while text:
@@ -341,6 +342,22 @@ class Recorder:
                 os.ftruncate(file.fileno(), size)
                 raise
         self._pending.clear()
+
+    def _line_end(self, file: FileIO) -> bytes:
+        """Return what the last line lacks; cut it off if a killed process left it unfinished."""
+        with self._path.open("rb") as whole:
+            size = whole.seek(0, os.SEEK_END)
+            whole.seek(max(size - 1, 0))
+            if whole.read(1) in (b"", b"\n"):
+                return b""
+            whole.seek(0)
+            last = deque(whole, maxlen=1)[0]
+        try:
+            recorded_call.read(last)
+        except ValueError:
+            os.ftruncate(file.fileno(), size - len(last))
+            return b""
+        return b"\n"
 
 
 _MAX_EXPLAINED = 20

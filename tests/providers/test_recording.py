@@ -113,7 +113,11 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ('{"item": "1", "output": "A data file."}', "prompt: Field required"),
         ("<<<<<<< HEAD", "not a line of a recording"),
         ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
-        ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "digest x"),
+        ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "replies: List should have"),
+        (
+            '{"model": "m", "params": {}, "messages": [], "replies": [{"draw": 0, "text": "4"}], "prompt": "x"}',
+            "digest x",
+        ),
     ],
 )
 def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
@@ -195,6 +199,19 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
         assert len(found) == 51
         assert found.find(request("text 49")) == [Response((Choice("49"),))]
     assert b"was cut" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("rest", ["", '\n{"prompt": "a line that a killed process left'])
+def test_what_follows_a_last_line_without_an_end_is_a_line_of_its_own(tmp_path: Path, rest: str) -> None:
+    path = recorded(tmp_path)
+    with Recorder(path) as made:
+        path.write_bytes(path.read_bytes().rstrip() + rest.encode())
+        made.add(request("a new one"), PLAIN)
+        with RecordingFile(path) as found:
+            assert found.find(request("a new one")) == [PLAIN]
+    with RecordingFile(path) as found:
+        assert len(found) == 3
+        assert not found.cut
 
 
 SEVERAL = """
