@@ -353,7 +353,8 @@ class RayEngine:
             error = None if task.cancelled() else task.exception()
             if error is not None:
                 self._workers.remove(worker)
-                if self._workers and self._answered:
+                # The others go on without a place where workers die: Ray names a lost node for a while.
+                if self._workers and (self._answered or isinstance(error, Refused)):
                     self._counts.remarks.append(f"A Ray worker was left out: {error}")
                 else:
                     self._failure = error if isinstance(error, JudgeError) else Refused(f"{error!r}", stops="always")
