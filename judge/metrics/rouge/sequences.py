@@ -25,6 +25,8 @@ PLTRDY = "pltrdy"
 """The tokenizer of the package rouge: what stands between white space. Full stops end sentences and are dropped."""
 
 _WORD = re.compile("[A-Za-z0-9]+")
+_SURROGATES = range(0xD800, 0xE000)
+_CHARACTERS = 0x110000 - len(_SURROGATES)
 _LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
@@ -152,7 +154,16 @@ class _Words(dict[str, str]):
             stem = word
             if self._porter and len(word) > _LONG_ENOUGH:
                 stem = self._exceptions.get(word) or self._porter(word)
-            character = "" if word in self._stopwords else self._characters.setdefault(stem, chr(len(self._characters)))
+            if word in self._stopwords:
+                character = ""
+            elif not (character := self._characters.get(stem, "")):
+                number = len(self._characters)
+                if number >= _CHARACTERS:
+                    raise CannotScore(
+                        "TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts"
+                    )
+                character = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
+                self._characters[stem] = character
             self[word] = character
         return character
 

@@ -243,6 +243,12 @@ def test_long_sentences_against_each_other() -> None:
     assert failure(ups, downs, "rougeLsum").error == "TextTooLong"
 
 
+def test_more_different_words_than_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "_CHARACTERS", 3)
+    assert one("a b", "b c", "rouge1", stopwords=["q1"]).fmeasure == 0.5
+    assert failure("a b", "c d", "rouge1", stopwords=["q2"]).error == "TooManyWords"
+
+
 def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [f"w{n} w{n + 1} w{n + 2}" for n in range(50)]
     references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
