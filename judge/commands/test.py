@@ -334,6 +334,8 @@ def _prepare_suite(
         for pairwise, texts in asked.items()
         if texts.samples
     }
+    if not runs:
+        raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     hand_over(outputs, next(iter(runs.values())))
     known = [sample.key for sample in (*data, *single)] if all_cases else None
     return PreparedSuite(

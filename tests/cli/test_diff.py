@@ -79,7 +79,7 @@ def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
     assert done.code == 0
     output = " ".join(done.out.split())
     assert (
-        "The new wording agrees better with people (p = 0.008): Spearman +1.866" in output
+        "The new wording agrees better with people (p = 0.008): Spearman changes by +1.866" in output
     )  # from −√3/2 in every item to 1
     assert "Scores fell (p = 0.008): −0.67" in output
     assert "flips: order within items 16 of 24" in output

@@ -99,6 +99,18 @@ def test_what_cannot_be_run(run: Callable[..., Any]) -> None:
     assert "calls.jsonl does not hold the reply" in missed.out
 
 
+def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None:
+    Path("data.jsonl").write_text('{"item": "1", "system": "A", "output": "a"}\n', encoding="utf-8")
+    Path("empty.judge.yaml").write_text(
+        "data: data.jsonl\ncriteria: ['']\nmodel: scripted/replies.yaml\n"
+        "cases:\n- {name: b, item: '1', system: A, expect: {min: 4}}\n",
+        encoding="utf-8",
+    )
+    done = run("empty.judge.yaml")
+    assert done.code == 2
+    assert "empty.judge.yaml: no case has a criterion and a text to judge" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

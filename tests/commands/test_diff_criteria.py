@@ -259,7 +259,7 @@ def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> 
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "item"
-    assert "people: Spearman +1.691, 8 texts" in " ".join(comparison.report().split())
+    assert "people: Spearman changes by +1.691, 8 texts" in " ".join(comparison.report().split())
 
 
 def test_the_ratings_can_have_another_name(write: Write) -> None:

@@ -147,11 +147,13 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
     [
         (
             shift(0.1, 0.02, 0.2, 0.004),
-            "The new wording agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200], 12 items",
+            "The new wording agrees better with people (p = 0.004): "
+            "Spearman changes by +0.100 [0.020, 0.200], 12 items",
         ),
         (
             shift(-0.1, -0.2, -0.02, 0.0004),
-            "The new wording agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020], 12 items",
+            "The new wording agrees worse with people (p < 0.001): "
+            "Spearman changes by −0.100 [−0.200, −0.020], 12 items",
         ),
         # The test decides, not the interval: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
         (
@@ -161,17 +163,18 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         ),
         (
             shift(0.1, 0.01, 0.1, 0.1),
-            "No significant change in agreement with people (p = 0.100): Spearman +0.100 [0.010, 0.100], 12 items",
+            "No significant change in agreement with people (p = 0.100): "
+            "Spearman changes by +0.100 [0.010, 0.100], 12 items",
         ),
         (
             shift(0.001, -0.4, 0.4, 0.9),
             "No significant change in agreement with people (p = 0.900, detecting it needs about 3,900,000 items): "
-            "Spearman +0.001 [−0.400, 0.400], 12 items",
+            "Spearman changes by +0.001 [−0.400, 0.400], 12 items",
         ),
         (
             shift(0.1, -0.04, 0.24),
-            "No significant change in agreement with people (detecting it needs about 51 items): Spearman +0.100 "
-            "[−0.040, 0.240], 12 items",
+            "No significant change in agreement with people (detecting it needs about 51 items): "
+            "Spearman changes by +0.100 [−0.040, 0.240], 12 items",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
         leading = judged.leading
         if leading and (e := leading.difference):
             verbs = "The new wording agrees better with people", "The new wording agrees worse with people"
-            size = f"Spearman {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
+            size = f"Spearman changes by {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
             verdict = _verdict(verbs, "agreement with people", e, leading.is_significant)
             yield f"{verdict}: {size}."
         means = judged.comparison.runs.means if judged.comparison else ()
