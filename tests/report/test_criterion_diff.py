@@ -158,8 +158,8 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         # The test decides, not the interval: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
         (
             shift(0.1, -0.04, 0.24, 0.1),
-            "No significant change in agreement with people (p = 0.100, detecting it needs about 51 items): Spearman "
-            "+0.100 [−0.040, 0.240], 12 items",
+            "No significant change in agreement with people (p = 0.100, detecting it needs about 51 items): "
+            "Spearman changes by +0.100 [−0.040, 0.240], 12 items",
         ),
         (
             shift(0.1, 0.01, 0.1, 0.1),
