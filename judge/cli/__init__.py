@@ -17,7 +17,7 @@ import typer
 from judge.cli.audit import audit_command
 from judge.cli.criteria import criteria_app
 from judge.cli.doctor import doctor_app
-from judge.cli.init import import_command, init_command
+from judge.cli.init import init_command
 from judge.cli.label import label_command
 from judge.cli.options import Commands
 from judge.cli.report import (
@@ -67,7 +67,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "validate": validate_command, "choose": choose_command, "power": power_command, "verify": verify_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
-    "Set up": {"init": init_command, "import": import_command, "vectors": vectors_command},
+    "Set up": {"init": init_command, "vectors": vectors_command},
 }  # fmt: skip
 for group, commands in _COMMANDS.items():
     for name, function in commands.items():

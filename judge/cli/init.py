@@ -1,4 +1,4 @@
-"""`judge init` and `judge import`: start a project or a first suite, also from another tool's file."""
+"""`judge init`: start a project or a first suite."""
 
 from __future__ import annotations
 
@@ -172,37 +172,3 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         path = Path(info["path"])
         criteria.append(written.get(name) or (name if path.is_relative_to(builtin_prompts()) else str(path)))
     return _Source(result.table.samples, {**of_run, **options}, criteria)
-
-
-def import_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON, YAML or Python file.", show_default=False)],
-    *,
-    data: Annotated[
-        Path | None, option("Rows for OpenAI graders: {item, sample} or plain columns.", metavar="FILE", group="Data")
-    ] = None,
-    out: Annotated[
-        Path | None, option("Folder to write (default: imported/NAME).", metavar="FOLDER", group="Output")
-    ] = None,
-) -> None:
-    """Start from OpenAI graders, promptfoo or DeepEval.
-
-    Writes criteria, data, run.yaml and, for expectations, a suite; lists what changes in meaning and what has no
-    counterpart. Python files are parsed, never run; existing files are never overwritten.
-    """
-    from judge.commands.importing import import_file
-
-    project = import_file(file, data)
-    folder = out or Path("imported") / file.stem
-    for path in project.write(folder):
-        print_untrusted(str(path))
-    for title, notes in (("Changed in meaning", project.changes), ("No counterpart", project.missing)):
-        if notes:
-            typer.echo(f"\n{title}")
-            for note in notes:
-                print_untrusted(f"- {note}")
-    model = "" if "model" in project.config else " --model NAME"
-    typer.echo("\nNext:")
-    if project.cases:
-        typer.echo(f"  judge test {shlex.quote(str(folder / project.suite))}{model}")
-    if project.criteria or project.config.get("metrics"):
-        typer.echo(f"  judge plan {shlex.quote(str(folder / 'run.yaml'))}{model}")
