@@ -1,67 +1,17 @@
-"""A cache that several use: two runs on one folder at once, and 6,400 judgments of SummEval answered from a Redis."""
+"""A cache that several use: runs on one folder at once."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
-import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from common import CRITERIA, JUDGE, SUMMEVAL, command, judged, mock_server
+from common import CRITERIA, JUDGE, SUMMEVAL, mock_server
 
-from judge.cache import open_cache
-from judge.core.redis_url import RedisUrl
-
-TIMES = 5
 TEXTS, LATENCY = 200, 0.2
-
-
-@contextmanager
-def redis() -> Iterator[str]:
-    """The address of a Redis of our own, which keeps nothing on disk."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.kill()
-        server.wait()
-
-
-def passed(machine: Path, place: RedisUrl | Path) -> tuple[float, float, int]:
-    """One pass over all rows on a machine: seconds by the clock and of this process, and the requests it sent."""
-    os.environ["JUDGE_CACHE"] = str(machine)
-    return judged(lambda: open_cache(place, must=True))
-
-
-def show(name: str, passes: list[tuple[float, float, int]]) -> None:
-    wall, spent = (6400 / statistics.median(one[side] for one in passes) for side in (0, 1))
-    sent = max(one[2] for one in passes)
-    print(f"{name:46} {wall:8,.0f} judgments/s, {spent:8,.0f} a second of our CPU, {sent:,} requests")
-
-
-def whole(machine: Path, place: object, folder: Path) -> float:
-    """Seconds of the whole command."""
-    given = ["run", SUMMEVAL, "--map", "item=doc_id,output=summary", "--criteria", ",".join(CRITERIA)]
-    given += ["--metrics", "none", "--quiet", "--model", f"scripted/{folder / 'replies.yaml'}", "--cache", place]
-    return command(*given, "--out", folder / "out", JUDGE_CACHE=machine)
 
 
 def at_once(folder: Path, runs: int, *, kill: bool = False) -> tuple[int, float]:
@@ -87,7 +37,7 @@ def at_once(folder: Path, runs: int, *, kill: bool = False) -> tuple[int, float]
         return requests(), time.perf_counter() - start
 
 
-def compare_runs_at_once() -> None:
+def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         distinct, alone = at_once(folder / "alone", 1)
@@ -96,27 +46,6 @@ def compare_runs_at_once() -> None:
             sent, seconds = at_once(folder / f"{runs}{kill}", runs, kill=kill)
             what = f"{runs} runs at once" + ", one killed half-way" * kill
             print(f"{what}: {sent:,} requests, {sent / distinct:.3f} times, {seconds:.1f} s")
-
-
-def main() -> None:
-    compare_runs_at_once()
-    with tempfile.TemporaryDirectory() as name, redis() as url:
-        folder, address = Path(name), RedisUrl.read(url)
-        show("cold: every reply asked for", [passed(folder / "first", address)])
-        fresh, again, alone = [], [], []
-        for _ in range(TIMES):
-            fresh.append(passed(folder / "new", address))
-            again.append(passed(folder / "new", address))
-            alone.append(passed(folder / "first", folder / "first"))
-            shutil.rmtree(folder / "new")
-        show("warm, on a machine that has nothing yet", fresh)
-        show("warm, on one that has all of it", again)
-        show("warm, from the disk alone", alone)
-        (folder / "replies.yaml").write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
-        cold = whole(folder / "a", url, folder)
-        new, warm = whole(folder / "b", url, folder), whole(folder / "b", url, folder)
-        disk = whole(folder / "b", folder / "b", folder)
-        print(f"whole command: cold {cold:.1f} s, new machine {new:.1f} s, again {warm:.1f} s, disk alone {disk:.1f} s")
 
 
 if __name__ == "__main__":

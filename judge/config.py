@@ -30,7 +30,6 @@ from judge.core.generated_system import Systems, resolve_systems
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
-from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
 from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
 from judge.data import remote
 from judge.text.languages import LanguageCode
@@ -177,10 +176,9 @@ class RunConfig(BaseModel):
     max_concurrency: int = _option(64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000)
     timeout: float = _option(120.0, "Limits and cost", "Longest wait for a reply.", "SECONDS", gt=0)
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
-    cache: RedisUrl | Path | Literal[False] | None = _option(
-        None, "Limits and cost", "Folder or redis:// address of the reply cache (default: ~/.cache/judge).",
-        "DIR|ADDRESS",
-    )  # fmt: skip
+    cache: Path | Literal[False] | None = _option(
+        None, "Limits and cost", "Folder of the reply cache (default: ~/.cache/judge).", "DIR"
+    )
 
     out: Path | None = _option(
         None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
@@ -245,9 +243,9 @@ class RunConfig(BaseModel):
             within = [part for part in inner if not part.isdigit()]
             innermost = within[-1] if within else key
             if first["type"] != "extra_forbidden":
-                # A message must not repeat a key, or the password in a Redis address.
+                # A message must not repeat a key, or the password in an address.
                 secret = bool({"key_env", "key_command", "headers", "extra_body"} & {key, *within})
-                secret |= innermost == "cache" and isinstance(first["input"], str | Path)
+                secret |= innermost == "cache" and isinstance(first["input"], str)
                 long = isinstance(first["input"], int) and abs(first["input"]) > LARGEST
                 got = (
                     ""
@@ -395,14 +393,12 @@ class RunConfig(BaseModel):
     @field_validator("cache", mode="before", json_schema_input_type=Path | Literal[False])
     @classmethod
     def parse_cache(cls, value: Any) -> Any:
-        """Accept a folder, the address of a shared cache, or False for none."""
-        if isinstance(value, Path) and is_redis_url(str(value), bare=False):  # a Path drops one of its slashes
-            raise ValueError("an address is a text, not a Path")
-        if isinstance(value, str | RedisUrl):
-            return parse_cache_location(value)
+        """Accept a folder, or False for none; an address never becomes a folder."""
+        if isinstance(value, str) and "://" not in value:
+            return Path(value)
         if value is None or value is False or isinstance(value, Path):
             return value
-        raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
+        raise ValueError("write a folder, or false for none")
 
 
 class RankConfig(RunConfig):
@@ -515,7 +511,7 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     """Make the paths in a value relative to the file's folder."""
     field = RunConfig.model_fields.get(key)
     is_path = field is not None and Path in get_args(field.annotation)
-    if is_path and isinstance(value, str | Path) and not is_redis_url(value) and not remote.address(value):
+    if is_path and isinstance(value, str | Path) and not remote.address(value):
         return folder / value
     if key == "criteria":
         try:

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import selectors
-import shutil
 import socket
 import subprocess
 import threading
@@ -43,7 +42,7 @@ def _shared(folder: str, what: str) -> Callable[[str], Path]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give tests more time that load models, start servers or open a browser."""
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("browser", "torch", "ray", "redis")):
+        if any(item.get_closest_marker(name) for name in ("browser", "torch", "ray")):
             item.add_marker(pytest.mark.timeout(600))
 
 
@@ -210,65 +209,3 @@ def chat_server() -> Iterator[ChatServer]:
 def make_completion() -> Callable[..., dict[str, Any]]:
     """The function `completion` above."""
     return completion
-
-
-class RedisServer:
-    """A redis-server of this test's own on loopback, which keeps nothing on disk; it runs from the beginning.
-
-    `options` go to every start after the first too, as in ["--requirepass", "secret"].
-    """
-
-    def __init__(self, program: str, folder: Path) -> None:
-        self._program, self._folder = program, folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}/0"
-        self.options: list[str] = []
-        self._child: subprocess.Popen[bytes] | None = None
-        self.start()
-
-    def start(self) -> None:
-        """Start it, empty, at the same port, and wait until it answers."""
-        assert self._child is None
-        command = [self._program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", *self.options]
-        with (self._folder / "redis.log").open("ab") as log:
-            self._child = subprocess.Popen(command, cwd=self._folder, stdout=log, stderr=log)
-        until = time.monotonic() + 30
-        while not self._answers():
-            if self._child.poll() is not None or time.monotonic() > until:
-                self.stop()
-                raise RuntimeError(f"redis-server did not start: {(self._folder / 'redis.log').read_text()[-2000:]}")
-            time.sleep(0.02)
-
-    def stop(self) -> None:
-        """Kill it as a crash would; all that it held is gone."""
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            self._child = None
-
-    def restart(self) -> None:
-        """Stop it and start it again, empty."""
-        self.stop()
-        self.start()
-
-    def _answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-                connection.sendall(b"PING\r\n")
-                return connection.recv(7) in (b"+PONG\r\n", b"-NOAUTH")
-        except OSError:
-            return False
-
-
-@pytest.fixture
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A RedisServer that is gone after the test; skips where redis-py or redis-server is not on this machine."""
-    pytest.importorskip("redis", reason="needs redis-py: pip install textjudge[redis]")
-    program = shutil.which("redis-server") or shutil.which("valkey-server")
-    if program is None:
-        pytest.skip("needs redis-server or valkey-server on this machine")
-    server = RedisServer(program, tmp_path_factory.mktemp("redis"))
-    yield server
-    server.stop()

@@ -282,8 +282,10 @@ def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> Non
 
 
 def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run.yaml:2: cache: write a folder or an address .*, not True"):
+    with pytest.raises(ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"):
         load_config(write(tmp_path, "data: d.jsonl\ncache: true\n"))
+    with pytest.raises(ConfigError, match=r"--cache: write a folder, or false for none$"):
+        load_config(given={"cache": "tcp://:secret@host:1"})
 
 
 @pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])

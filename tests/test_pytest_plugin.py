@@ -280,21 +280,6 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
     result.stdout.no_fnmatch_line("During handling*")
 
 
-@pytest.mark.extra
-def test_the_address_of_a_shared_cache_is_no_path(folder: pytest.Pytester) -> None:
-    pytest.importorskip("redis", reason="needs redis-py: pip install textjudge[redis]")
-    folder.makepyfile(
-        """
-        import pytest
-
-        @pytest.mark.judge(model="scripted/replies.yaml", cache="redis://127.0.0.1:1/0")
-        def test_score(judge):
-            judge.score("coherence", source="A.", output="Clear.")
-        """
-    )
-    run(folder, failed=1).stdout.fnmatch_lines(["E *the shared cache redis://127.0.0.1:1/0: Connection refused; *"])
-
-
 def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """

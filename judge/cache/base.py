@@ -1,4 +1,4 @@
-"""The base classes of caches, the cache that keeps nothing, and the text form of a cache's rows.
+"""The base class of caches, the cache that keeps nothing, and the text form of a cache's rows.
 
 The row of a reply is the reply as JSON, then a line with the request without its messages. The messages are a row of
 their own, once for all draws, by their digest. Rows of older versions hold the reply alone.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from judge.core.records import Request, Response
 
@@ -49,51 +48,6 @@ class Cache:
 
 class NoCache(Cache):
     """Remembers nothing (`--no-cache`)."""
-
-
-class InspectableCache(Cache, ABC):
-    """A cache of rows, to be counted, copied or cleared. Methods raise StorageError."""
-
-    @abstractmethod
-    def put_rows(self, rows: Mapping[str, str]) -> None:
-        """Keep rows by their keys; safe after the next `flush`."""
-
-    @abstractmethod
-    def stats(self) -> dict[str, int]:
-        """Number of `responses` and `bytes` that are stored."""
-
-    @abstractmethod
-    def clear(self) -> int:
-        """Delete every response; return how many there were."""
-
-    @abstractmethod
-    def key_blocks(self) -> Iterator[Sequence[str]]:
-        """The keys of all replies, some at a time; one may come twice."""
-
-    @abstractmethod
-    def rows(self, keys: Sequence[str]) -> dict[str, str]:
-        """The rows with these keys, as they were written."""
-
-    def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        self.put_rows(encode(key, response, request))
-
-    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
-        """Every stored response and its request, None if it is not known; some may come twice.
-
-        Rows that cannot be read back are left out.
-        """
-        for keys in self.key_blocks():
-            rows = self.rows(keys)
-            prompts = self.rows(prompt_keys(rows.values()))
-            for text in rows.values():
-                with suppress(ValueError):
-                    yield decode_reply(text), decode_request(text, prompts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def encode(key: str, response: Response, request: Request | None) -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from io import FileIO
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import diskcache
@@ -20,7 +20,7 @@ import diskcache
 from judge.cache import base
 from judge.core import files
 from judge.core.errors import StorageError
-from judge.core.records import Response
+from judge.core.records import Request, Response
 
 _BATCH = 500
 _TIMEOUT = 60.0
@@ -49,7 +49,7 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
         """Remove nothing: no row of ours has a file, and a false one may name any."""
 
 
-class DiskCache(base.InspectableCache):
+class DiskCache(base.Cache):
     """The default cache: one SQLite file in `responses/` under the folder, readable by its owner only.
 
     If the file is damaged, it is set aside, and the rows that can still be read are carried over into a new one; a line
@@ -71,13 +71,14 @@ class DiskCache(base.InspectableCache):
         return base.decode_replies(self.rows(keys))
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
+        """The rows with these keys, as they were written."""
         rows = {key: self._pending[key] for key in keys if key in self._pending}
         if missing := [key for key in keys if key not in rows]:
             rows |= self._with_file(lambda: {key: text for key in missing if (text := self._store.get(key))})
         return rows
 
-    def put_rows(self, rows: Mapping[str, str]) -> None:
-        self._pending.update(rows)
+    def put(self, key: str, response: Response, request: Request | None = None) -> None:
+        self._pending.update(base.encode(key, response, request))
         if len(self._pending) >= _BATCH:
             self.flush()
 
@@ -102,6 +103,7 @@ class DiskCache(base.InspectableCache):
             self._close_store()
 
     def stats(self) -> dict[str, int]:
+        """Number of `responses` and `bytes` that are stored."""
         return self._with_file(lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())})
 
     def clear(self) -> int:
@@ -115,8 +117,26 @@ class DiskCache(base.InspectableCache):
         self._with_file(delete)
         return count
 
-    def key_blocks(self) -> Iterator[Sequence[str]]:
-        """Yield the keys of all replies in blocks."""
+    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
+        """Every stored response and its request, None if it is not known; some may come twice.
+
+        Rows that cannot be read back are left out.
+        """
+        for keys in self._key_blocks():
+            rows = self.rows(keys)
+            prompts = self.rows(base.prompt_keys(rows.values()))
+            for text in rows.values():
+                with suppress(ValueError):
+                    yield base.decode_reply(text), base.decode_request(text, prompts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _key_blocks(self) -> Iterator[Sequence[str]]:
+        """Yield the keys of all replies in blocks; one may come twice."""
         store, keys = None, iter(())
 
         def block() -> list[str]:

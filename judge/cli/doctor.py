@@ -5,17 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from judge.cli.options import Commands, ListFormat, ReportFormat, option, takes
 from judge.cli.terminal import print_json, print_message, print_report
 from judge.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from judge.core.redis_url import RedisUrl
-
 
 cache_app = Commands(help="Inspect, clear or share the cache.")
 _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
@@ -25,18 +21,15 @@ _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recordin
 @takes("run", "cache")
 def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
     """Count the stored replies and the data of metrics."""
-    from judge.cache import local_dir, metrics_folder, metrics_size
+    from judge.cache import metrics_folder, metrics_size
 
-    place = _existing_place(options)
-    folder = local_dir(place)
-    places = [place, *([folder] if folder != place and (folder / "responses").exists() else [])]
+    folder = _existing_folder(options)
     size = metrics_size(folder)
     if format == "json":
-        caches = [_counts(each_place) for each_place in places]
-        print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
+        print_json({"caches": [_counts(folder)], "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
         return
-    for each_place in places:
-        typer.echo(_stats_line(each_place))
+    counts = _counts(folder)
+    typer.echo(f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB")
     if size:
         typer.echo(f"{metrics_folder(folder)}: embeddings and exported models, {size / 1e6:.1f} MB")
 
@@ -49,21 +42,17 @@ def cache_clear(
     **options: Any,
 ) -> None:
     """Delete every stored reply. Asking again costs again."""
-    from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
+    from judge.cache import DiskCache, clear_metrics, metrics_folder
 
-    place = _existing_place(options)
-    folder = local_dir(place)
+    folder = _existing_folder(options)
     if metrics:
         typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
         return
-    with open_for_admin(place, beneath=False) as store:
-        name = _name(place)
+    with DiskCache(folder) as store:
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
-            typer.confirm(f"Delete {count:,} paid replies in {name}?", abort=True)
-        typer.echo(f"{name}: {_reply_count(store.clear())} deleted")
-    if place != folder and (folder / "responses").exists():
-        typer.echo(f"{_stats_line(folder)}: not deleted; clear this folder with --cache DIR")
+            typer.confirm(f"Delete {count:,} paid replies in {store.folder}?", abort=True)
+        typer.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
 
 
 @cache_app.command("export")
@@ -81,7 +70,7 @@ def cache_export(
     """
     from judge.commands.cache import export_replies
 
-    export = export_replies(_existing_place(options), file, model=model, base_url=base_url)
+    export = export_replies(_existing_folder(options), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
         typer.echo(f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version")
@@ -97,47 +86,38 @@ def cache_import(file: _File, **options: Any) -> None:
     """
     from judge.commands.cache import import_replies
 
-    imported = import_replies(_place(options), file, base_url=options.get("base_url"))
+    imported = import_replies(_folder(options), file, base_url=options.get("base_url"))
     servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
     typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
     if imported.unfinished:
         typer.echo(f"{file}: the last line is incomplete and was skipped")
 
 
-def _place(options: Mapping[str, Any]) -> RedisUrl | Path:
-    """The place of the cache. Raises ConfigError."""
+def _folder(options: Mapping[str, Any]) -> Path:
+    """The folder of the cache. Raises ConfigError."""
     from judge.cache import cache_location
     from judge.config import load_config
 
     return cache_location(load_config(given=options).cache or None)
 
 
-def _existing_place(options: Mapping[str, Any]) -> RedisUrl | Path:
-    """The place of the cache. Raises ConfigError if there is none yet."""
+def _existing_folder(options: Mapping[str, Any]) -> Path:
+    """The folder of the cache. Raises ConfigError if there is none yet."""
     from judge.cache import metrics_folder
 
-    place = _place(options)
-    if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
-        raise ConfigError(f"{place}: no cache here; --cache DIR names another")
-    return place
+    folder = _folder(options)
+    if not (folder / "responses").exists() and not metrics_folder(folder).exists():
+        raise ConfigError(f"{folder}: no cache here; --cache DIR names another")
+    return folder
 
 
-def _name(place: RedisUrl | Path) -> str:
-    return str(place / "responses" if isinstance(place, Path) else place)
-
-
-def _counts(place: RedisUrl | Path) -> dict[str, Any]:
+def _counts(folder: Path) -> dict[str, Any]:
     """The place, the number of its replies and their bytes."""
-    from judge.cache import open_for_admin
+    from judge.cache import DiskCache
 
-    with open_for_admin(place, beneath=False) as store:
+    with DiskCache(folder) as store:
         stats = store.stats()
-    return {"place": _name(place), "replies": stats["responses"], "bytes": stats["bytes"]}
-
-
-def _stats_line(place: RedisUrl | Path) -> str:
-    counts = _counts(place)
-    return f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
+    return {"place": str(store.folder), "replies": stats["responses"], "bytes": stats["bytes"]}
 
 
 def _reply_count(count: int) -> str:

@@ -7,10 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.cache import cache_location, open_for_admin
+from judge.cache import DiskCache
 from judge.core.errors import ConfigError, DataError
 from judge.core.plugins import unknown_name_message
-from judge.core.redis_url import RedisUrl
 from judge.providers.http_client import HttpClient
 from judge.providers.recorded_call import request_of, server_of
 from judge.providers.recording import Recorder, RecordingFile
@@ -37,9 +36,7 @@ class ImportReport:
     unfinished: bool
 
 
-def export_replies(
-    place: RedisUrl | Path | None, path: Path, *, model: str | None, base_url: str | None
-) -> ExportReport:
+def export_replies(folder: Path, path: Path, *, model: str | None, base_url: str | None) -> ExportReport:
     """Add a cache's replies to a recording: all, or those of one model or server. Raises JudgeError.
 
     Raises ConfigError and creates no file if there is no such reply.
@@ -48,7 +45,7 @@ def export_replies(
     counts: Counter[str] = Counter()
     models, servers = set(), set()
     with ExitStack() as opened:
-        cache, recorder = opened.enter_context(open_for_admin(place, beneath=False)), None
+        cache, recorder = opened.enter_context(DiskCache(folder)), None
         for response, request in cache.iter_all():
             server = server_of(request) if request else ""
             if request is None or not server:
@@ -67,13 +64,13 @@ def export_replies(
         raise ConfigError(f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}")
     if not report.written:
         raise ConfigError(
-            f"cache {cache_location(place)}: no such reply to write ({report.skipped:,} are left out, because they are "
+            f"cache {folder}: no such reply to write ({report.skipped:,} are left out, because they are "
             "scripted, replayed, or of an older version, which stored no prompts)"
         )
     return report
 
 
-def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str | None) -> ImportReport:
+def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportReport:
     """Add a recording's replies to a cache, unless it has replies to the same requests. Raises JudgeError.
 
     A file with an invalid line changes nothing. A reply is stored for the server that its line names, or else for
@@ -87,7 +84,7 @@ def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str |
             raise DataError(
                 f"{path}: it says of its replies {recording.note!r}, which out of a cache no report would; use --replay"
             )
-        with open_for_admin(cache) as store:
+        with DiskCache(folder) as store:
             for call, endpoint, replies in recording.lines():
                 servers.add(endpoint or server)
                 requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}

@@ -161,7 +161,7 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
     step = max(1, total * len(prepared.criteria) // most) if most else 1
     sampled = list(by_item.values())[::step]
     factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
-    cache = open_cache(prepared.config.cache, prepared.notes, must=True, make=False)
+    cache = open_cache(prepared.config.cache, prepared.notes, make=False)
     try:
         counters = {
             name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)

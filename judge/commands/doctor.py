@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from judge import criteria
-from judge.cache import cache_location, local_dir, open_for_admin
+from judge.cache import DiskCache, cache_location
 from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
 from judge.commands.preparation import criterion_for
 from judge.config import RunConfig
@@ -26,7 +26,6 @@ from judge.core import huggingface
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
 from judge.core.format import dollars, plural
 from judge.core.records import Criterion, Request, Response, Sample, Usage
-from judge.core.redis_url import RedisUrl
 from judge.core.request_options import Judge
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
@@ -65,7 +64,7 @@ def _check(part: str, name: str, found: bool | str, yes: str, no: str, *, fix: s
 
 
 def check_environment(config: RunConfig) -> list[Finding]:
-    """Check this machine. Sends nothing, and connects only to a shared cache, if a model is named."""
+    """Check this machine. Sends nothing."""
     findings = [
         Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[1]}"),
         Finding("this machine", "Python", "ok", platform.python_version()),
@@ -132,36 +131,28 @@ def _pip(requirement: str) -> str:
 
 
 def _check_cache(config: RunConfig) -> Iterator[Finding]:
-    """Check the folder of the cache, and the shared cache above it if there is one."""
-    try:
-        place = cache_location(config.cache or None)
-    except JudgeError as error:
-        yield Finding("cache", "address", "error", str(error), "set it again, or name another with --cache")
-        return
-    if isinstance(place, RedisUrl):
-        unasked = f"{place}: not checked without --model; see judge doctor cache stats"
-        yield _stored_replies("address", place) if config.model else Finding("cache", "address", "ok", unasked)
-    folder = local_dir(place)
+    """Check the folder of the cache."""
+    folder = cache_location(config.cache or None)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         problem = f"{folder}: {existing} is {'not writable' if existing.is_dir() else 'a file'}"
         yield Finding("cache", "folder", "error", problem, "name another with --cache DIR or $JUDGE_CACHE")
         return
     if (folder / "responses").exists():
-        yield _stored_replies("folder", folder)
+        yield _stored_replies(folder)
     else:
         yield Finding("cache", "folder", "ok", f"{folder}: empty and writable")
     yield Finding("cache", "disk", "ok", f"{shutil.disk_usage(existing).free / 1e9:,.1f} GB free")
 
 
-def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
+def _stored_replies(folder: Path) -> Finding:
     try:
-        with open_for_admin(place, beneath=False) as store:
+        with DiskCache(folder) as store:
             stats = store.stats()
     except JudgeError as error:
-        return Finding("cache", name, "error", str(error), "name another with --cache, or use --no-cache")
+        return Finding("cache", "folder", "error", str(error), "name another with --cache, or use --no-cache")
     kept = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
-    return Finding("cache", name, "ok", f"{place}: {kept}")
+    return Finding("cache", "folder", "ok", f"{folder}: {kept}")
 
 
 @dataclass(frozen=True, slots=True)

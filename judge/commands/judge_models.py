@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from judge.cache import local_dir, metrics_folder
+from judge.cache import cache_location, metrics_folder
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -220,7 +220,7 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         return opened
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
-    folder = None if config.cache is False else metrics_folder(local_dir(config.cache))
+    folder = None if config.cache is False else metrics_folder(cache_location(config.cache))
     cache_option = {"keep": folder} if getattr(provider_class, "keeps", False) else {}
     provider: Provider = (
         provider_class(model, base_url=config.base_url, needs_key=False)

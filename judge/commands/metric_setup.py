@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from judge import text
-from judge.cache import local_dir, metrics_folder
+from judge.cache import cache_location, metrics_folder
 from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.criterion_entry import name_of
@@ -67,7 +67,7 @@ def build_metrics(
     provided: dict[str, Any] = {"progress": tell, "ask": ask, "seed": config.seed}
     if config.language:
         provided["language"] = config.language
-    provided["cache"] = None if config.cache is False else metrics_folder(local_dir(config.cache))
+    provided["cache"] = None if config.cache is False else metrics_folder(cache_location(config.cache))
     built: dict[str, Metric] = {}
     for name in names:
         metric_class = plugins.load("metrics", name)

@@ -14,7 +14,7 @@ from typing import Any
 
 from judge import criteria as criteria_module
 from judge import text
-from judge.cache import check_reachable, local_dir
+from judge.cache import cache_location
 from judge.commands import human_ratings, judge_models, metric_setup, prompt_language
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
@@ -303,7 +303,7 @@ def _describe_data(data: Path | None) -> dict[str, Any]:
 def _open_judges(
     config: RunConfig, models: Sequence[Judge | Provider], *, judging: bool, metrics: Mapping[str, Metric]
 ) -> dict[str, judge_models.OpenedJudge]:
-    """Open the judges that criteria or metrics ask, and check sampling, engine and cache. Raises ConfigError."""
+    """Open the judges that criteria or metrics ask, and check sampling and engine. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
     judges = judge_models.open_judges(config, models)
@@ -311,8 +311,6 @@ def _open_judges(
         strategies.strategies_for(judge.settings, judge.provider.decides)
         if judging:
             engines.create_engine(config.engine, engine_context(config, judge.provider))
-    if judges:
-        check_reachable(config.cache)
     return judges
 
 
@@ -438,7 +436,7 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
 
 def engine_context(config: RunConfig, provider: Provider) -> engines.EngineContext:
     """Return the context in which the plan's engine runs requests to a judge."""
-    folder = None if config.cache is False else local_dir(config.cache)
+    folder = None if config.cache is False else cache_location(config.cache)
     return engines.EngineContext(provider, folder, JudgeProgress(), workers=config.ray_workers)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
@@ -132,23 +131,6 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     findings = doctor.check_environment(load_config(given={"cache": tmp_path / "kept"}))
     assert findings_of(findings, "cache")["folder"].text.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
-
-
-def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
-    monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
-    findings = doctor.check_environment(load_config())
-    assert findings_of(findings, "cache")["address"].text.startswith("redis://127.0.0.1:6379/0: not checked")
-    assert KEY not in str(findings)
-    monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
-    assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "error"
-
-
-@pytest.mark.extra
-def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
-    pytest.importorskip("redis")
-    with_model = load_config(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
-    assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "error"
 
 
 # A model

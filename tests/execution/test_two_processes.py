@@ -16,20 +16,10 @@ from typing import Any
 
 import pytest
 
-from judge.cache import InspectableCache, open_for_admin
-from judge.core.redis_url import RedisUrl
+from judge.cache import DiskCache
 
 TEXTS, PLACES = 90, 4
-PROGRAMS = {
-    "folder": "from judge.cli import main; main()",
-    "redis": """
-from judge.cache import redis
-from judge.cli import main
-
-redis._LEASE, redis._HEARTBEAT = 4_000, 0.5
-main()
-""",
-}
+PROGRAM = "from judge.cli import main; main()"
 
 
 class Asked:
@@ -83,22 +73,14 @@ def asked(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> I
     one.go_on.set()
 
 
-@pytest.fixture(params=["folder", pytest.param("redis", marks=pytest.mark.redis)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | RedisUrl:
-    """Where the runs' cache is."""
-    in_redis = request.param == "redis"
-    return RedisUrl.read(request.getfixturevalue("redis_server").url) if in_redis else tmp_path / "cache"
-
-
-def kept(cache: InspectableCache) -> set[str]:
+def kept(cache: DiskCache) -> set[str]:
     """The prompts whose replies are in a cache."""
     return {request.messages[0]["content"] for _, request in cache.iter_all() if request is not None}
 
 
 @pytest.fixture
-def start(chat_server: Any, place: Path | RedisUrl, tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Starts a run in a process of its own; with Redis it has a home of its own as on another machine."""
-    program = PROGRAMS["folder" if isinstance(place, Path) else "redis"]
+def start(chat_server: Any, tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts a run in a process of its own."""
     rows = [{"item": f"{n}", "source": "the source", "output": f"text {n}"} for n in range(TEXTS)]
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -106,11 +88,11 @@ def start(chat_server: Any, place: Path | RedisUrl, tmp_path: Path) -> Iterator[
 
     def run(name: str) -> subprocess.Popen[str]:
         command = [
-            sys.executable, "-c", program, "run", data, "--model", "m", "--base-url", chat_server.url,
-            "--metrics", "none", "--criteria", "coherence,relevance", "--max-concurrency", PLACES, "--cache", place,
-            "--out", tmp_path / name, "--quiet",
+            sys.executable, "-c", PROGRAM, "run", data, "--model", "m", "--base-url", chat_server.url,
+            "--metrics", "none", "--criteria", "coherence,relevance", "--max-concurrency", PLACES,
+            "--cache", tmp_path / "cache", "--out", tmp_path / name, "--quiet",
         ]  # fmt: skip
-        own = {"OPENAI_API_KEY": name, "XDG_CACHE_HOME": str(tmp_path / f"cache-{name}")}
+        own = {"OPENAI_API_KEY": name}
         process = subprocess.Popen(list(map(str, command)), env=os.environ | own, stderr=subprocess.PIPE, text=True)
         began.append(process)
         return process
@@ -151,14 +133,13 @@ def test_two_runs_at_once_pay_for_each_reply_once(
 def test_one_that_is_killed_holds_the_other_up_no_longer_than_its_claims_last(
     asked: Asked,
     start: Callable[[str], subprocess.Popen[str]],
-    place: Path | RedisUrl,
     tmp_path: Path,
     wait_until: Callable[..., None],
 ) -> None:
     asked.sticks = "a"
     killed, other = start("a"), start("b")
     wait_until(lambda: len(asked.stuck["a"]) >= PLACES, killed)
-    with open_for_admin(place, beneath=False) as cache:
+    with DiskCache(tmp_path / "cache") as cache:
         wait_until(lambda: set(asked.prompts["a"]) - set(asked.stuck["a"]) <= kept(cache), killed)
     killed.send_signal(signal.SIGKILL)
     finish(other)
