@@ -1,4 +1,4 @@
-"""`judge criteria`: list, show, render, draft and compare criteria, and choose examples."""
+"""`judge criteria`: list, show, render, draft and compare criteria."""
 
 from __future__ import annotations
 
@@ -239,39 +239,6 @@ def criteria_steps(
     for place, step in enumerate(draft_steps(file, load_config(given=options), replace=replace), 1):
         print_untrusted(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)
-
-
-@criteria_app.command("examples")
-@takes("run", "map", "systems", "where", "language", "seed")
-def criteria_examples(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A criterion's file of yours.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Texts with human ratings.")],
-    *,
-    from_ratings: Annotated[int, option("Number of examples (default: 6).", metavar="N")] = 6,
-    human: Annotated[str | None, option("Human ratings to use (default: the criterion's).", metavar="RATING")] = None,
-    no_source: Annotated[bool, option("Leave out the sources of the texts.", "--no-source")] = False,
-    replace: Annotated[bool, option("Replace the examples in the file.", "--replace")] = False,
-    **options: Any,
-) -> None:
-    """Choose examples for a criterion from rated texts.
-
-    Writes them into the file's header: as many for each score, and as different as possible. Their ratings no longer
-    count in validation."""
-    from judge.commands.pick_examples import pick_examples
-    from judge.config import load_config
-    from judge.core.format import one_line
-
-    result = pick_examples(
-        file, data, load_config(given=options), from_ratings, human=human, source=not no_source, replace=replace
-    )
-    rows = [(label, *(one_line(text, 20) for text in sample.key), sample.output) for sample, label in result.picked]
-    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    for *cells, output in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        print_untrusted(f"{line}  {one_line(output, 78 - len(line))}")
-    typer.echo("", err=True)
-    for note in (*result.notes, f"written into {file}; read them before you judge with them"):
-        typer.echo(note, err=True)
 
 
 @criteria_app.command("improve")

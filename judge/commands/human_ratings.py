@@ -11,6 +11,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import command, option
+from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin
 from judge.data import ledger
@@ -129,20 +130,29 @@ def join_sheet(
     return joined, notes
 
 
-def check_rated(rows: Sequence[Sample], criterion: str, *, sheet: bool = True) -> None:
+def check_rated(rows: Sequence[Sample], criterion: str) -> None:
     """Raise DataError if no sample has a human rating that may be used.
 
-    The message suggests ratings of `criterion`, and first a file of them if the command reads one (`sheet`).
+    The message suggests a file of ratings, or ratings of `criterion`.
     """
     if not any(sample.human for sample in rows):
         if excluded := ledger.notes(rows):
             raise DataError(f"{' '.join(excluded)} Rate other texts")
         criterion = base_name(criterion) or "relevance"
-        file = f"name a file of them with {option('ratings', 'FILE')}, or " if sheet else "name "
+        column = option("map", {f"human.{criterion}": "COLUMN"})
         raise DataError(
-            f"no text has a human rating: {file}their column with {option('map', {f'human.{criterion}': 'COLUMN'})}, "
-            f'or write "human": {{"{criterion}": 4}} into each row (with several raters: [4, 5, 3])'
+            f"no text has a human rating: name a file of them with {option('ratings', 'FILE')}, or their column with "
+            f'{column}, or write "human": {{"{criterion}": 4}} into each row (with several raters: [4, 5, 3])'
         )
+
+
+def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
+    """Return the rated texts. Raises DataError if there are none."""
+    check_rated(rows, rating)
+    if rated := [sample for sample in rows if rating in sample.human]:
+        return rated
+    known = list(dict.fromkeys(name for sample in rows for name in sample.human))
+    raise DataError(f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}")
 
 
 def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool, alone: bool) -> None:

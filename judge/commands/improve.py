@@ -24,7 +24,6 @@ from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
-from judge.commands.pick_examples import rated_texts
 from judge.commands.pipeline import Display, Runs
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
@@ -149,7 +148,7 @@ def _rated_texts(
     sheet, _ = human_ratings.read(config.model_copy(update={"criteria": (rating,)}), rows, rated=False)
     joined, _, notes = human_ratings.join(config, rows, None, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
-    rated = rated_texts(usable, rating, sheet=True)
+    rated = human_ratings.rated_texts(usable, rating)
     comments: dict[tuple[str, str], list[str]] = {}
     for each in sheet.single:
         if each.criterion in (rating, base_name(rating)) and each.comment.strip():

@@ -20,7 +20,6 @@ from judge.criteria.loading import (
     validate_name,
 )
 from judge.criteria.template import (
-    MAX_EXAMPLES,
     builtin_prompts,
     is_packaged,
     shared_layout,
@@ -29,7 +28,7 @@ from judge.criteria.template import (
 )
 
 __all__ = [
-    "HIDDEN", "MAX_EXAMPLES", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "drafting", "finalize",
+    "HIDDEN", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "drafting", "finalize",
     "in_language", "is_packaged", "languages", "load", "of_file_text", "paraphrase", "read_steps", "reads",
     "shared_layout", "template_bodies", "template_texts", "validate_name", "with_lists", "with_values", "write_lists",
 ]  # fmt: skip

@@ -384,24 +384,13 @@ def test_steps_on_the_command_line(
     assert command(*args, "--replace").code == 0
 
 
-def test_examples_on_the_command_line(folder: Path, command: Callable[..., Any]) -> None:
-    write(folder / "polite.md", "Is the reply polite?\n")
-    rows = (
-        {"item": n, "output": f"Reply {n}.", "human.tone": n % 5 + 1, "lang": "en" if n else "ja"} for n in range(9)
-    )
-    write(folder / "rated.jsonl", "\n".join(map(json.dumps, rows)))
-    args = ["criteria", "examples", "polite.md", "rated.jsonl", "--from-ratings", 3, "--where", "lang=en"]
-    assert "unknown rating 'polite' (known: tone); name one with --human RATING" in command(*args).err
-    done = command(*args, "--human", "tone")
-    assert done.code == 0
-    assert [line.split()[0] for line in done.out.splitlines()] == ["1", "3", "5"]
-    assert all(line.endswith(f"Reply {line.split()[1]}.") for line in done.out.splitlines())
-    assert "Left for validation: 5 of 8 rated texts, on 5 items.\nToo few: validation" in done.err
+def test_a_shown_criterion_counts_its_examples_and_seen_texts(folder: Path, command: Callable[..., Any]) -> None:
+    examples = [{"score": 1, "output": "Wait."}, {"score": 5, "output": "With pleasure."}]
+    header = f"examples: {json.dumps(examples)}\nseen: ['1234567890123456', '0f0f0f0f0f0f0f0f']"
+    write(folder / "polite.md", f"---\n{header}\n---\nIs the reply polite?\n")
     shown = command("criteria", "show", "polite.md")
-    assert "examples: 3, scores 1, 3, 5\nseen: 3 texts, whose ratings do not count in validation" in shown.err
-    assert len(json.loads(command("criteria", "show", "polite.md", "--json").out)["examples"]) == 3
-    assert command(*args, "--human", "tone").code == 2
-    assert command(*args, "--human", "tone", "--replace").out == done.out
+    assert "examples: 2, scores 1, 5\nseen: 2 texts, whose ratings do not count in validation" in shown.err
+    assert len(json.loads(command("criteria", "show", "polite.md", "--json").out)["examples"]) == 2
 
 
 def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
