@@ -2,8 +2,7 @@
 
 Stored with diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from the
 file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON text, a pickle
-stays unread, nothing is culled, and writes are grouped into transactions. Processes that share a folder
-lease the requests they send.
+stays unread, nothing is culled, and writes are grouped into transactions.
 """
 
 from __future__ import annotations

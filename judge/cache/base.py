@@ -32,18 +32,8 @@ class Cache:
     def flush(self) -> None:
         """Write what was put. Raises StorageError, keeping everything unwritten for the next try."""
 
-    def claim(self, keys: Sequence[str]) -> set[str]:
-        """Lease these keys, and return those that another process has leased.
-
-        A lease lasts until it is released or this process ends. A reply may have come in since it was last looked up.
-        """
-        return set()
-
-    def release(self, keys: Sequence[str]) -> None:
-        """End the leases of these keys: after the `flush` of what was put."""
-
     def close(self) -> None:
-        """Flush, end all leases and close the files."""
+        """Flush and close the files."""
 
 
 class NoCache(Cache):

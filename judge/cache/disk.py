@@ -1,19 +1,17 @@
-"""The default cache: one SQLite file that several processes share, and the leases of their requests."""
+"""The default cache: one SQLite file that several processes share."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import datetime
-from io import FileIO
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Self, TypeVar
-from uuid import uuid4
 
 import diskcache
 
@@ -27,7 +25,6 @@ _TIMEOUT = 60.0
 """Seconds to wait for another process that writes."""
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LOCKABLE = sys.platform != "win32"
 T = TypeVar("T")
 
 
@@ -61,7 +58,6 @@ class DiskCache(base.Cache):
         self.notes = [] if notes is None else notes
         self._file = self.folder / diskcache.core.DBNAME
         self._lock = self.folder / "lock"
-        self._leases = FolderLeases(self.folder / "leases")
         self._pending: dict[str, str] = {}
         self._store: Any = None
         self._identity: tuple[int, int] | None = None
@@ -87,19 +83,10 @@ class DiskCache(base.Cache):
             self._with_file(lambda: _write(self._store, self._pending.items()))
             self._pending.clear()
 
-    def claim(self, keys: Sequence[str]) -> set[str]:
-        """Lease these keys, and return those that another process has leased. None are leased on Windows."""
-        return self._leases.claim(keys) if _LOCKABLE else set()
-
-    def release(self, keys: Iterable[str]) -> None:
-        if _LOCKABLE and self._leases.held:
-            self._leases.release(set(keys))
-
     def close(self) -> None:
         try:
             self.flush()
         finally:
-            self.release(self._leases.held)
             self._close_store()
 
     def stats(self) -> dict[str, int]:
@@ -205,73 +192,6 @@ class DiskCache(base.Cache):
         if self._store is not None:
             self._store.close()
         self._store = None
-
-
-class FolderLeases:
-    """The keys whose requests each process that uses a folder is sending.
-
-    Each cache that is open has a file here, with its keys, which is locked as long as its process lives. So leases end
-    with their process, however it ends. Files are read and written under one lock. Methods raise StorageError.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = folder / uuid4().hex
-        self._file: FileIO | None = None
-        self.held: dict[str, None] = {}
-
-    def claim(self, keys: Sequence[str]) -> set[str]:
-        """Lease these keys, and return those that another cache has leased."""
-        with self._locked():
-            held: set[str] = set()
-            for path in self._folder.iterdir():
-                if path.name in ("lock", self._path.name):
-                    continue
-                with FileIO(path, "r+") as file:
-                    if files.try_lock(file):  # its process has ended
-                        path.unlink(missing_ok=True)
-                    else:
-                        held.update(file.readall().decode().split())
-            others = held.intersection(keys)
-            self._hold(self.held | dict.fromkeys(key for key in keys if key not in others))
-        return others
-
-    def release(self, keys: Collection[str]) -> None:
-        """End the leases of these keys."""
-        with self._locked():
-            self._hold({key: None for key in self.held if key not in keys})
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            files.make_private_dir(self._folder)
-            with files.locked(self._folder / "lock"):
-                yield
-        except OSError as error:
-            raise StorageError(f"cache {self._folder}: {error}; {_advice(error)}") from error
-
-    def _hold(self, keys: dict[str, None]) -> None:
-        """Write down the keys that are leased here; there is no file while there are none."""
-        if keys == self.held:
-            return
-        self.held = keys
-        if not keys:
-            self._drop_file()
-            return
-        if self._file is None or not files.is_same_file(self._file, self._path):
-            self._drop_file()
-            self._file = FileIO(self._path, "w", opener=files.private_opener)
-            files.try_lock(self._file)
-        text = "\n".join(keys).encode()
-        self._file.seek(0)
-        self._file.write(text)
-        self._file.truncate(len(text))
-
-    def _drop_file(self) -> None:
-        if self._file is not None:
-            self._path.unlink(missing_ok=True)
-            self._file.close()
-            self._file = None
 
 
 def _make_own_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ It does for metrics what `scheduler` does for judgments, with the same provider,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, wait
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
@@ -19,7 +19,7 @@ from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.records import Request, Response
 from judge.execution import engines
 from judge.execution.engines import Answer, Engine
-from judge.execution.leases import GroupCommit, RequestLeases
+from judge.execution.group_commit import GroupCommit
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Retrier
 from judge.metrics.common import Ask, ModelError, ModelQuestion
@@ -81,16 +81,16 @@ class MetricClient:
     def __post_init__(self) -> None:
         if self.provider.decides:
             raise ConfigError(f"--model {self.provider.model}: a decision endpoint writes no text; name a chat model")
-        self.fresh, self.claimed = set[str](), set[str]()
-        self._asking: dict[asyncio.Task[object], _Call] = {}
+        self.fresh = set[str]()
+        self.in_flight: dict[str, asyncio.Event] = {}
+        self._asking: set[asyncio.Task[object]] = set()
         self._closed = False
         local: Engine = plugins.load("engines", "local")
         self._engine = self.engine or local
         self._turn = nullcontext() if self._engine is local else asyncio.Lock()
         self._complete: engines.Ask = getattr(self.engine, "complete", self.provider.complete)
-        self.gathers = bool(getattr(self.engine, "gathers", False))
         self.server_decides = False
-        self._commit = GroupCommit(self._write)
+        self._commit = GroupCommit(self.cache.flush)
 
     @property
     def signature(self) -> str:
@@ -139,7 +139,7 @@ class MetricClient:
             call.answered(request, answer)
             return self._commit.committed()
 
-        self._asking[task] = call
+        self._asking.add(task)
         try:
             async with self._turn:
                 await self._engine(call.requests(), send, done, concurrency=self.concurrency)
@@ -147,29 +147,25 @@ class MetricClient:
             try:
                 self._commit.flush()
             finally:
-                del self._asking[task]
-                call.claims.close()
+                self._asking.discard(task)
+                call.end(call.asked)
         return [call.replies[place] for place in range(len(questions))]
-
-    def _write(self) -> None:
-        self.cache.flush()
-        for call in self._asking.values():
-            call.claims.release()
 
 
 class _Call:
-    """The questions of one call of `ask`, and `replies` by index. `_places` has the indices of each request key."""
+    """The questions of one call of `ask`, and `replies` by index. `_places` has the indices of each request key.
+
+    `asked` has the keys that this call is asking; other calls wait for these and read the cache.
+    """
 
     def __init__(self, client: MetricClient, questions: Sequence[ModelQuestion], tell: Callable[[int], None]) -> None:
         self.replies: dict[int, MetricReply] = {}
         self._client, self._questions, self._counts, self._tell = client, questions, client.counts, tell
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
-        self.claims = RequestLeases(
-            client.cache, self._read_cached, client.counts, deadline=client.retrier.deadline,
-            on=bool(client.provider.endpoint) and not client.gathers,
-            here=set() if isinstance(client.cache, NoCache) else client.claimed,
-        )  # fmt: skip
+        self.asked = set[str]()
+        self._awaited: dict[str, Request] = {}
+        self._shares = bool(client.provider.endpoint) and not isinstance(client.cache, NoCache)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""
@@ -177,9 +173,12 @@ class _Call:
             for request in self._unanswered(range(first, min(first + _CHUNK, len(self._questions)))):
                 yield request
             await asyncio.sleep(0)
-        while self.claims.waiting:
-            await self.claims.wait(asyncio.Event())
-            for _, request in self.claims.poll() if self.claims.should_poll() else ():
+        for key, request in self._awaited.items():
+            while (other := self._client.in_flight.get(key)) is not None:
+                await other.wait()
+            stored = self._client.cache.get_many([key])
+            if key not in stored or not self._read_cached(key, request, stored[key]):
+                self._begin(key)
                 yield request
 
     def _unanswered(self, places: range) -> list[Request]:
@@ -200,7 +199,22 @@ class _Call:
         for key, response in stored.items():
             if self._read_cached(key, new[key], response):
                 del new[key]
-        return [request for _, request in self.claims.acquire(new.items())]
+        if self._shares:
+            elsewhere = new.keys() & self._client.in_flight.keys()
+            self._awaited |= {key: new.pop(key) for key in elsewhere}
+            for key in new:
+                self._begin(key)
+        return list(new.values())
+
+    def _begin(self, key: str) -> None:
+        self.asked.add(key)
+        self._client.in_flight[key] = asyncio.Event()
+
+    def end(self, keys: Iterable[str]) -> None:
+        """Let the calls go on that wait for these: the cache has the replies, or there are none."""
+        for key in self.asked.intersection(keys):
+            self.asked.remove(key)
+            self._client.in_flight.pop(key).set()
 
     def _read_cached(self, key: str, request: Request, response: Response) -> bool:
         """Read a stored reply; False if it is asked for again."""
@@ -217,9 +231,9 @@ class _Call:
         """Give an answer to all who want it, and store it if it is a reply."""
         key = request.key()
         self._settle(key, answer)
-        self.claims.complete([key])
         if isinstance(answer, ProviderError):
             self._counts.refused += 1
+            self.end([key])
             return
         self._counts.answered += 1
         self._counts.usage += answer.usage
@@ -227,6 +241,7 @@ class _Call:
         self._client.fresh.add(key)
         if request.endpoint:
             self._client.cache.put(key, answer, request)
+        self.end([key])
 
     def _settle(self, key: str, answer: Answer) -> bool:
         """Read an answer for everyone who waits for it; whether it was of use to any of them."""

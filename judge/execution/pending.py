@@ -3,11 +3,9 @@
 There is one `PendingRequest` for each reply that the cache would hold: every draw of a prompt, every criterion of a
 merged prompt and every typed question has its own. It owns the judgments that wait for it, and its state:
 
-    queued ──> leased ──> in flight ──> answered  (with a reply, which is in the cache, or an error)
-      │          ^            │             ^
-      │          └────────────┘             │
-      │  (the reply did not have it)        │
-      └─────────────────────────────────────┘  (by another process)
+    queued ──> in flight ──> answered  (with a reply, which is in the cache, or an error)
+      ^            │
+      └────────────┘  (the reply did not have it)
 
 One message to the model, a bundle, carries as many of them as it can.
 """
@@ -85,7 +83,6 @@ class State(Enum):
     """How far a request is; the module's docstring shows the transitions."""
 
     QUEUED = auto()
-    LEASED = auto()
     IN_FLIGHT = auto()
     ANSWERED = auto()
 

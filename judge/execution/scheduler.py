@@ -16,7 +16,7 @@ from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine
-from judge.execution.leases import GroupCommit, Part, RequestLeases
+from judge.execution.group_commit import GroupCommit
 from judge.execution.pending import (
     Bundles,
     Judgment,
@@ -108,8 +108,6 @@ class JudgeRun:
         self._rows: deque[Row] = deque()
         self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
-        on = bool(provider.endpoint) and not self._gathers
-        self._leases = RequestLeases(self.cache, self._take_cached, self.counts, deadline=self.retrier.deadline, on=on)
 
     async def __call__(self) -> None:
         engine: Engine = self.engine or plugins.load("engines", "local")
@@ -127,14 +125,12 @@ class JudgeRun:
             try:
                 self._commit.flush()
             finally:
-                self._leases.close()
                 await self.provider.aclose()
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
         try:
             self.cache.flush()
-            self._leases.release()
         finally:
             while self._rows:
                 row = self._rows.popleft()
@@ -166,7 +162,7 @@ class JudgeRun:
         queue, now = self._queue, asyncio.get_running_loop().time
         queue.clear()
         self._bundles.clear()
-        self._enqueue([pending for pending in self._pending.values() if pending.state is State.LEASED])
+        self._enqueue([pending for pending in self._pending.values() if pending.state is State.QUEUED])
         self._retried.extendleft(reversed(list(by_prompt(self._next_round))))
         self._next_round, self._next_round_bytes = [], 0
         lacking = self.model_traits.lacking
@@ -175,9 +171,7 @@ class JudgeRun:
         while len(lacking) == known and not self.counts.stopping and self._next_round_bytes < ROOM:
             room = not queue.full and self._may_start()
             look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self.concurrency
-            if self._leases.should_poll():
-                self._enqueue(self._pending[key] for key, _ in self._leases.poll())
-            elif not look_ahead and (request := queue.take(now(), last=not room)) is not None:
+            if not look_ahead and (request := queue.take(now(), last=not room)) is not None:
                 for pending in self._bundles[request]:
                     pending.state = State.IN_FLIGHT
                 yield request
@@ -196,7 +190,7 @@ class JudgeRun:
                 await asyncio.sleep(0)
             elif queue or self._waits():
                 self._news.clear()
-                await self._leases.wait(self._news)
+                await self._news.wait()
             else:
                 return
 
@@ -206,12 +200,8 @@ class JudgeRun:
         return bool(self._retried) or not (self._all_taken or full)
 
     def _waits(self) -> bool:
-        """Whether the round goes on once a criterion has its first replies, or another process has a reply."""
-        states = {pending.state for pending in self._pending.values()}
-        if not self._all_taken and State.IN_FLIGHT in states:
-            return True
-        # What is left for the next round goes before waiting for other processes.
-        return self._leases.waiting and not (self._retried or self._next_round or State.LEASED in states)
+        """Whether the round goes on once a criterion has its first replies."""
+        return not self._all_taken and any(pending.state is State.IN_FLIGHT for pending in self._pending.values())
 
     def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
         """Score the judgments that the cache answers, and request what is missing for the others.
@@ -219,7 +209,7 @@ class JudgeRun:
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
         strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
-        new, provider = list[Part](), self.provider
+        new, provider = list[PendingRequest](), self.provider
         while cases:
             if any(case.strategies[0] == "samples" for case in cases):
                 if not self.counts.draws:  # settled for all judgments, by what the first replies showed
@@ -267,25 +257,24 @@ class JudgeRun:
                 else:
                     new += self._subscribe(case)
             cases = without_strategy
-        self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
+        self._enqueue(new)
 
-    def _subscribe(self, case: PendingJudgment) -> Iterator[Part]:
+    def _subscribe(self, case: PendingJudgment) -> Iterator[PendingRequest]:
         """Have a judgment wait for its requests; yield those that nobody waited for yet."""
         for key, request in case.requests.items():
             if (pending := self._pending.get(key)) is None and key not in case.answers:
                 pending = self._pending[key] = PendingRequest(key, request)
-                yield key, request
+                yield pending
             if pending is not None:
                 pending.subscribers[case] = None
 
     def _enqueue(self, requests: Iterable[PendingRequest]) -> None:
-        """Queue requests that this process has leased. Judgments whose strategy is lacking try the next one instead."""
+        """Queue requests. Judgments whose strategy is lacking try the next one instead."""
         ready = []
         for pending in requests:
-            pending.state = State.LEASED
+            pending.state = State.QUEUED
             if all(not case.repair and case.strategies[0] in self.model_traits.lacking for case in pending.subscribers):
                 del self._pending[pending.key]
-                self._leases.abandon([pending.key])
                 for case in pending.subscribers:
                     self._postpone(case)
             else:
@@ -313,30 +302,22 @@ class JudgeRun:
             parts: list[tuple[PendingRequest, Response]] = []
             for pending, part in self._bundles.split(members, answer):
                 if part is None:
-                    pending.state = State.LEASED
+                    pending.state = State.QUEUED
                     continue
                 self._record(pending.request, part)
                 if self.provider.endpoint:
                     self.cache.put(pending.key, part, pending.request)
                 parts.append((pending, part))
-            self._leases.complete(pending.key for pending, _ in parts)
             self._settle(parts)
         elif self.provider.decides and len(members) > 1:  # one question may be what all were refused for
             for pending in members:
-                pending.state, pending.alone = State.LEASED, True
+                pending.state, pending.alone = State.QUEUED, True
         else:
             self.counts.refused += 1
-            self._leases.complete(pending.key for pending in members)
             self._settle([(pending, answer) for pending in members])
         self._queue.answered(bundle, asyncio.get_running_loop().time())
         self._news.set()
         return self._commit.committed()
-
-    def _take_cached(self, key: str, request: Request, response: Response) -> bool:
-        """Hand on a reply that another process has stored; whether it is of use to those who wait for it."""
-        if accepted := self._accept_cached(key, request, response):
-            self._settle([(self._pending[key], response)], sent=False)
-        return accepted
 
     def _accept_cached(self, key: str, request: Request, response: Response) -> bool:
         """Note and record a stored reply; False if it is asked for again."""
@@ -345,7 +326,7 @@ class JudgeRun:
             self._record(request, response)
         return accepted
 
-    def _settle(self, answers: Sequence[tuple[PendingRequest, Answer]], *, sent: bool = True) -> None:
+    def _settle(self, answers: Sequence[tuple[PendingRequest, Answer]]) -> None:
         """Give answers to the judgments that wait for them, and score those that have all they wait for."""
         cases: dict[PendingJudgment, None] = {}
         for pending, answer in answers:
@@ -354,8 +335,8 @@ class JudgeRun:
                 self._outdated[pending.key] = None
             for place, case in enumerate(pending.subscribers):
                 case.answers[pending.key] = answer
-                case.waited = case.waited or sent
-                case.requested_here = case.requested_here or (sent and place == 0)
+                case.waited = True
+                case.requested_here = case.requested_here or place == 0
             cases |= pending.subscribers
         for case in cases:
             if len(case.answers) == len(case.requests):

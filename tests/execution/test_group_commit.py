@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.core.errors import StorageError
-from judge.execution.leases import GroupCommit
+from judge.execution.group_commit import GroupCommit
 
 
 class Disk:

@@ -96,6 +96,39 @@ def test_equal_prompts_are_asked_once(many: int) -> None:
     assert one.counts.shared == 2 * many - 2
 
 
+class Late(ScriptedProvider):
+    async def complete(self, request: Request) -> Response:
+        await asyncio.sleep(5.0)
+        return await super().complete(request)
+
+
+def test_two_calls_at_once_pay_once_for_what_both_want(in_time: Callable[..., Any], tmp_path: Path) -> None:
+    one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
+
+    async def work() -> list[list[MetricReply]]:
+        return await asyncio.gather(one.ask(wanted("one", "two")), one.ask(wanted("two", "three", read=str.title)))
+
+    assert in_time(work()) == [["ONE", "TWO"], ["Two", "Three"]]
+    assert (one.counts.sent, one.counts.cached) == (3, 1)
+    one.cache.close()
+
+
+def test_what_one_call_gives_up_another_asks_for(in_time: Callable[..., Any], tmp_path: Path) -> None:
+    one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
+
+    async def work() -> None:
+        first = asyncio.ensure_future(one.ask(wanted("one", "two")))
+        await asyncio.sleep(1.0)
+        asyncio.get_running_loop().call_later(1.0, first.cancel)
+        assert await one.ask(wanted("one", "two")) == ["ONE", "TWO"]
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    in_time(work())
+    assert one.counts.sent == 3
+    one.cache.close()
+
+
 def test_each_reads_the_shared_reply_in_its_own_way() -> None:
     one, provider = scripted()
     found = ask(one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)])

@@ -406,21 +406,6 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
     assert only(run(f"scripted/{file}")).provenance.reading == "repaired"
 
 
-# ------------------------------------------------------------------------------------------------ many at the same time
-
-
-def test_runs_that_share_a_cache_share_the_questions(tmp_path: Path) -> None:
-    async def both() -> list[list[Row]]:
-        runs = [scheduled(provider, DiskCache(tmp_path)) for provider in providers]
-        await asyncio.gather(*(run() for run, _ in runs))
-        return [rows for _, rows in runs]
-
-    providers = [Asked(endpoint="x"), Asked(endpoint="x")]
-    first, second = asyncio.run(both())
-    assert {str(row) for row in first} == {str(row) for row in second}
-    assert sum(len(provider.seen) for provider in providers) == 2 * len(MANY)
-
-
 def test_a_score_of_a_stored_answer_is_no_failure_to_retry(tmp_path: Path) -> None:
     run, rows = scheduled(Asked(endpoint="x"), DiskCache(tmp_path))
     asyncio.run(run())
