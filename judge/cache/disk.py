@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, Self, TypeVar
 
 import diskcache
@@ -49,8 +48,8 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
 class DiskCache(base.Cache):
     """The default cache: one SQLite file in `responses/` under the folder, readable by its owner only.
 
-    If the file is damaged, it is set aside, and the rows that can still be read are carried over into a new one; a line
-    on standard error says so, and is in `notes`. Not for several threads.
+    If the file is damaged, it is set aside and a new one begun; a line on standard error says so, and is in `notes`.
+    Not for several threads.
     """
 
     def __init__(self, folder: Path, notes: list[str] | None = None) -> None:
@@ -74,7 +73,11 @@ class DiskCache(base.Cache):
         return rows
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        self._pending.update(base.encode(key, response, request))
+        self.put_rows(base.encode(key, response, request))
+
+    def put_rows(self, rows: Mapping[str, str]) -> None:
+        """Keep rows by their keys; safe after the next `flush`."""
+        self._pending.update(rows)
         if len(self._pending) >= _BATCH:
             self.flush()
 
@@ -147,7 +150,7 @@ class DiskCache(base.Cache):
                 damage = _cause(error)
                 if getattr(damage, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                     raise
-            self._replace_damaged(damage)
+            self._set_aside(damage)
             return self._try_with_file(work)
         except _ERRORS as error:
             self._close_store()
@@ -165,27 +168,16 @@ class DiskCache(base.Cache):
                 self._identity = _identity(self._file)
             return work()
 
-    def _replace_damaged(self, reason: BaseException) -> None:
-        """Put a new file with all rows that can be read in the place of a damaged one, which gets another name."""
+    def _set_aside(self, reason: BaseException) -> None:
+        """Give a damaged file another name, so that a new one begins in its place."""
         with files.locked(self._lock):
             if self._identity != _identity(self._file):
                 return  # another process has done it
-            folder = self.folder / "rebuilt"
-            rmtree(folder, ignore_errors=True)  # of a process that was killed
-            files.make_private_dir(folder)
-            with closing(_open(folder)) as store:
-                _write(store, (row for row in _readable_rows(self._file) if base.is_intact(*row)))
-                count = _count(store)
             aside = f"{self._file}.damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
             for end in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._file}{end}").rename(f"{aside}{end}")
-            (folder / self._file.name).rename(self._file)
-            rmtree(folder, ignore_errors=True)
-        self.notes.append(
-            f"The cache was damaged ({reason}) and rebuilt: {count:,} replies were carried over, "
-            f"and the damaged file is kept as {aside}."
-        )
+        self.notes.append(f"The cache was damaged ({reason}). Its file is kept as {aside}, and a new one was begun.")
         sys.stderr.write(f"judge: {self.notes[-1]}\n")
 
     def _close_store(self) -> None:
@@ -229,20 +221,6 @@ def _write(store: Any, rows: Iterable[tuple[str, str]]) -> None:
         with store.transact():
             for key, text in some:
                 (store.add if key.startswith(base.PROMPT) else store.set)(key, text)
-
-
-def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
-    """The rows of a damaged file that can be reached from either end of its table or its index."""
-    seen: set[str] = set()
-    with suppress(sqlite3.Error), closing(_open(file.parent)) as store:
-        for start in (store.__iter__, store.__reversed__, store.iterkeys, lambda: store.iterkeys(reverse=True)):
-            with suppress(sqlite3.Error):
-                for key in start():
-                    if key not in seen:
-                        seen.add(key)
-                        with suppress(sqlite3.Error):
-                            yield key, store.get(key, "")
-                break  # nothing was in the way
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -144,12 +144,10 @@ def garbage(file: Path, start: int, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "length", "most"),
-    [(0, 100, 200), (4096 * 40, 4096, 4), (4096 * 40, 4096 * 40, 40)],
-    ids=["header", "one page", "40 pages"],
+    ("start", "length"), [(0, 100), (4096 * 40, 4096), (4096 * 40, 4096 * 40)], ids=["header", "one page", "40 pages"]
 )
-def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int, most: int
+def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int
 ) -> None:
     made = fill(tmp_path, 200)
     file = tmp_path / "responses" / "cache.db"
@@ -159,20 +157,17 @@ def test_a_damaged_file_is_set_aside_and_its_replies_carried_over(
     assert found.items() <= made.items()  # no reply is another's, and none is half a one
     if not cache.notes:  # nothing that was read is damaged: what finds it is reading on
         list(cache.iter_all())
-    assert len(cache.get_many(list(made))) >= 200 - most
     (note,) = cache.notes
-    assert "replies were carried over" in note
+    assert "and a new one was begun" in note
     assert capsys.readouterr().err == f"judge: {note}\n"
     (aside,) = (tmp_path / "responses").glob("cache.db.damaged-*[0-9]")
     assert str(aside) in note
     assert aside.read_bytes()[start : start + length] == b"\xa5" * length
     cache.put("new", response())
     cache.close()
-    again = DiskCache(tmp_path)
-    assert again.notes == []
-    assert again.get_many(["new"]) == {"new": response()}
-    assert sum(request is not None for _, request in again.iter_all()) >= 200 - most - 1
-    again.close()
+    with DiskCache(tmp_path) as again:
+        assert again.notes == []
+        assert again.get_many([*made, "new"]) == {"new": response()}
 
 
 def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
@@ -229,8 +224,9 @@ def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
     assert [one.wait(120) for one in running] == [0, 0]
     keys = [f"both {n}" for n in range(1, 100, 2)] + [f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)]
     cache = DiskCache(tmp_path)
-    assert {key: one.choices[0].text for key, one in cache.get_many(keys).items()} == {key: key for key in keys}
-    assert len(cache.get_many(list(made))) >= 60 - 4 * damaged
+    found = {key: one.choices[0].text for key, one in cache.get_many(keys).items()}
+    assert found.items() <= {key: key for key in keys}.items()
+    assert damaged or (len(found), len(cache.get_many(list(made)))) == (len(keys), 60)
     cache.close()
 
 
