@@ -131,10 +131,10 @@ def recorded(criterion: str) -> tuple[dict[str, Values], Values]:
     scores["mcq + rts"] = {key: (value + scores["rts"][key]) / 2 for key, value in scores["mcq"].items()}
     rows = tuple(Score(*key, criterion, value, Provenance("single")) for key, value in scores["mcq"].items())
     table = Table(tuple(samples), (Column(criterion, "criterion", "mcq", 1.0, 5.0, criterion=criterion),), rows)
-    baselines = baselines_without_judge(table, samples, [criterion], measure=True)
+    baselines = baselines_without_judge(table, samples, measure=True)
     named: dict[str, Mapping[Any, float]] = {**scores, **{column.name: column.values for column in baselines}}
     values = {name: matrix(samples, by_key) for name, by_key in named.items()}
-    for cells in values.values():  # the heuristic abstains from some texts
+    for cells in values.values():
         cells[np.isnan(cells)] = np.nanmean(cells)
     return values, matrix(samples, {sample.key: sample.human[criterion] for sample in samples})
 

@@ -18,8 +18,8 @@ from typing import Any
 from common import SHARED, read
 from scipy.stats import mannwhitneyu, spearmanr
 
-from judge.core.records import Failure, Sample
-from judge.metrics import bertscore, claims, heuristic, qags, rouge, text_features
+from judge.core.records import Failure
+from judge.metrics import bertscore, claims, qags, rouge
 from judge.metrics.claims import Job
 
 Rate = Callable[[list[str], list[str]], Iterable[float]]
@@ -57,12 +57,6 @@ def by_qags(sentences: list[str], sources: list[str]) -> list[float]:
     return [0.5 if isinstance(value, Failure) else value.similarity["f1"] for value in values]
 
 
-def by_heuristic(sentences: list[str], sources: list[str]) -> list[float]:
-    """The heuristic's extractive support, its range of −3 to 3 mapped to 0 to 1."""
-    features = text_features.measured([Sample("", "", *pair) for pair in zip(sentences, sources, strict=True)])
-    return [min(1.0, max(0.0, (heuristic.score_index(each, "consistency") + 3) / 6)) for each in features]
-
-
 def by_bertscore(sentences: list[str], sources: list[str]) -> list[float]:
     """BERTScore's precision with MiniLM, a mean cosine of tokens."""
     values = bertscore.score(sentences, sources)
@@ -92,7 +86,6 @@ def main() -> None:
         "ROUGE-1 precision": Verifier(by_rouge("rouge1")),
         "ROUGE-2 precision": Verifier(by_rouge("rouge2")),
         "ROUGE-L precision": Verifier(by_rouge("rougeL")),
-        "heuristic": Verifier(by_heuristic),
         "QAGS lexical, f1": Verifier(by_qags),
         "BERTScore P (MiniLM)": Verifier(by_bertscore),
     }

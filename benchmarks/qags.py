@@ -1,8 +1,7 @@
 """QAGS against people's ratings of factual consistency: correlations over 235 summaries, beside those of other columns.
 
 Without models it measures the back end of words alone; --generator and --reader name folders or models of the Hugging
-Face hub. ROUGE-L and BERTScore compare the summary with its source. The offline baseline abstains on summaries
-outside its range.
+Face hub. ROUGE-L and BERTScore compare the summary with its source.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any
 from common import SHARED, read
 from scipy.stats import pearsonr, spearmanr
 
-from judge.core.records import Failure, Sample
-from judge.metrics import bertscore, heuristic, qags, rouge, text_features
+from judge.core.records import Failure
+from judge.metrics import bertscore, qags, rouge
 
 SIMILARITIES = ("exact", "f1", "rouge1", "rougeL", "chrf")
 
@@ -47,13 +46,6 @@ def main() -> None:
         told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
     by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
     told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
-    features = text_features.measured([Sample("", "", *pair) for pair in zip(outputs, sources, strict=True)])
-    support = [heuristic.score_index(found, "consistency") for found in features]
-    said = [
-        None if heuristic.out_of_domain_reason(found) else value for found, value in zip(features, support, strict=True)
-    ]
-    told("heuristic-1 support, abstaining", said, human)
-    told("heuristic-1 support, all", support, human)
     told("length (words)", [float(len(output.split())) for output in outputs], human)
     try:
         by_bert = bertscore.score(outputs, sources)

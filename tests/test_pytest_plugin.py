@@ -133,14 +133,9 @@ def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -
         def test_one_reply(judge):
             score = judge.score("coherence", source="A.", output="Reasons.")
             assert (score, score.reason, score.low, score.high) == (4, "It has two.", None, None)
-
-        @pytest.mark.judge(model="heuristic")
-        def test_heuristic(judge):
-            source = "The ferry has room for 12 cars. It leaves at noon and comes back at five in the afternoon."
-            assert -3 <= judge.score("coherence", source=source, output="The ferry has room for 12 cars.") <= 3
         """
     )
-    run(folder, "--strict-markers", passed=5)
+    run(folder, "--strict-markers", passed=4)
 
 
 def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
@@ -197,17 +192,13 @@ def test_a_failed_judgment_is_no_number(folder: pytest.Pytester) -> None:
         def test_preference(judge):
             assert not judge.prefers("Silent.", over="Clear.", criterion="coherence", source="A.")
 
-        @pytest.mark.judge(model="heuristic")
-        def test_abstention(judge):
-            assert judge.score("coherence", source="A.", output="Yes.") != 4
-
         def test_no_reply(judge):
             assert judge.score("coherence", source="A.", output="Nobody wrote a reply to this.") != 4
         """
     )
-    result = run(folder, failed=4)
+    result = run(folder, failed=3)
     result.stdout.fnmatch_lines(
-        ["E *JudgmentFailed: coherence: no score.*ParseError*", "E *reply: I would rather not say.", "E *Abstained*"]
+        ["E *JudgmentFailed: coherence: no score.*ParseError*", "E *reply: I would rather not say."]
     )
     result.stdout.no_fnmatch_line("*asserting.py*")
 
@@ -260,7 +251,7 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
         def test_folder(judge):
             pass
 
-        @pytest.mark.judge("heuristic")
+        @pytest.mark.judge("gpt-5.4-mini")
         def test_position(judge):
             pass
 
@@ -273,7 +264,7 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
         [
             "E *did you mean 'coherence'?*", "E *system: a single text has no such column*",
             "@pytest.mark.judge: unknown key 'wieghting'; did you mean 'weighting'?*",
-            "*unknown key 'out'*", "*takes keywords, such as model='heuristic'", "E *compares two texts*",
+            "*unknown key 'out'*", "*takes keywords, such as model='gpt-5.4-mini'", "E *compares two texts*",
         ]
     )  # fmt: skip
     result.stdout.no_fnmatch_line("*asserting.py*")
@@ -429,7 +420,7 @@ def test_an_address_has_to_be_typed(folder: pytest.Pytester, chat_server: Any, m
     run(folder, "--judge-model", "gpt-5.4-mini", f"--judge-base-url={chat_server.url}", passed=1)
 
 
-PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_key=False)
+PROVIDER = OpenAIProvider("scripted/other.yaml", base_url="http://127.0.0.1:9/v1", needs_key=False)
 """A server's, whatever its model is called."""
 
 
@@ -442,7 +433,6 @@ PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_k
         {"model": {"name": "gpt-5.4-mini"}},
         {"model": {"name": "gpt-5.4-mini", "base_url": "http://127.0.0.1:9/v1"}, "replay": None},
         {"model": PROVIDER},
-        {"model": "Heuristic"},
         {"model": "openai/scripted/replies.yaml"},
     ],
 )
@@ -459,12 +449,12 @@ def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple
     ("ini", "own", "command", "found"),
     [
         ({"replay": "a"}, {"model": "not-typed"}, {}, {"replay": "a", "model": "not-typed"}),
-        ({"replay": "a"}, {"model": "heuristic"}, {}, {"model": "heuristic"}),
+        ({"replay": "a"}, {"model": "scripted/x"}, {}, {"model": "scripted/x"}),
         ({"replay": "a"}, {"replay": "b"}, {}, {"replay": "b"}),
-        ({"model": "heuristic"}, {"replay": "b"}, {}, {"model": "heuristic", "replay": "b"}),
+        ({"model": "scripted/x"}, {"replay": "b"}, {}, {"model": "scripted/x", "replay": "b"}),
         ({}, {"replay": "b"}, {"model": "gpt-5.4-mini"}, {"model": "gpt-5.4-mini"}),
         ({}, {"replay": "b"}, {"model": "not-typed"}, {"model": "not-typed", "replay": "b"}),
-        ({}, {"model": "heuristic"}, {"replay": "c"}, {"model": "heuristic", "replay": "c"}),
+        ({}, {"model": "scripted/x"}, {"replay": "c"}, {"model": "scripted/x", "replay": "c"}),
     ],
 )
 def test_what_is_said_closer_counts(ini: Any, own: Any, command: Any, found: dict[str, str]) -> None:

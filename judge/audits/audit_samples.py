@@ -12,9 +12,6 @@ from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table, split_rows
 
-_DEFAULT_SCALE = Scale.integers(1, 5)
-"""The scale that an attack asks for if a criterion has no labels, such as the heuristic's."""
-
 
 @dataclass(frozen=True, slots=True)
 class AuditSamples:
@@ -77,14 +74,14 @@ def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tup
 
 def perturb(
     rows: Sequence[Sample],
-    scales: Mapping[str, Scale | None],
+    scales: Mapping[str, Scale],
     probes: Collection[Probe],
     *,
     items: int,
     language: str,
     seed: int,
 ) -> AuditSamples:
-    """Make the texts of an audit. `scales` maps a criterion to its scale, None without labels. Raises DataError."""
+    """Make the texts of an audit. `scales` maps a criterion to its scale. Raises DataError."""
     originals, others = choose_originals(rows, items, seed)
     damages = of_language(language, CHANGES) if "sensitivity" in probes else ()
     neutral = of_language(language, NEUTRAL) if "bias" in probes else ()
@@ -100,7 +97,7 @@ def perturb(
     # Each attack asks for the top of a scale, so there is one for each scale.
     by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():
-        by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)
+        by_scale.setdefault(scale, []).append(criterion)
     names: dict[str, str] = {}
     texts_by_criterion = {criterion: {s.key for s in base} for criterion in scales}
     for number, (scale, criteria) in enumerate(by_scale.items(), 1):

@@ -12,7 +12,7 @@ from judge import criteria
 from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
-from judge.commands import judge_models, judge_run, prompt_language
+from judge.commands import judge_run, prompt_language
 from judge.commands.cost_estimate import cost_summary
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
@@ -67,7 +67,7 @@ class AuditPlan:
 
     @property
     def judgments(self) -> int:
-        """The number of judgments of all runs; 0 for the heuristic, which is no judge."""
+        """The number of judgments of all runs."""
         return judge_run.count_judgments(self.runs.values())
 
 
@@ -87,8 +87,8 @@ async def audit_async(
 
     `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias` (position, length,
     copying, own family, wording of the prompt, scale, chance) and `injection` (does a text's instruction work). `model`
-    names one judge, as in `judge.evaluate`, or `heuristic`; the other arguments are the same as well. `out` stores the
-    card as `card.md`, `.html` and `.json`, and the run of the changed texts in `changed`.
+    names one judge, as in `judge.evaluate`; the other arguments are the same as well. `out` stores the card as
+    `card.md`, `.html` and `.json`, and the run of the changed texts in `changed`.
 
     Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data and for a failing
     endpoint.
@@ -135,15 +135,11 @@ def plan_audit(
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
     base_plan = config.model_copy(update={**_USED_UP, "language": language})
-    models, heuristic_options = judge_models.requested_judges(base_plan, judges)
-    if heuristic_options is not None and not models and base_plan.replay is None:
-        scales = dict.fromkeys(base_plan.criteria)
-    else:
-        loaded = (
-            (custom_criteria or {}).get(name) or criteria.load(name, language=base_plan.language or "en")
-            for name in base_plan.criteria
-        )
-        scales = {criterion.name: criterion.scale for criterion in loaded}
+    loaded = (
+        (custom_criteria or {}).get(name) or criteria.load(name, language=base_plan.language or "en")
+        for name in base_plan.criteria
+    )
+    scales = {criterion.name: criterion.scale for criterion in loaded}
     texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
     main_plan = base_plan.model_copy(update={"out": config.out / "changed"} if config.out is not None else {})
     main = prepare(
@@ -154,7 +150,7 @@ def plan_audit(
     seen = {criterion.name: criterion.used for criterion in main.criteria}
     originals, others = (tuple(ledger.withhold(samples, seen)) for samples in (texts.originals, texts.others))
     texts = replace(texts, originals=originals, others=others)
-    model = main.baseline or next(iter(main.judges))
+    model = next(iter(main.judges))
     audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
 
@@ -165,13 +161,6 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     runs = dict(audit_plan.runs)
     if texts.others:
         runs[NATURAL] = _prepare_run(audit_plan, texts.others, main.criteria)
-    if main.baseline:
-        lacking = {
-            "position": "the heuristic does not compare texts",
-            "wording": "the heuristic reads no prompt",
-            "repeats": "the heuristic is deterministic",
-        }
-        return replace(audit_plan, runs=runs, unavailable=lacking)
     paraphrases, lacking = list[Criterion](), dict[str, str]()
     for criterion in main.criteria:
         try:
@@ -217,17 +206,13 @@ def _prepare_run(
     names = {"criteria": tuple(by_name)} if by_name else {}
     config = audit_plan.config.model_copy(update={"out": None, **names, **settings})
     judges = list(audit_plan.runs[MAIN].judges.values())
-    if not judges:
-        return prepare(config, list(rows))
     return prepare(config.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
     """Return one line to print before an audit: its size, and about its requests and price."""
     line = f"an audit of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
-    size = plural(len(audit_plan.texts.changed), "text")
-    if audit_plan.judgments:
-        size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
+    size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
     return f"{line}: {size}, {cost_summary(audit_plan.runs.values()) or 'no model is called'}"
 
 
@@ -244,19 +229,17 @@ async def run_audit(
     main = results[MAIN].info
     notes = dict.fromkeys([*main["notes"], *ledger.notes([*texts.originals, *texts.others])])
     recorded = main.get("criteria") or {}
-    settings: dict[str, Any] = {}
-    if audit_plan.runs[MAIN].judges:  # the heuristic takes no settings
-        weighting = main.get("weighting") or config.weighting
-        draws = {"draws": config.draws} if weighting == "samples" else {}
-        default = 1.0 if weighting == "samples" else 0.0
-        temperature = default if config.temperature is None else config.temperature
-        settings = {"weighting": weighting, **draws, "temperature": temperature}
+    weighting = main.get("weighting") or config.weighting
+    draws = {"draws": config.draws} if weighting == "samples" else {}
+    default = 1.0 if weighting == "samples" else 0.0
+    temperature = default if config.temperature is None else config.temperature
+    settings = {"weighting": weighting, **draws, "temperature": temperature}
     costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
     about = {
         "probes": list(audit_plan.probes),
         "data": {"name": Path(main["data"].get("path") or "").name, "sha256": main["data"].get("sha256")},
         "endpoint": main.get("base_url"),
-        "date": str(main.get("started") or "")[:10] if audit_plan.runs[MAIN].judges else None,
+        "date": str(main.get("started") or "")[:10],
         "criteria": {
             name: {**values, **{key: recorded[name][key] for key in _PROMPT_INFO if key in recorded.get(name, {})}}
             for name, values in card.info["criteria"].items()

@@ -28,7 +28,6 @@ from judge.stats.human_agreement import (
     did_you_mean,
     rated_names,
     unknown_criteria,
-    usable_baselines,
 )
 from judge.stats.selection import select
 from judge.table import matrix
@@ -70,7 +69,7 @@ def choose(
     names = rated_names(samples)
     if problem := unknown_criteria(names, sorted(judged), ratings):
         raise DataError(problem)
-    baselines = baselines_without_judge(table, samples, names, measure=True)
+    baselines = baselines_without_judge(table, samples, measure=True)
     choices, notes = [], []
     for name in names:
         if name not in judged:
@@ -78,8 +77,7 @@ def choose(
             continue
         rated = [sample for sample in samples if name in sample.human]
         entrants = list(_entrants([judge for judge in compared.judges if judge.column.criterion == name]))
-        judges = [entrant.column for entrant in entrants]
-        entrants += [_Entrant(column, "baseline", price=0.0) for column in usable_baselines(name, judges, baselines)]
+        entrants += [_Entrant(column, "baseline", price=0.0) for column in baselines]
         choice = _choose(name, rated, entrants, checked or usual_level(rated), Bootstrap(n_resamples, seed))
         choices.append(replace(choice, excluded=sum(name in sample.withheld for sample in table.samples)))
         for judge in (entrant for entrant in entrants if entrant.kind == "judge"):

@@ -16,7 +16,6 @@ from judge import criteria, text
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Runs
@@ -213,8 +212,6 @@ def _prepare_runs(
         raise ConfigError(
             "these criteria compare two texts, but a diff scores single texts: omit the judge, or use judge rank"
         )
-    if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
-        raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so the wording makes no difference")
     used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     config = config.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     unrated = [replace(row, human={}, ratings={}) for row in rows]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from judge import criteria
 from judge.cache import DiskCache, cache_location
-from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
+from judge.commands.judge_models import open_judge, sampling_options
 from judge.commands.preparation import criterion_for
 from judge.config import RunConfig
 from judge.core import huggingface
@@ -175,7 +175,7 @@ def open_checks(config: RunConfig) -> list[ModelCheck]:
     checks = []
     for judge in config.model:
         try:
-            checks.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(config, judge)))
+            checks.append(ModelCheck(judge, open_judge(config, judge)))
         except JudgeError as error:
             checks.append(ModelCheck(judge, error=error))
     return checks
@@ -193,10 +193,8 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
     findings: list[Finding] = []
     for check in checks:
         part, provider = check.judge.label or check.judge.name, check.provider
-        if check.error is not None:
+        if provider is None:
             findings.append(Finding(part, "model", "error", str(check.error)))
-        elif provider is None:
-            findings.append(Finding(part, "model", "ok", "offline baseline; no model is called"))
         elif provider.notice:
             findings.append(Finding(part, "model", "ok", "replies come from a file; there is no server to test"))
         else:

@@ -155,9 +155,9 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     raise DataError(f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}")
 
 
-def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool, alone: bool) -> None:
+def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool) -> None:
     """Raise DataError if `rated` and no rating may be used, ConfigError if a run cannot be calibrated."""
-    names = list(map(name_of, config.criteria)) if alone else [criterion.name for criterion in chosen]
+    names = [criterion.name for criterion in chosen]
     if rated:
         check_rated(rows, names[0] if names else "")
     if not config.calibrate:

@@ -22,7 +22,6 @@ from judge import text
 from judge.commands import human_ratings
 from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import reject_unsupported
-from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.pipeline import Display, Runs
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
@@ -105,8 +104,6 @@ def plan_improvement(
         raise ConfigError(f"--revisions {revisions}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
     judges = config.model if providers is None else providers
-    if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
-        raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so the wording makes no difference")
     rows = load_texts(config, config.data if data is None else data)[: config.limit]
     language = config.language or text.language_of(rows)
     wording = read_wording(entry, output, language)

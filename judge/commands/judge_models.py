@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from judge.cache import cache_location, metrics_folder
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.messages import command, in_python, option
+from judge.core.messages import in_python, option
 from judge.core.request_options import Judge, public_headers
 from judge.metrics import Metric, asks_judge
 from judge.providers import Capabilities, Provider
@@ -22,7 +20,6 @@ from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
 from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
 
-HEURISTIC = "heuristic"
 _HOW_TO_JUDGE = (
     "no judge is named. Ways to go on:\n"
     "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
@@ -33,59 +30,17 @@ _HOW_TO_JUDGE = (
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
 _METRICS = "\n  --criteria none                metrics alone"
-_HEURISTIC = "\n  --model heuristic              a baseline of surface features; it asks no model and is not a judge"
-_SIMILARITY = 0.8
 _KEY_REQUIRED = ("openai", "decisions")
 """Providers that insist on a key unless `needs_key` is False."""
 UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
 """Placeholder for an Azure address that is not set: enough to find a price."""
-_ADDRESS_KEYS = ("base_url", "key_env", "key_command", "headers")
 _ADDED_KEYS = ("system", "reasoning_effort", "extra_body")
 _LACKING: Mapping[str, Collection[str]] = {
-    HEURISTIC: (*_ADDRESS_KEYS, *_ADDED_KEYS, "temperature"),
     "decisions": _ADDED_KEYS,
     "local": ("key_command", "headers", "reasoning_effort", "extra_body"),
     "scripted": ("key_command", "headers"),
 }
 """Settings that a judge of this kind cannot use. It refuses them if they are set."""
-
-
-def requested_judges(
-    config: RunConfig, judges: Sequence[Judge | Provider]
-) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
-    """Return the judges to ask, and the heuristic's options if it is among `judges`.
-
-    As the only judge it scores the criteria; beside a judge it is a metric. Raises ConfigError.
-    """
-    models = [judge for judge in judges if not (isinstance(judge, Judge) and judge.name == HEURISTIC)]
-    if len(models) == len(judges):
-        return models, None
-    if isinstance(config, RankConfig):
-        raise ConfigError(
-            f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
-        )
-    settings = [
-        (name, getattr(judge, name))
-        for judge in judges
-        if isinstance(judge, Judge) and judge.name == HEURISTIC
-        for name in judge.model_fields_set - {"name", "label"}
-    ]
-    used = {name for name, value in settings if value not in (None, "", {})}
-    if lacking := [name for name in _LACKING[HEURISTIC] if name in used]:
-        raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server; leave out {', '.join(lacking)}")
-    alone = not models and config.replay is None
-    return models, {"criteria": list(config.criteria), "prefix": ""} if alone else {}
-
-
-def with_heuristic(
-    names: Sequence[str], config: RunConfig, options: Mapping[str, Any]
-) -> tuple[tuple[str, ...], RunConfig]:
-    """Add the heuristic and its options to the metrics of a run that has it as a judge. Raises ConfigError."""
-    names = (HEURISTIC, *(name for name in names if name != HEURISTIC))
-    user_options = config.set.get(HEURISTIC, {})
-    if "prefix" in user_options:
-        raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
-    return names, config.model_copy(update={"set": {**config.set, HEURISTIC: {**user_options, **options}}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +69,8 @@ class OpenedJudge:
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
     """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
     if not judges and config.replay is None:
-        more = ("" if config.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
-        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(config, RankConfig) else more))
+        metrics_alone = config.metrics != () and not isinstance(config, RankConfig)  # a suite has no metrics
+        raise ConfigError(_HOW_TO_JUDGE.format(more=_METRICS if metrics_alone else ""))
     named = [judge for judge in judges if isinstance(judge, Judge)]
     for judge in judges:
         if isinstance(judge, Judge):
@@ -182,7 +137,7 @@ def open_offline(config: RunConfig) -> list[Judge | Provider]:
     """Open the judges of a plan that sends nothing, even if keys are not set. Raises ConfigError."""
     if config.replay is not None:
         return [*config.model]
-    return [judge if judge.name == HEURISTIC else open_judge(config, judge, sends=False) for judge in config.model]
+    return [open_judge(config, judge, sends=False) for judge in config.model]
 
 
 def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:
@@ -201,11 +156,6 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
             raise ConfigError(
                 f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
                 f"the address of any other server is named with {option('base_url')}"
-            )
-        if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_SIMILARITY):
-            raise ConfigError(
-                f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; it scores texts "
-                f"and writes none. A model of that name on a server of your own takes {option('base_url')}"
             )
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]

@@ -30,7 +30,7 @@ from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, MetricProgress
-from judge.metrics import Metric, asks_judge, heuristic, is_rowwise
+from judge.metrics import Metric, asks_judge, is_rowwise
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
@@ -148,9 +148,8 @@ class PreparedRun:
     `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `plans` and
     `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
-    still unread, if the data exceed memory. `recording` stores the replies. `baseline` is the heuristic's name if it
-    scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
-    None means all texts. `preferences` are people's.
+    still unread, if the data exceed memory. `recording` stores the replies. `merged` are the criteria that
+    share requests. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
     `writing` is what they will cost. `decided` is how a run ended that asks until its systems are decided, and
     `unasked` has the names of the items that it did not ask: `samples` and `pairs` are without them.
@@ -171,7 +170,6 @@ class PreparedRun:
     rest: Iterator[Sample] | None = None
     ask: DeferredClient | None = None
     recording: Recorder | None = None
-    baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
     wanted_texts: WantedTexts | None = None
     unwritten: Sequence[Failure] = ()
@@ -203,19 +201,17 @@ def prepare(
     check_output_dir(config.out)
     rows, rest = _read_samples(config, config.data if data is None else data)
     sheet, config = human_ratings.read(config, rows, rated=rated)
-    models, heuristic_options = judge_models.requested_judges(config, config.model if providers is None else providers)
-    alone = heuristic_options is not None and not models and config.replay is None
-    judged = bool(config.criteria) and not alone
-    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
-    chosen = [] if alone else _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
+    models = config.model if providers is None else providers
+    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=bool(config.criteria))
+    chosen = _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
     rows, rest, sheet_notes = human_ratings.join(config, rows, rest, sheet, chosen)
     seen = {criterion.name: criterion.used for criterion in chosen}
     row_notes = [*sheet_notes, *_row_notes(config, rows, chosen), *ledger.overlap(rows, seen, wanted_texts)]
     rows, rest = list(ledger.withhold(rows, seen)), rest and ledger.withhold(rest, seen)
-    human_ratings.check(config, rows, chosen, rated=rated, alone=alone)
+    human_ratings.check(config, rows, chosen, rated=rated)
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
-    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
+    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen)
     metric_setup.precheck(metrics, rows)
     opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
     judges = {name: judge.provider for name, judge in opened.items()}
@@ -233,7 +229,7 @@ def prepare(
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
-        measured=measured, ask=ask, baseline=heuristic.NAME if alone else "", wanted_texts=wanted_texts,
+        measured=measured, ask=ask, wanted_texts=wanted_texts,
         merged=_group_merged(config, chosen, rows, judges, notes), preferences=sheet.pairs,
     )  # fmt: skip
     _check_replaced(prepared)
@@ -338,12 +334,9 @@ def _build_metrics(
     ask: DeferredClient | None,
     *,
     alone: bool,
-    heuristic_options: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
     """Build the metrics, with notes about them. Raises ConfigError if there are neither criteria nor metrics."""
     names, notes = metric_setup.default_metrics(config, rows)
-    if heuristic_options is not None:
-        names, config = judge_models.with_heuristic(names, config, heuristic_options)
     if alone and not (names or config.score_columns):
         lacking = (
             ""

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter
 
 from judge import criteria, text
 from judge.commands.evaluate import evaluate, rank
-from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
 from judge.config import resolve_value, run_options, script_of
 from judge.core.criterion_entry import name_of
@@ -87,7 +86,7 @@ class SuiteSession:
         for judge in model if isinstance(model, list | tuple) else [model] if model else []:
             name = _name(judge)
             if isinstance(judge, str | Mapping | Judge):
-                offline = name == HEURISTIC or script_of(name) is not None
+                offline = script_of(name) is not None
             else:
                 offline = isinstance(judge, ScriptedProvider)
             if not (offline or name in self.typed):

@@ -28,7 +28,6 @@ from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import heuristic
 from judge.providers import Provider
 from judge.providers.pricing import cost_usd, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
@@ -151,10 +150,10 @@ def metadata_factory(
         "judge_version": __version__,
         "plan": config.model_dump(mode="json", by_alias=True, exclude_none=True),
         "data": prepared.data,
-        "model": ", ".join(judges) or prepared.baseline or None,
+        "model": ", ".join(judges) or None,
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
-        "notices": [p.notice for p in judges.values() if p.notice] + [heuristic.NOTICE] * bool(prepared.baseline),
+        "notices": [p.notice for p in judges.values() if p.notice],
         "commit": _commit() if config.out is not None else "",
         "systems": dict(prepared.generated),
         "language": prepared.language if judges else None,

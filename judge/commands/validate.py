@@ -53,10 +53,9 @@ def validate(
     """Compare the judges of a result, or of the run in a folder, with the ratings in `Sample.human`, by criterion.
 
     A judge's column is correlated with the ratings of its criterion. So are baselines that need no judge (the
-    heuristic, the number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken from the result or
-    computed now, and one rater with the mean of the others, if `Sample.ratings` has several. A text without a score or
-    rating does not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation` for the
-    numbers.
+    number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken from the result or computed now,
+    and one rater with the mean of the others, if `Sample.ratings` has several. A text without a score or rating does
+    not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation` for the numbers.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
     `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts

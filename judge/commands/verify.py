@@ -14,7 +14,7 @@ from math import isclose
 from pathlib import Path
 from typing import Any, get_args
 
-from judge.commands import judge_models, judge_run, metric_setup, preparation, run_metadata
+from judge.commands import judge_run, metric_setup, preparation, run_metadata
 from judge.commands.public import public_api
 from judge.commands.validate import check_run
 from judge.config import load_config
@@ -103,8 +103,7 @@ class _Checks:
             check_same_run(folder, self._table, self._result.table.columns, {})
         self._columns = {column.name: column for column in self._table.columns}
         self._panels = judged_columns(self._table.columns)
-        by_judge = info.get("criteria") != {}  # else the heuristic scored the criteria, which is a metric
-        self._judged = {name for name, column in self._columns.items() if by_judge and column.kind == "criterion"}
+        self._judged = {name for name, column in self._columns.items() if column.kind == "criterion"}
         self._whole = info.get("status") == "complete" and "where" not in info
 
     def files(self) -> Iterator[Difference]:
@@ -211,9 +210,6 @@ class _Checks:
             return
         config = load_config(given={name: self._plan[name] for name in _OPTIONS & self._plan.keys()} | {"cache": False})
         names, _ = metric_setup.default_metrics(config, self._table.samples)
-        _, heuristic = judge_models.requested_judges(config, config.model)
-        if heuristic is not None:
-            names, config = judge_models.with_heuristic(names, config, {} if self._info.get("judges") else heuristic)
         for name in names:
             options = config.set.get(name, {})
             only = config.model_copy(update={"set": {name: options}, "score_columns": {}})

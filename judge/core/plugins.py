@@ -34,7 +34,6 @@ METRICS = {
     "claims": "judge.metrics.claims:Claims",
     "nli": "judge.metrics.nli:Nli",
     "stats": "judge.metrics.text_features:Stats",
-    "heuristic": "judge.metrics.heuristic:Heuristic",
 }
 PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",

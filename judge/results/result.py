@@ -114,7 +114,7 @@ class Result(Outlets):
 
     @property
     def abstained(self) -> int:
-        """Number of values from which metrics abstained. A heuristic used as the judge fails instead."""
+        """Number of values from which metrics abstained."""
         metrics = {column.name for column in self.table.columns if column.kind == "metric"}
         counts = failure_counts(self).items()
         return sum(n for (_, error, _, column), n in counts if error == ABSTAINED and column in metrics)

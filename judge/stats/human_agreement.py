@@ -24,7 +24,6 @@ from judge.core.version import __version__
 from judge.data import ledger
 from judge.data.ratings import Ratings
 from judge.metrics import parallel
-from judge.metrics.heuristic import CRITERIA
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
@@ -118,7 +117,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class RatedColumn:
-    """A judge's column or a baseline. An empty `criterion` means any. A judge's column has a `scale`.
+    """A judge's column, which has a `criterion` and a `scale`, or a baseline.
 
     `failed` are the texts (item, system) for which it has a failure; `scores` has the rows behind a judge's values.
     """
@@ -235,19 +234,16 @@ def unknown_criteria(ratings: Iterable[str], criteria: Sequence[str], sheet: str
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 
 
-def baselines_without_judge(
-    table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool
-) -> list[RatedColumn]:
-    """Return the heuristic of these criteria, scores from elsewhere, the length in words, and ROUGE with references.
+def baselines_without_judge(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
+    """Return scores from elsewhere, the length in words, and ROUGE with references.
 
-    The heuristic and ROUGE are the table's own, if it has them, else they are measured if `measure` is true: ROUGE is
-    then the stemmed F, averaged over references.
+    ROUGE is the table's own, if it has it, else it is measured if `measure` is true: the stemmed F, averaged over
+    references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
-    heuristics = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
-    columns = [column_from_table(column, table, "heuristic") for name, column in heuristics.items() if name in criteria]
+    columns = []
     for column in table.columns:
         if column.signature.startswith(f"{column.name}|external"):
             external = column_from_table(column, table, column.name)
@@ -255,10 +251,6 @@ def baselines_without_judge(
                 values = {key: -value for key, value in external.values.items()}
                 external = replace(external, name=f"{column.name} reversed", values=values)
             columns.append(external)
-    unmeasured = [name for name in criteria if measure and name in CRITERIA and name not in heuristics]
-    if unmeasured:
-        scored = parallel.score_in_parallel(plugins.load("metrics", "heuristic")(criteria=unmeasured), samples)
-        columns += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
     columns.append(RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths))
     rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
     if rouge:
@@ -294,7 +286,7 @@ def people(
     ledger.check(table.samples, ledger.seen_by(judge.scale for judge in judges if judge.scale))
     samples = [sample for sample in table.samples if sample.human]
     criteria = rated_names(samples)
-    below = baselines_without_judge(table, samples, criteria, measure=measure)
+    below = baselines_without_judge(table, samples, measure=measure)
     return tuple(
         replace(
             _rated(
@@ -343,7 +335,7 @@ def _rated(
     texts = [sample for sample in samples if name in sample.human]
     ratings = matrix(texts, {s.key: s.human[name] for s in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
-    below = [(column, matrix(texts, column.values)) for column in usable_baselines(name, judges, baselines)]
+    below = [(column, matrix(texts, column.values)) for column in baselines]
     against = CorrelationWithRatings(ratings, bootstrap)
     rows = [
         Row(
@@ -436,16 +428,6 @@ def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     if level == "document":
         return int((~np.isnan(within(*paired(values, ratings), "spearman"))).sum())
     return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
-
-
-def usable_baselines(name: str, judges: Iterable[RatedColumn], baselines: Iterable[RatedColumn]) -> list[RatedColumn]:
-    """Return the baselines of a criterion that are not a judge themselves, as the one of --model heuristic is."""
-
-    def scorer(column: RatedColumn) -> str:
-        return column.signature.partition("|")[2].partition("|")[0]
-
-    judging = set(map(scorer, judges))
-    return [column for column in baselines if column.criterion in ("", name) and scorer(column) not in judging]
 
 
 def _compared(

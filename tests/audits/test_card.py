@@ -354,7 +354,6 @@ def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:
 
 
 def test_a_criterion_whose_column_has_another_name_is_called_by_its_own(make: Any) -> None:
-    """As with the heuristic baseline, whose consistency is the column `extractive_support`."""
     column = Column("extractive_support", "criterion", "", -3.0, 3.0, criterion="consistency")
     changed = make.table({ORIGINAL: [1.0, 1, 1], "swapped number": [1.0, 1, 1]}, column)
     evidence = replace(make.evidence(changed), columns={"consistency": column}, natural=changed)

@@ -54,18 +54,6 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
     assert Path("audit/changed/report.html").exists()
 
 
-def test_the_heuristics_abstentions_are_failures_as_they_are_in_a_run(judge: Callable[..., Any]) -> None:
-    done = judge("audit", "data.jsonl", "--model", "heuristic", "--out", "audit", "--format", "json")
-    assert done.code == 1
-    card = json.loads(done.out)
-    assert card["schema"] == "judge.card/1"
-    assert set(card["failures"]) == {"Abstained"}
-    many = card["failures"]["Abstained"]
-    assert f"\n{many:,} of {card['info']['judgments']:,} judgments have no score: {many:,} Abstained\n" in done.err
-    assert "changed texts:" not in done.err
-    assert judge("run", "data.jsonl", "--model", "heuristic", "--quiet", "--out", "run").code == 1
-
-
 def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]) -> None:
     done = judge("audit", "data.jsonl", *SCRIPTED, "--probes", "injection", "--items", "2", "--out", "audit", "-q")
     assert (done.code, done.out, done.err) == (0, "", "card: audit/card.html\n")
@@ -100,7 +88,7 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothing.jsonl", "--model", "heuristic"), "nothing.jsonl"),
+        (("nothing.jsonl", *SCRIPTED), "nothing.jsonl"),
         (("data.jsonl", *SCRIPTED, "--probes", "bais"), "unknown probe 'bais'; did you mean 'bias'?"),
         (("data.jsonl", *SCRIPTED, "--format", "svg"), "unknown format 'svg'"),
         (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),

@@ -64,10 +64,11 @@ def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
 
 
 def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any]) -> None:
-    done = command("doctor", "--model", "heuristic", "--model", "nosuch/model", "--json")
+    Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
+    done = command("doctor", "--model", "scripted/replies.yaml", "--model", "nosuch/model", "--json")
     assert done.code == 2
     states = {finding["part"]: finding["state"] for finding in json.loads(done.out)["findings"]}
-    assert (states["heuristic"], states["nosuch/model"]) == ("ok", "error")
+    assert (states["scripted/replies.yaml"], states["nosuch/model"]) == ("ok", "error")
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1"])

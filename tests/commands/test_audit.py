@@ -295,16 +295,6 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
 # --------------------------------------------------------------------------------------------------- what there is not
 
 
-def test_the_heuristic_is_audited_offline_and_says_what_it_has_not() -> None:
-    card = audit(ROWS, TWO, model="heuristic", cache=False)
-    assert {"position", "wording", "repeats"} <= set(card.skipped)
-    assert {cell.criterion for cell in card.cells} == set(TWO)
-    assert {finding.probe for finding in card.findings} == {"verbosity", "extractiveness", "scale use"}
-    assert card.info["model"] == "heuristic-1"
-    assert any("Do not publish its numbers" in note for note in card.notes)
-    assert card.info["failed"] == sum(card.failures.values())
-
-
 def test_a_decision_endpoint_draws_nothing() -> None:
     provider = ScriptedProvider(
         lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]}, decides=True
@@ -434,8 +424,6 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
     line = audit_estimate(audit_plan)
     assert line.startswith(f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs")
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
-    alone = plan_audit(load_config(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
-    assert audit_estimate(alone).endswith("texts, no model is called")
 
 
 # ------------------------------------------------------------------------------------------------------- what is wrong
@@ -444,7 +432,7 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": ["gpt-5.4-mini", "heuristic"]}, "an audit tests one judge"),
+        ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, "an audit tests one judge"),
         ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
         ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
         ({"items": 0}, "--items 0: write a whole number"),
@@ -459,7 +447,6 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"engine": "batch"}, "engine: an audit has no such option; judge run has"),
         ({"criteria": []}, "an audit needs a criterion"),
         ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),
-        ({"model": "heuristic", "criteria": ["polite"]}, "one of relevance, coherence, consistency, fluency"),
         ({"model": None}, "no judge is named"),
     ],
 )

@@ -376,7 +376,6 @@ def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[
         ({"system": "q"}, ConfigError, "system: unknown system 'q'"),
         ({"human": "kind"}, ConfigError, "human: agreement with people needs scores"),
         ({"human": "kin", "model": "gpt-5.4-mini"}, ConfigError, "--human: unknown rating 'kin'; did you mean 'kind'"),
-        ({"model": "heuristic"}, ConfigError, "--model heuristic: it reads no prompt"),
         ({"model": 42}, ConfigError, "a prompt and returns a reply; this int has no name"),
         ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),
         ({"metrics": "rouge"}, ConfigError, "metrics: a diff of criteria has no such option"),

@@ -179,13 +179,13 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
-    three_judges = load_config(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
-    announcement = doctor.announce(doctor.open_checks(three_judges))
+    two_judges = load_config(given={"model": ["my-model", "decisions/other"], "base_url": server.url})
+    announcement = doctor.announce(doctor.open_checks(two_judges))
     assert announcement.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, with replies of at most 16"
     )
     assert server.bodies == []
-    assert doctor.announce(doctor.open_checks(load_config(given={"model": "heuristic"}))) == ""
+    assert doctor.announce(doctor.open_checks(load_config(given={"model": "scripted/none.yaml"}))) == ""
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
@@ -303,7 +303,6 @@ def test_models_that_have_no_server_or_no_key(tmp_path: Path, monkeypatch: pytes
     keyless = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
     assert keyless.state == "error"
     assert "$ANTHROPIC_API_KEY is not set" in keyless.text
-    assert tried(load_config(given={"model": "heuristic"}))["model"].state == "ok"
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
     assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].text
     nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]

@@ -10,11 +10,9 @@ import pytest
 
 import judge
 from judge.commands.judge_models import open_judge, open_judges
-from judge.commands.loaders import draft_steps
 from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request
-from judge.metrics.heuristic import NOTICE
 from judge.providers.vendors import VENDORS
 
 OPENAI = "https://api.openai.com/v1"
@@ -46,7 +44,6 @@ def run(**options: Any) -> judge.Result:
         ("gpt-5.4-mini", OWN, ("openai", "gpt-5.4-mini", OWN)),
         ("openai/gpt-5.4-mini", OWN, ("openai", "openai/gpt-5.4-mini", OWN)),
         ("meta-llama/Llama-3", OWN, ("openai", "meta-llama/Llama-3", OWN)),
-        ("heuristics", OWN, ("openai", "heuristics", OWN)),
         ("anthropic/claude-haiku-5-5", None, ("anthropic", "claude-haiku-5-5", "https://api.anthropic.com/v1")),
         ("anthropic/claude-haiku-5-5", OWN, ("anthropic", "claude-haiku-5-5", OWN)),
         ("openrouter/anthropic/claude", None, ("openrouter", "anthropic/claude", OPENROUTER)),
@@ -74,8 +71,7 @@ def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
     ("name", "said"),
     [
         ("antropic/claude", "did you mean 'anthropic'"), ("meta-llama/Llama-3", "--base-url"),
-        ("heuristics", "called 'heuristic'"), ("heuristic-1", "called 'heuristic'"),
-        ("Heuristic", "called 'heuristic'"), ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
+        ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
         ("mistral/small", r"\$MISTRAL_API_KEY"), ("a,b", "for several: --model a --model b$"),
         ("vllm/a, gpt-5.4-mini", "for several: --model vllm/a --model gpt-5.4-mini$"),
     ],
@@ -112,15 +108,9 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
     assert (result.info["model"], result.info["provider"]) == ("m", "vllm")
 
 
-def test_the_heuristic_is_noted() -> None:
-    assert NOTICE in run(model="heuristic").info["notes"]
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"model": "heuristic", "record": "calls.jsonl"}, "no replies to record"),
-        ({"model": {"name": "heuristic", "base_url": OWN}}, "asks no server"),
         ({"criteria": [], "metrics": ["distinct"], "record": "calls.jsonl"}, "no replies to record"),
     ],
 )
@@ -146,14 +136,3 @@ def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(chat_server: 
         run(model="anthropic/other", replay=path)
     made = load_config(given={"model": "anthropic/m", "replay": path})
     assert list(open_judges(made, made.model)) == ["anthropic/m"]
-
-
-def test_the_heuristic_drafts_no_steps(tmp_path: Path) -> None:
-    criterion = tmp_path / "c.jinja"
-    criterion.write_text(
-        '---\ntitle: C\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
-        "{% block criterion %}How good is it?{% endblock %}\n",
-        "utf-8",
-    )
-    with pytest.raises(ConfigError, match="writes none"):
-        draft_steps(criterion, load_config(given={"model": "heuristic"}))

@@ -227,7 +227,6 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
             {"model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True), "system": "Be strict."},
             "cannot use it",
         ),
-        ({"model": {"name": "heuristic", "temperature": 0}}, "asks no server"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused(chat_server: Any, options: dict[str, Any], said: str) -> None:

@@ -312,20 +312,6 @@ def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> N
     assert whole.trouble == ""
 
 
-def test_a_judge_of_surface_features_is_one_too(folder: Path) -> None:
-    text = "limits: {tokens: 10, cost: 1usd, failures: 100%}\n" + BANDS.replace("fluency_5", "fluency")
-    (outcome,) = judge.test(suite(text), model="heuristic")
-    found = verdicts(outcome)
-    assert found["failures"].found == "4 of 4 (100.0%)"  # it abstains on texts of two words
-    assert found["tokens"].met
-    assert found["cost"].met
-    assert outcome.result is not None
-    assert len([*outcome.result.table.rows()]) == 4
-
-
-# Limits and budgets
-
-
 def test_the_longest_prompt_and_the_whole_price_are_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = ScriptedProvider(lambda _: "4", model="gpt-5.4-mini", endpoint="https://api.openai.com/v1")
     replies.notice = ""

@@ -15,10 +15,8 @@ import pytest
 from scipy import stats
 
 import judge
-from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.results.validation import Validation, flat, read
@@ -58,34 +56,6 @@ def judged(data: Any, criteria: Any = ("relevance",), **options: Any) -> judge.R
     return judge.evaluate(data, list(criteria), cache=False, **options)
 
 
-class StandIn:
-    """The heuristic's place: it knows relevance, says the length of the output and abstains on fair texts."""
-
-    asked: list[list[str]] = []  # noqa: RUF012
-
-    def __init__(self, *, criteria: Any) -> None:
-        if set(criteria) - {"relevance"}:
-            raise ConfigError("unknown criterion")
-        self.asked.append(list(criteria))
-
-    def score(self, samples: Any) -> MetricResult:
-        made = [
-            Failure(s.item, s.system, "heuristic_relevance", "metric", "Abstained", "too fair")
-            if s.system == "fair"
-            else Score(s.item, s.system, "heuristic_relevance", -float(len(s.output)), Provenance("heuristic-1"))
-            for s in samples
-        ]
-        column = Column("heuristic_relevance", "metric", "heuristic_relevance|stand-in", criterion="relevance")
-        return MetricResult((column,), tuple(made))
-
-
-@pytest.fixture(autouse=True)
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = plugins.load
-    monkeypatch.setattr(plugins, "load", lambda kind, name: StandIn if name == "heuristic" else known(kind, name))
-    StandIn.asked.clear()
-
-
 def of(validation: Validation, criterion: str = "relevance") -> Rated:
     return next(rated for rated in validation.rated if rated.criterion == criterion)
 
@@ -102,13 +72,13 @@ def names(rated: Rated) -> dict[str, list[str]]:
 
 def test_a_judge_is_compared_with_baselines() -> None:
     rated = of(usual())
-    baselines = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
     (own,) = rated.judges
     assert own.correlation.estimates["document", "spearman"].value == 1.0
     assert own.signature.startswith("relevance@")
-    length = rated.baselines[1].correlation.estimates["document", "spearman"]
+    length = rated.baselines[0].correlation.estimates["document", "spearman"]
     assert (length.value, length.n) == (-1.0, 6)
     difference = rated.differences["grader", "length", "document"]
     assert (difference.value, difference.high) == (2.0, 2.0)
@@ -126,22 +96,6 @@ def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     pairs = (([5, 4, 1], [4.5, 3.5, 2]), ([5, 3, 2], [4.5, 4, 1]), ([4, 4], [5, 3.5]))
     expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
     assert found.value == pytest.approx(sum(expected) / 2)  # the third does not vary where it rated
-
-
-def test_an_abstained_text_lacks_a_value_and_a_comparison_leaves_it_out() -> None:
-    rated = of(usual())
-    (heuristic,) = [row for row in rated.baselines if row.name == "heuristic"]
-    assert heuristic.correlation.texts == 12
-    assert rated.differences["grader", "heuristic", "item"].n == 12
-    assert rated.differences["grader", "length", "item"].n == 18
-
-
-def test_the_heuristic_is_asked_about_what_it_knows() -> None:
-    human = {"relevance": 4, "wit": 2}
-    found = judge.validate(judged(rows(lambda system, n: {k: v + GRADES[system] for k, v in human.items()})))
-    assert StandIn.asked[-1] == ["relevance"]
-    assert "heuristic" in names(of(found))["baselines"]
-    assert "heuristic" not in names(of(found, "wit"))["baselines"]
 
 
 def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,14 +120,7 @@ def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(monkeypatch: pyte
 
 def test_without_references_there_is_no_rouge() -> None:
     data = [{key: value for key, value in row.items() if key != "references"} for row in rows()]
-    assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["heuristic", "length"]
-
-
-def test_the_heuristic_as_judge_is_not_its_own_baseline() -> None:
-    result = judged(rows())
-    (column,) = result.table.columns
-    its = replace(result.table, columns=(replace(column, signature="relevance|stand-in"),))
-    assert "heuristic" not in names(of(judge.validate(replace(result, table=its), n_resamples=10)))["baselines"]
+    assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["length"]
 
 
 def test_a_panel_has_its_mean_and_its_judges() -> None:
@@ -356,7 +303,7 @@ def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(monkeypatch: p
     assert names(judged(rows()).rated[0])["baselines"] == ["length"]
     held = judged(rows(), metrics=["rouge"], set=measured)
     assert names(held.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
-    assert len(of(judge.validate(held, n_resamples=10)).baselines) == 5
+    assert len(of(judge.validate(held, n_resamples=10)).baselines) == 4
 
 
 @pytest.mark.parametrize(("other", "share"), [(5.0, 1.0), (4.5, 0.0)])
@@ -404,21 +351,21 @@ def test_samples_given_as_such_keep_their_ratings() -> None:
 def test_a_baseline_with_few_items_is_not_compared() -> None:
     result = judged(rows(items=24))
     few = {f"i{n}" for n in range(4)}
-    held = Column("heuristic_relevance", "metric", "heuristic_relevance|stand-in", criterion="relevance")
+    held = Column("bleurt", "metric", "bleurt|external")
     scores = [
-        Score(s.item, s.system, held.name, float(GRADES[s.system]), Provenance("heuristic-1"))
+        Score(s.item, s.system, held.name, float(GRADES[s.system]), Provenance("external"))
         for s in result.table.samples
         if s.item in few
     ]
     table = replace(result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores))
     found = judge.validate(replace(result, table=table))
-    (baseline,) = [row for row in of(found).baselines if row.name == "heuristic"]
+    (baseline,) = [row for row in of(found).baselines if row.name == "bleurt"]
     assert baseline.correlation.estimates["document", "spearman"].value == 1.0
     assert baseline.few["document"] == "it has values for 4 of 24 items, too few for a comparison"
-    assert not any(baseline == "heuristic" for _, baseline, _ in of(found).differences)
+    assert not any(baseline == "bleurt" for _, baseline, _ in of(found).differences)
     said = found.report("markdown")
-    assert "Not compared with the judges: heuristic: it has values for 4 of 24 items" in said
-    assert "heuristic" not in found.report()
+    assert "Not compared with the judges: bleurt: it has values for 4 of 24 items" in said
+    assert "bleurt" not in found.report()
     assert read(json.loads(json.dumps(asdict(flat(of(found)))))).baselines == of(found).baselines
 
 

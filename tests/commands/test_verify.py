@@ -120,7 +120,6 @@ MAKERS: dict[str, Callable[[Path], object]] = {
         folder, ScriptedProvider(lambda request: json.dumps({"relevance": int(grade(request)), "coherence": 3})),
         criteria=["relevance", "coherence"], merge_criteria=True, weighting="single",
     ),
-    "heuristic": lambda folder: evaluate(folder, "heuristic", metrics=None),
     "rank": lambda folder: judge.rank(
         [*ROWS, *({**row, "system": "z"} for row in ROWS if row["system"] == "x")], pairs=30, cache=False, out=folder,
         model=ScriptedProvider(lambda request: {"A": 0.6, "B": 0.3}),
@@ -133,7 +132,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
         rows=[{**ROWS[0], "output": ""}, {**ROWS[1], "output": "half \ud800 of it"}, {**ROWS[2], "references": []},
             {**ROWS[3], "references": ["The bridge.", "A bridge"], "when": date(2026, 1, 1)}, *ROWS[4:]],
     ),
-    "metrics alone": lambda folder: judge.evaluate(ROWS, [], metrics=["heuristic", "self_bleu"], out=folder),
+    "metrics alone": lambda folder: judge.evaluate(ROWS, [], metrics=["stats", "self_bleu"], out=folder),
     "audited": lambda folder: audit(
         ROWS, ["relevance"], model=ScriptedProvider(lambda request: "4"), out=folder.parent / "audit", cache=False
     ),
@@ -328,7 +327,6 @@ FORGED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "interval of corpus BLEU": ("scores", in_score("bleu_corpus", low=0.1)),
     "note of corpus BLEU": ("scores", in_score("bleu_corpus", note="exact")),
     "systems of a metric swapped": ("scores", in_table(swap_systems("chrf"))),
-    "heuristic": ("heuristic", in_score("rouge1", value=0.9)),
     "streamed metric": ("streamed", in_score("chrf", value=99.0)),
     "signature of a metric": ("scores", in_column(1)),
     "signature of a panel": ("panel", in_column(0)),

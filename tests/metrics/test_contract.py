@@ -392,12 +392,6 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
         ("stem", "porter", f"{_SWITCH} 'porter'"),
         ("tokenizer", "xx", "must be one of en, words, char, spaces, ja, ko"),
     ],
-    "heuristic": [
-        ("criteria", [], "must be distinct values of relevance, coherence, consistency, fluency"),
-        ("criteria", "fluency,fluency", "must be distinct values of "),
-        ("prefix", None, "must be text"),
-        ("tokenizer", "word", "must be one of "),
-    ],
     "stats": [
         ("columns", "words,size", "must be one of words, sentences, .*, not 'size'"),
         ("columns", ["words", "words"], "must be `all` or a list of distinct names"),
@@ -437,7 +431,6 @@ RANGES = {
     "self_bleu": ((0, 100, "lower"),),
     "pairwise_bleu": ((0, 100, "lower"),) * 2,
     "source_bleu": ((0, 100, ""),),
-    "heuristic": ((-3, 3, "higher"),) * 4,
 }
 
 

@@ -89,7 +89,7 @@ RATER = Rater(
 @pytest.fixture
 def validation() -> Validation:
     nothing = "no text has both a value and a rating"
-    baselines = {"heuristic": 0.35, "length": -0.1, "ROUGE-1": 0.2}
+    baselines = {"bleurt": 0.35, "length": -0.1, "ROUGE-1": 0.2}
     first = Rated(
         "coherence",
         36,
@@ -112,7 +112,7 @@ def validation() -> Validation:
         replace(row("rater", "rater", 0.7), signature="3 raters", agreement=agreed(0.625, *MEASURES)),
         "",
         {
-            ("panel mean", "heuristic", "document"): estimate(0.25, -0.05, 0.4, 10),
+            ("panel mean", "bleurt", "document"): estimate(0.25, -0.05, 0.4, 10),
             ("panel mean", "length", "document"): estimate(0.7, 0.5, 0.9),
             ("panel mean", "ROUGE-1", "document"): estimate(0.4, 0.3, 0.5),
         },
@@ -247,10 +247,10 @@ def test_means_of_few_systems_are_not_compared(systems: int) -> None:
 
 
 def test_a_baseline_without_values_is_not_compared() -> None:
-    without = row("heuristic", "baseline", 0, levels=(), why="it abstained")
+    without = row("bleurt", "baseline", 0, levels=(), why="no text has both")
     one = rated({"length": BETTER}, baselines=(*rated({"length": BETTER}).baselines, without))
     assert sentences(one) == ["small-judge: significantly better than length (+0.310 [0.200, 0.400])."]
-    assert "No value for heuristic: it abstained." in Validation("t", (one,)).report("markdown")
+    assert "No value for bleurt: no text has both." in Validation("t", (one,)).report("markdown")
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> No
     main = main_agreement(made)
     assert main is validation.rated[0]
     assert agreement_chart(main).alt == (
-        "panel mean 0.60; small-judge 0.55; one rater 0.70; heuristic 0.35; length −0.10; ROUGE-1 0.20"
+        "panel mean 0.60; small-judge 0.55; one rater 0.70; bleurt 0.35; length −0.10; ROUGE-1 0.20"
     )
     assert [(tile.value, tile.label) for tile in agreement_tiles(made)] == [
         ("ρ 0.60", "agreement of the judge with your 3 raters (coherence)"),
@@ -416,4 +416,4 @@ def test_a_run_keeps_its_ratings(tmp_path: Path) -> None:
     document = json.loads(made.report("json"))
     Draft202012Validator(schema()).validate(document)
     assert document["rated"] == json.loads((tmp_path / "run.json").read_text("utf-8"))["rated"]
-    assert [row["kind"] for row in document["rated"][0]["rows"]] == ["judge", "baseline", "baseline"]
+    assert [row["kind"] for row in document["rated"][0]["rows"]] == ["judge", "baseline"]

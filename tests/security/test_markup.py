@@ -111,7 +111,7 @@ def steering(tmp_path: Path) -> Path:
         ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "csv"),
         ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "json"),
         ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run"),
-        ("run", "no-\x1b[2Jsuch.jsonl", "--model", "heuristic"),
+        ("run", "no-\x1b[2Jsuch.jsonl", "--criteria", "none", "--metrics", "stats"),
     ],
 )
 def test_no_text_steers_a_terminal(steering: Path, words: tuple[str, ...]) -> None:

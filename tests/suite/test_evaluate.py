@@ -861,15 +861,6 @@ def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.Da
     assert not evaluate_case(case(expected, undecided="pass"), keys, result, scored).met
 
 
-def test_the_heuristic_alone_decides_by_its_own_column(made: Any) -> None:
-    own = Column("extractive_support", "criterion", "heuristic", -3.0, 3.0, criterion="consistency")
-    row = Score("i", "s", "extractive_support", 0.5, Provenance("heuristic-1", reason="novel bigrams 2%"))
-    found = evaluate_case(case(in_range(0), "consistency"), ONE, made.result(row, columns=(own,)))
-    assert (found.status, found.found, found.reason) == ("passed", "0.50", "")
-    label = evaluate_case(case(labelled("4"), "consistency"), ONE, made.result(row, columns=(own,)))
-    assert label.reason == "scores of extractive_support are not made of labels: expect min or max"
-
-
 # Limits
 
 

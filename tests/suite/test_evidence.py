@@ -83,7 +83,7 @@ def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
 
 
 def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
-    found = reading(Score("i", "s", "c", -0.7, Provenance("heuristic-1", reason="novel bigrams")), {})
+    found = reading(Score("i", "s", "c", -0.7, Provenance("external")), {})
     assert (found.low, found.high) == (-0.7, -0.7)
 
 

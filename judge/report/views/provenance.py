@@ -185,7 +185,7 @@ def failed(row: Score | Failure | None) -> bool:
 
 
 def abstained(column: Column, row: Score | Failure | None) -> bool:
-    """Return whether a metric declined to give a value. A heuristic that replaces a judge has failed instead."""
+    """Return whether a metric declined to give a value."""
     return column.kind == "metric" and isinstance(row, Failure) and row.error == ABSTAINED
 
 
