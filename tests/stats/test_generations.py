@@ -14,7 +14,6 @@ import judge
 from judge.core.errors import DataError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result
-from judge.stats.agreement import variance_shares
 from judge.stats.bootstrap import item_means, mean_estimate
 from judge.table import Table
 
@@ -59,38 +58,6 @@ def test_intervals_over_items_hold_their_level_and_those_over_texts_do_not() -> 
     assert naive / 400 <= 0.90
 
 
-def test_shares_of_variance_are_those_that_made_the_values() -> None:
-    rng = np.random.default_rng(1)
-    (shares,) = variance_shares(table(nested(rng, 4000, 3, 0.3)))
-    # A mean's variance per item: .3 from items, .7 / 3 from generations.
-    expected = 0.3 / (0.3 + 0.7 / 3)
-    assert shares.items == pytest.approx(expected, abs=0.03)
-    assert shares.items + shares.generations + shares.draws == pytest.approx(1)
-    assert shares.after(items=2) == pytest.approx(0.5)
-    assert shares.after(generations=2) == pytest.approx(shares.items + shares.generations / 2)
-    assert (shares.n_items, shares.n_generations) == (4000, 3)
-
-
-def test_draws_are_told_from_generations() -> None:
-    rng = np.random.default_rng(2)
-    column = Column("clear", "criterion", "", 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0))
-    samples, scores = [], []
-    for n in range(500):  # generations are alike: all that differs within an item is chance in 10 draws of p = .5
-        for k in (1, 2):
-            value = rng.binomial(10, 0.5) / 10
-            samples.append(Sample(f"i{n} ({k})", "a", "x", cluster=f"i{n}"))
-            how = Provenance("samples", n=10, distribution={"no": 1 - value, "yes": value})
-            scores.append(Score(f"i{n} ({k})", "a", "clear", value, how))
-    (shares,) = variance_shares(Table(tuple(samples), (column,), tuple(scores)))
-    assert shares.draws == pytest.approx(1, abs=0.1)
-
-
-def test_a_table_without_generations_has_no_shares() -> None:
-    samples = (Sample("i", "a", "x"), Sample("j", "a", "y"))
-    scores = tuple(Score(s.item, "a", "clear", 1.0, Provenance("single")) for s in samples)
-    assert variance_shares(Table(samples, (COLUMN,), scores)) == ()
-
-
 ROWS = [
     {"item": n, "system": system, "generation": k, "output": f"{system}{n}{k}"}
     for n in range(6)
@@ -114,7 +81,6 @@ def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
     again = judge.load_result(tmp_path)
     assert again.estimates == result.estimates
     assert judge.verify(tmp_path).differences == ()
-    assert "Where the variance comes from" not in result.report(full=True)  # all scores of a system are equal
     only = result.where(item="3")
     assert [s.item for s in only.table.samples] == ["3 (1)", "3 (2)", "3 (1)", "3 (2)"]
 
@@ -146,7 +112,6 @@ def test_a_system_generates_several_outputs(tmp_path: Path, monkeypatch: pytest.
     )
     assert len(result.table.samples) == 8 * 4
     assert result.estimates["often", "clear"].n == 8
-    assert "Where the variance comes from" in result.report(full=True)
     written = [json.loads(line) for line in (tmp_path / "o/outputs.jsonl").read_text("utf-8").splitlines()]
     assert [(row["item"], row["system"], row.get("generation")) for row in written[:4]] == [
         ("i0", "often", "1"), ("i0", "often", "2"), ("i0", "often", "3"), ("i0", "once", None),

@@ -56,7 +56,6 @@ from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
 from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
-from judge.report.views.variance import variance_blocks
 from judge.results.result import Result, failure_counts
 from judge.stats import anytime
 from judge.stats.analyze import pass_table
@@ -225,8 +224,6 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
-    if any(sample.cluster for sample in result.table.samples):
-        yield Section("variance", "Items, generations, draws", lambda: variance_blocks(result), folded=True)
     if result.checklists:
         yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
     yield from claims_section(result)
