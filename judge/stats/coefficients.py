@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from judge.stats.bootstrap import Bools, Floats, Ints, Statistic
+from judge.stats.bootstrap import Floats, Ints, Statistic
 
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
@@ -33,7 +33,6 @@ _EXACT_TAU = 300
 _MAX_NUMBERS = 2_000_000  # numbers in memory
 _DECIMALS = 9  # equal values may differ by rounding
 _MAX_DENOMINATOR = 100  # of ratings: means over raters, and two decimals
-_SYSTEM_POINTS = 33
 _ROUNDING = 1e-12  # smaller variance (of values scaled to a range of 1) counts as none
 _MAX_CELLS = 100_000  # of a table of counts of value pairs
 _BINS = 256  # of values for the derivative, if that table would be larger
@@ -347,82 +346,6 @@ def _whole_numbers(values: Floats) -> Floats:
             break
     whole: Floats = np.rint(values * common)
     return whole
-
-
-# Missing values
-
-_MOST_MOVED = 2_000  # texts
-_MAX_GROUPS = 12  # groups of missing values that are moved together, in each row
-
-
-def spearman_bounds(
-    values: Floats, ratings: Floats, missing: Bools, level: Level, points: Floats
-) -> tuple[float, float] | None:
-    """Return about the lowest and the highest Spearman if each `missing` value were one of these ascending points.
-
-    Values and ratings are items × systems. System means may be anything between the means with the lowest and with the
-    highest point. At level document an item does not count if its values are all equal; the missing ones may make them
-    so. A search finds both ends, so the true ones may lie slightly beyond. Return None if no value is possible, and at
-    level item for more than 2,000 texts.
-    """
-    rated = ~np.isnan(ratings) & (missing | ~np.isnan(values))
-    if not rated.any() or (level == "item" and rated.sum() > _MOST_MOVED):
-        return None
-    filled = (np.where(missing, point, values) for point in (points[0], points[-1]))
-    sides = np.where(rated, np.stack([*filled, ratings]), np.nan)
-    if level == "item":
-        sides = sides[:, None, rated]
-    elif level == "system":
-        whole = np.stack([*_whole_numbers(sides[:2]), _whole_numbers(sides[2])])
-        lower, upper, _ = sides = average(np.swapaxes(whole, 0, 1))[:, None]
-        known = ~np.isnan(lower)
-        ends = np.concatenate([lower[known], upper[known]])
-        points = np.unique([*ends, *np.linspace(ends.min(), ends.max(), _SYSTEM_POINTS)])
-    lower, upper, people = sides
-    extremes = []
-    for sign in (-1, 1):
-        best = _highest(lower, upper, sign * people, points)
-        known = ~np.isnan(best)
-        if not known.any():
-            return None
-        # Rows that may be constant only count if they raise the mean.
-        optional = known & (np.fmax.reduce(lower, axis=1) <= np.fmin.reduce(upper, axis=1))
-        certain = best[known & ~optional]
-        sums = certain.sum() + np.cumsum([0.0, *-np.sort(-best[optional])])
-        extremes.append(sign * float(np.nanmax(share(sums, len(certain) + np.arange(len(sums))))))
-    return extremes[0], extremes[1]
-
-
-def _highest(lower: Floats, upper: Floats, ratings: Floats, points: Floats) -> Floats:
-    """Return about the highest Spearman of each row (rows × values) for any points between `lower` and `upper`.
-
-    Values that are free start in the order of the ratings. Each in turn (in long rows each of 12 groups with similar
-    ratings) moves to its best point, until none improves: coordinate ascent.
-    """
-    free = lower < upper
-    place = np.argsort(np.argsort(np.where(free, ratings, np.inf), axis=1, kind="stable"), axis=1)
-    number = np.maximum(free.sum(axis=1, keepdims=True), 1)
-    group = np.where(free, place * np.minimum(number, _MAX_GROUPS) // number, -1)
-    start = np.minimum(place * len(points) // number, len(points) - 1)
-    values = np.where(free, points[start].clip(lower, upper), lower)
-    undefined = -2.0
-    best = np.nan_to_num(within(values, ratings, "spearman"), nan=undefined)
-    rows = np.flatnonzero(free.any(axis=1))
-    while len(rows):
-        before = best[rows]
-        for moved in range(group.max() + 1):
-            trials = points[:, None, None].clip(lower[rows], upper[rows])
-            trials = np.where(group[rows] == moved, trials, values[rows])
-            rho = between(
-                np.stack([trials, np.broadcast_to(ratings[rows], trials.shape)]).reshape(2, -1, lower.shape[1]),
-                "spearman",
-            )
-            rho = np.nan_to_num(rho[:, 0, 1], nan=undefined).reshape(len(points), -1)
-            at = rho.argmax(axis=0), np.arange(len(rows))
-            better = rho[at] > best[rows] + _ROUNDING
-            values[rows[better]], best[rows[better]] = trials[at][better], rho[at][better]
-        rows = rows[best[rows] > before]
-    return np.where(best == undefined, np.nan, best)
 
 
 def of_pair(x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:

@@ -28,7 +28,7 @@ from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
-from judge.stats.coefficients import LEVELS, Level, paired, spearman_bounds, within
+from judge.stats.coefficients import LEVELS, Level, paired, within
 from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, rater_correlation
 from judge.stats.paired_differences import sign_flip
 from judge.stats.raters import Rater, Votes, raters, votes_of
@@ -41,8 +41,7 @@ class FailedJudgments:
 
     `ratings` and `scored_ratings` are people's means of these texts and of those with a score (None without any). `p`
     tests whether people rate them alike: sign flips over items of Σ (failed − share failed) · (rating − mean), None for
-    one item. `bounds` are by level about the lowest and the highest Spearman with any scores for the failed texts
-    (`spearman_bounds`), empty for a column without a scale.
+    one item.
     """
 
     n: int
@@ -50,7 +49,6 @@ class FailedJudgments:
     ratings: float
     scored_ratings: float | None
     p: float | None
-    bounds: Mapping[Level, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +261,6 @@ def baselines_without_judge(table: Table, samples: Sequence[Sample], *, measure:
 
 _MANY = 5_000  # texts
 _FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, that a baseline needs
-_MAX_POINTS = 17  # of a scale, for the bounds of a correlation
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -378,7 +375,7 @@ def _rated(
 
 
 def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats) -> FailedJudgments | None:
-    """Compare people's ratings of the failed and of the scored texts, and bound the correlation of all of them."""
+    """Compare people's ratings of the failed and of the scored texts."""
     missing = np.isnan(values) & ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
     if not missing.any():
         return None
@@ -387,24 +384,12 @@ def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, rating
     if scored.any():
         away = np.where(judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0)
         p = float(sign_flip(np.where(judged.any(axis=1), away.sum(axis=1), np.nan)[None], seed=0).p[0])
-    bounds: dict[Level, tuple[float, float]] = {}
-    scale = column.scale
-    if scale is not None and scale.low is not None and scale.high is not None and scale.low < scale.high:
-        points = np.asarray(levels(scale))
-        if not 0 < len(points) <= _MAX_POINTS or not np.isin(values[scored], points).all():
-            points = np.linspace(scale.low, scale.high, _MAX_POINTS)
-        bounds = {
-            level: ends
-            for level in LEVELS
-            if (ends := spearman_bounds(values, ratings, missing, level, points)) is not None
-        }
     return FailedJudgments(
         int(missing.sum()),
         int(judged.sum()),
         float(ratings[missing].mean()),
         float(ratings[scored].mean()) if scored.any() else None,
         None if np.isnan(p) else p,
-        bounds,
     )
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,8 @@ import judge
 from judge.core.records import Sample
 from judge.stats import coefficients as module
 from judge.stats.bootstrap import Bootstrap, resample_weights
-from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, spearman_bounds, within
+from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, within
 from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, rater_correlation, williams
-from judge.table import matrix
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -121,50 +118,6 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
     drawn = [np.repeat(np.arange(12), row.astype(int)) for row in counts]
     expected = [scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient) for rows in drawn]
     assert of_pair(x, y, "system", coefficient)(counts) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_bounds_are_the_extremes_over_all_scores_that_failed_texts_could_have(level: Level) -> None:
-    points, random, gaps = np.array([1.0, 2.0, 3.0]), np.random.default_rng(4), []
-    for _ in range(30):
-        scores, ratings = random.integers(1, 4, size=(3, 4)).astype(float), random.normal(size=(3, 4))
-        missing = np.zeros(12, dtype=bool)
-        missing[random.choice(12, size=4, replace=False)] = True
-        missing = missing.reshape(3, 4)
-        found = []
-        for fill in product(points, repeat=4):
-            scores[missing] = fill
-            found.append(of_pair(scores, ratings, level, "spearman")(np.ones((1, 3)))[0])
-        low, high = spearman_bounds(np.where(missing, NAN, scores), ratings, missing, level, points)
-        gaps += [low - np.nanmin(found), np.nanmax(found) - high]
-    if level == "system":
-        assert max(gaps) < 1e-9  # any mean between the ends: at least as far
-    else:
-        assert min(gaps) > -1e-9  # scores that are possible
-        assert np.mean(np.array(gaps) < 1e-9) > 0.9
-        assert max(gaps) < 0.05
-
-
-@pytest.mark.parametrize("criterion", ["coherence", "consistency", "fluency", "relevance"])
-def test_bounds_without_the_unreadable_replies_hold_the_correlation_of_all(
-    shared_data: Callable[[str], Path], criterion: str
-) -> None:
-    """A parser of prose scored every recorded reply; judge reads only those that end in the requested form."""
-    path = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl")
-    recorded = map(json.loads, path.read_text("utf-8").splitlines())
-    rows = [row for row in recorded if row["criterion"] == criterion]
-    texts = [Sample(*row["id"].split("::")[:2], "") for row in rows]
-    readable = [re.search(r"Score: \d\.?$", row["responses"][0]) is not None for row in rows]
-    keys = [(text.item, text.system) for text in texts]
-    ratings, scores = (
-        matrix(texts, dict(zip(keys, (row[key] for row in rows), strict=True))) for key in ("human", "mean_score")
-    )
-    missing = matrix(texts, dict(zip(keys, map(float, readable), strict=True))) == 0
-    assert 0.3 < missing.mean() < 0.9
-    for level in LEVELS:
-        everything = of_pair(scores, ratings, level, "spearman")(np.ones((1, len(ratings))))[0]
-        low, high = spearman_bounds(np.where(missing, NAN, scores), ratings, missing, level, np.arange(1.0, 6.0))
-        assert -1 <= low < everything < high <= 1
 
 
 @given(arrays.arrays(np.int64, (5, 6), elements=st.integers(3, 15)))

@@ -61,7 +61,6 @@ _PANELS = ("panel mean", "panel median", "panel majority")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
 _VERDICTS = {-1: "significantly worse than", 0: "no significant difference from", 1: "significantly better than"}
 _ONE_RATER = "One rater: compared with the mean of the others."
-_IF_SCORED = "If scored: about the lowest and the highest Spearman if the failed judgments had scores."
 
 
 # The report of `judge validate`
@@ -232,9 +231,6 @@ def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
             ratings, scored = number(failed.ratings, _SHORT), number(failed.scored_ratings, _SHORT)
             tested = "" if failed.p is None else f" ({format_p(failed.p)})"
             note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}{tested}."
-        if ends := failed.bounds.get(_usable(rated, level)):
-            low, high = (number(end, _SHORT) for end in ends)
-            note += f" With scores for all, Spearman would be between {low} and {high}."
         yield note
 
 
@@ -273,16 +269,13 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
         cells = [estimate_cell(estimate, _PLACES, tone=tone) for estimate in estimates]
-        ends = row.failed.bounds.get(usable) if row.failed else None
-        bounds = " to ".join(number(end, _SHORT) for end in ends) if ends else None
         texts = None if usable == "item" else row.correlation.texts
         n = next((e.n for e in estimates if e), None)
-        rows.append((Cell(label[row.kind], tone=tone), *cells, bounds, _failed_cell(row), n, texts))
+        rows.append((Cell(label[row.kind], tone=tone), *cells, _failed_cell(row), n, texts))
     yield table(
         (
             "",
             *(Column(head, better="higher") for head in _HEADS),
-            Column("if scored", optional=True, about=_IF_SCORED),
             Column("failed", optional=True),
             f"{UNITS[usable]}s",
             Column("texts", optional=True),
