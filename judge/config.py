@@ -31,7 +31,7 @@ from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
-from judge.data import remote
+from judge.data.rows import is_address
 from judge.text.languages import LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
@@ -511,7 +511,7 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     """Make the paths in a value relative to the file's folder."""
     field = RunConfig.model_fields.get(key)
     is_path = field is not None and Path in get_args(field.annotation)
-    if is_path and isinstance(value, str | Path) and not remote.address(value):
+    if is_path and isinstance(value, str | Path) and not is_address(value):
         return folder / value
     if key == "criteria":
         try:

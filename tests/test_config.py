@@ -182,6 +182,11 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
     assert (made.metrics, made.systems, made.cache) == (("rouge", "bleu"), ("a", "b"), False)
 
 
+def test_an_address_in_a_file_is_not_beside_it(tmp_path: Path) -> None:
+    made = load_config(write(tmp_path, "data: s3://shop/first.jsonl\n"))
+    assert str(made.data) == str(Path("s3://shop/first.jsonl"))
+
+
 def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
     path = write(tmp_path, "temperature: 0.5\nmodel: a\n")
     made = load_config(path, {"model": "b", "base_url": None})

@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 from judge.core.errors import DataError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
-from judge.data import remote
 
 
 class RawRow(NamedTuple):
@@ -188,6 +188,8 @@ def type_name(value: Any) -> str:
 SUFFIXES = tuple(_READERS)
 """Of the files that are data."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2}(?=[^/])")
+"""The slashes of an address are one in a `Path`. A single letter is a drive."""
 _RUN_FILES = ("run.json", "scores.parquet")
 """What makes a folder that of a run."""
 
@@ -197,11 +199,15 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
 
     A folder gives its files of the kinds that can be read, except hidden ones; its subfolders are not
     read. A pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden ones;
-    an existing file with exactly this name gives itself. An address (`s3://…`) gives copies. Raises DataError if there
-    is no file, for the folder of a run, and for a folder with compressed data.
+    an existing file with exactly this name gives itself. Raises DataError if there is no file, for the folder of a run,
+    for a folder with compressed data, and for an address.
     """
-    if url := remote.address(data):
-        return [*remote.fetch(url)]
+    if is_address(data):
+        # The whole address is not repeated: it may have a password or a signature.
+        raise DataError(
+            f"{str(data).partition(':')[0]}://…: only local files are read: download it, or load it with "
+            "pandas.read_parquet(url) or pandas.read_csv(url) and give judge.evaluate the data frame"
+        )
     path, name = Path(data), str(data)
     try:
         if path.is_dir():
@@ -232,6 +238,11 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
         raise DataError(f"{name}: no such file{nearby(path)}")
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def is_address(data: object) -> bool:
+    """Return whether this is an address such as `s3://bucket/data.csv`, and no path of this machine."""
+    return _ADDRESS.match(str(data)) is not None
 
 
 def nearby(path: Path) -> str:
@@ -266,8 +277,6 @@ def content_hash(data: str | PathLike[str]) -> str:
 def dataset_name(data: str | PathLike[str]) -> str:
     """Return the name for results: a file's name without its suffix, or the name of the shards' folder."""
     path = Path(data)
-    if remote.address(data):
-        return path.parent.name if _is_pattern(path) else path.stem
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
         return _existing_part(path).resolve().name or "data"
     return path.stem

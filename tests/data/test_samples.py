@@ -684,3 +684,20 @@ def test_names_of_other_tools(row: dict[str, str], mapping: dict[str, str], fiel
     assert one.extra.get("input") == row.get("input", row.get("question"))  # for templates that read it
     taken = {"input": "source", "actual_output": "output", "expected_output": "references"}
     assert samples.guessed_columns(one, mapping) == ({} if mapping or "source" in row else taken)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/data.csv", "https://anna:hush@example.org/data.csv?signature=hush"])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_an_address_is_refused_with_what_to_do(url: str, kind: type) -> None:
+    """A Path has one slash. The message does not repeat a password."""
+    with pytest.raises(
+        DataError, match=r"^\w+://…: only local files are read: .* pandas\.read_parquet\(url\)"
+    ) as raised:
+        samples.load(kind(url))
+    assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize("path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"])
+def test_a_local_path_is_no_address(path: str) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        samples.load(path)
