@@ -52,7 +52,6 @@ class Rating:
     criterion: str
     value: float | str
     repeat: bool = False
-    seconds: float | None = None
     comment: str = ""
     where: str = ""
 
@@ -68,7 +67,6 @@ class PairRating:
     criterion: str
     value: Preference
     repeat: bool = False
-    seconds: float | None = None
     comment: str = ""
     where: str = ""
 
@@ -106,8 +104,8 @@ def read_ratings(path: str | PathLike[str], known: Known | None = None) -> Ratin
     """Read a file of ratings, in any form of `to_long`; `known` says what its columns may be about.
 
     A later rating of the same text, criterion and rater replaces an earlier one. With one row per rating, a row has
-    `first` and `second` in place of `system` if it compares two texts, and `repeat`, `seconds` and `comment` are
-    optional. A row whose value is null takes the rating back. Raises DataError, with file and line.
+    `first` and `second` in place of `system` if it compares two texts, and `repeat` and `comment` are optional. A row
+    whose value is null takes the rating back. Raises DataError, with file and line.
     """
     found: dict[tuple[Any, ...], Rating | PairRating | None] = {}
     replaced = 0
@@ -122,17 +120,12 @@ def read_ratings(path: str | PathLike[str], known: Known | None = None) -> Ratin
             for cell in map(cells.__getitem__, names)
         ]
         repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
-        value, seconds = cells.get("value"), cells.get("seconds")
+        value = cells.get("value")
         if compares and value not in (None, "first", "second", "tie"):
             raise DataError(f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie")
-        if "seconds" in cells and value is not None:
-            try:
-                seconds = float(cells["seconds"])
-            except (TypeError, ValueError):
-                raise DataError(f"{where}: seconds is {one_line(str(seconds), 40)!r}, not a number") from None
         kind: Any = PairRating if compares else Rating
         rating = None if value is None else kind(
-            *key, value if compares else parse(value), repeat, seconds, str(cells.get("comment", "")), where,
+            *key, value if compares else parse(value), repeat, str(cells.get("comment", "")), where,
         )  # fmt: skip
         former = found.get((*key, repeat))
         replaced += rating is not None and former is not None and former.value != rating.value

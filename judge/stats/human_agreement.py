@@ -277,8 +277,8 @@ def people(
     """Compare the judges' columns with people's ratings on this table's texts, for every criterion that people rated.
 
     With `measure`, baselines that the table lacks are computed. With `epsilon`, judges have the alternative annotator
-    test, and the raters a table, to which `sheet`, the file of the ratings, adds order and time. Raises DataError for a
-    rating that a judge's criterion has seen.
+    test, and the raters a table, to which `sheet`, the file of the ratings, adds repeated ratings. Raises DataError for
+    a rating that a judge's criterion has seen.
     """
     ledger.check(table.samples, ledger.seen_by(judge.scale for judge in judges if judge.scale))
     samples = [sample for sample in table.samples if sample.human]

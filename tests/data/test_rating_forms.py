@@ -153,7 +153,6 @@ def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known
         ("item,system,rater,criterion,value\n1,a,,relevance,4\n", TWO, "sheet.csv:2: a rating has no rater"),
         ("item,system,rater,criterion,value\n1,,anna,relevance,4\n", TWO, "sheet.csv:2: a rating has no system"),
         ("item,first,second,rater,criterion,value\n1,a,b,anna,overall,a\n", TWO, "sheet.csv:2: value is 'a'; a pref"),
-        ("item,system,rater,criterion,value,seconds\n1,a,x,tone,1,fast\n", TWO, "sheet.csv:2: seconds is 'fast', not"),
     ],
 )
 def test_columns_that_have_no_form(folder: Path, text: str, known: Known, message: str) -> None:

@@ -48,29 +48,26 @@ def test_each_rater_is_compared_with_the_mean_of_the_others() -> None:
         own = np.array(THREE[rater.rater])
         others = np.mean([values for name, values in THREE.items() if name != rater.rater], axis=0)
         votes = np.stack([own, others]).reshape(2, 12, 2)
-        assert rater.severity is not None
         assert rater.spearman is not None
         assert rater.alpha is not None
         assert (rater.ratings, rater.mean) == (24, pytest.approx(own.mean()))
-        assert rater.severity.value == pytest.approx((own - others).mean())
         assert rater.spearman.value == pytest.approx(spearmanr(own, others).statistic)
         assert rater.alpha == agree(votes, ("alpha_interval",), FEW).estimates["alpha_interval"]
-        assert (rater.repeated, rater.drift, rater.seconds, rater.fast) == (0, None, None, None)
+        assert rater.repeated == 0
 
 
 def test_missing_ratings_are_left_out() -> None:
     some = sheet(rated("anna", THREE["anna"]), rated("ben", THREE["ben"][:10]))
     anna, ben = raters(joined(some), "tone", FEW)
     assert (anna.ratings, ben.ratings) == (24, 10)
-    assert anna.severity is not None
-    assert ben.severity is not None
-    assert anna.severity.value == pytest.approx(-ben.severity.value)
-    assert anna.severity.value == pytest.approx(np.mean(np.array(THREE["anna"][:10]) - THREE["ben"][:10]))
+    assert anna.spearman is not None
+    assert anna.spearman.value == pytest.approx(spearmanr(THREE["anna"][:10], THREE["ben"][:10]).statistic)
+    assert anna.spearman == ben.spearman
 
 
 def test_one_rater_has_nobody_to_compare_with() -> None:
     (anna,) = raters(joined(sheet(rated("anna", THREE["anna"]))), "tone", FEW)
-    assert (anna.ratings, anna.severity, anna.spearman, anna.alpha) == (24, None, None, None)
+    assert (anna.ratings, anna.spearman, anna.alpha) == (24, None, None)
 
 
 def test_two_texts_have_no_correlation() -> None:
@@ -80,9 +77,7 @@ def test_two_texts_have_no_correlation() -> None:
 
 def test_constant_raters() -> None:
     anna, ben = raters(joined(sheet(rated("anna", [5.0] * 24), rated("ben", [4.0] * 24))), "tone", FEW)
-    assert (anna.spearman, anna.severity and anna.severity.value) == (None, 1.0)
-    assert ben.severity is not None
-    assert (ben.severity.low, ben.mean) == (None, 4.0)
+    assert (anna.spearman, anna.mean, ben.mean) == (None, 5.0, 4.0)
 
 
 def test_raters_without_names_are_counted() -> None:
@@ -98,48 +93,24 @@ def test_consistency_counts_texts_that_were_rated_twice() -> None:
     assert (anna.repeated, anna.same, ben.repeated) == (5, 3, 0)
 
 
-def test_drift_is_the_slope_over_the_order_of_the_file() -> None:
-    order = np.random.default_rng(1).permutation(24)
-    anna = [rated("anna", THREE["anna"])[place] for place in order]
-    found = sheet(anna, rated("ben", THREE["ben"]))
-    slope = np.polyfit(np.arange(24) / 100, (np.array(THREE["anna"]) - THREE["ben"])[order], 1)[0]
-    drift = raters(joined(found), "tone", FEW, found)[0].drift
-    assert drift is not None
-    assert drift.low is not None
-    assert drift.high is not None
-    assert drift.value == pytest.approx(slope)
-    assert drift.low < drift.value < drift.high
-    few = sheet(anna[:9], rated("ben", THREE["ben"]))
-    assert raters(joined(few), "tone", FEW, few)[0].drift is None
-
-
-def test_time_is_the_raters_own() -> None:
-    timed = [replace(row, seconds=seconds) for row, seconds in zip(rated("anna", [3.0] * 6), (3, 9, 9, 10, 11, 2.9),
-                                                                  strict=True)]  # fmt: skip
-    found = sheet(timed, rated("ben", [4.0] * 6))
-    anna, ben = raters(joined(found), "tone", FEW, found)
-    assert (anna.seconds, anna.fast) == (9.0, 1 / 6)  # 3 is not under a third of 9
-    assert (ben.seconds, ben.fast) == (None, None)
-
-
 def test_rows_about_other_texts_and_criteria_do_not_count() -> None:
-    other = [replace(row, criterion="depth", seconds=1.0) for row in rated("anna", THREE["anna"])]
-    elsewhere = [replace(row, item="elsewhere", seconds=1.0) for row in rated("anna", THREE["anna"][:1])]
+    other = [replace(row, criterion="depth", repeat=True) for row in rated("anna", THREE["anna"])]
+    elsewhere = [replace(row, item="elsewhere", repeat=True) for row in rated("anna", THREE["anna"][:1])]
     (anna, *_) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), other, elsewhere))
-    assert (anna.seconds, anna.ratings) == (None, 24)
+    assert (anna.repeated, anna.ratings) == (0, 24)
 
 
 def test_a_variants_ratings_have_the_name_of_the_criterion_it_varies() -> None:
     """People rated `tone`, and the judge's criterion is `tone_5`."""
-    found = sheet([replace(row, seconds=7.0) for row in rated("anna", THREE["anna"])])
+    found = sheet(rated("anna", THREE["anna"]), rated("anna", THREE["anna"][:5], repeat=True))
     samples = [replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)}) for s in joined(found)]
-    assert [rater.seconds for rater in raters(samples, "tone_5", FEW, found)] == [7.0]
+    assert [rater.repeated for rater in raters(samples, "tone_5", FEW, found)] == [5]
 
 
 def test_generations_of_an_item_are_rated_as_one() -> None:
     alone = joined(SHEET)
     twice = [replace(s, item=f"{s.item} ({n})", cluster=s.item) for s in alone for n in (1, 2)]
     for once, both in zip(raters(alone, "tone", FEW), raters(twice, "tone", FEW), strict=True):
-        assert once.severity is not None
-        assert both.severity is not None
-        assert (both.mean, both.severity.value) == (pytest.approx(once.mean), pytest.approx(once.severity.value))
+        assert once.spearman is not None
+        assert both.spearman is not None
+        assert (both.mean, both.spearman.value) == (pytest.approx(once.mean), pytest.approx(once.spearman.value))

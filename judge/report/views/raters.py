@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.core.format import number, percent, plural, signed
+from judge.core.format import number, percent, plural
 from judge.report.document import Block, Cell, Column, Paragraph, table
 from judge.report.views.columns import estimate_cell, p_cell
 from judge.stats.alt_test import AltTest
@@ -17,9 +17,7 @@ HELP = (
     "other raters. A rater's lead is the share of texts on which the rater is closer minus that on which the judge is. "
     "The judge wins if the lead is significantly below ε (clustered by item, Benjamini-Yekutieli's correction). It "
     "passes if it wins against at least half of the raters (ω).",
-    "Raters are compared with the mean of the others on shared texts. Severity: the rater's mean minus theirs. Drift: "
-    "its change per 100 ratings, in the order of the file. Same: texts rated twice with the same value. Seconds: the "
-    "median of a rating. Fast: ratings in less than a third of it; short texts can be fast too.",
+    "Raters are compared with the mean of the others on shared texts. Same: texts rated twice with the same value.",
 )
 
 
@@ -50,19 +48,14 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
                 rater.rater,
                 rater.ratings,
                 number(rater.mean, _PLACES),
-                estimate_cell(rater.severity, _PLACES, signed),
                 estimate_cell(rater.spearman, _PLACES),
                 estimate_cell(rater.alpha, _PLACES),
                 f"{rater.same} of {rater.repeated}" if rater.repeated else None,
-                estimate_cell(rater.drift, _PLACES, signed),
-                None if rater.seconds is None else number(rater.seconds, 1),
-                None if rater.fast is None else percent(rater.fast),
             )
             for rater in rated.raters
         ]
-        optional = (Column(head, optional=True) for head in ("same", "drift", "seconds", "fast"))
         yield table(
-            ("rater", "ratings", "mean", "severity", "Spearman", "alpha", *optional),
+            ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True)),
             rows,
             caption=f"{rated.criterion}: the raters, each compared with the mean of the others.",
             name=f"rater-table-{rated.criterion}",
@@ -105,10 +98,10 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
                 yield _record((row.name, "judge"), name, value, tested) | {"method": row.alt_test.reason or method}
     for rater in rated.raters:
         who = rater.rater, "rater"
-        for e in filter(None, (rater.severity, rater.spearman, rater.alpha, rater.drift)):
+        for e in filter(None, (rater.spearman, rater.alpha)):
             yield _record(who, e.name, e.value, e.n) | {"low": e.low, "high": e.high, "method": e.method}
         same = rater.same / rater.repeated if rater.repeated else None
-        values = {"mean": rater.mean, "same": same, "seconds": rater.seconds, "fast": rater.fast}
+        values = {"mean": rater.mean, "same": same}
         counts = {"mean": rater.ratings, "same": rater.repeated}
         yield from (_record(who, what, v, counts.get(what)) for what, v in values.items() if v is not None)
 
