@@ -169,25 +169,9 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     return {name: value for name, value in asdict(estimate).items() if name not in ("name", "p")}
 
 
-_FORMER = {"floor": "baseline", "ceiling": "rater", "no_ceiling": "no_rater"}
-"""Former names of keys and kinds in run.json: the runs of earlier trees were paid for, and still load."""
-
-
-def _renamed(stored: Any) -> Any:
-    """Return the JSON of `flat` with the names of today."""
-    if isinstance(stored, list):
-        return [_renamed(value) for value in stored]
-    if not isinstance(stored, dict):
-        return stored
-    renamed = {_FORMER.get(name, name): _renamed(value) for name, value in stored.items()}
-    if "kind" in renamed:
-        renamed["kind"] = _FORMER.get(renamed["kind"], renamed["kind"])
-    return renamed
-
-
 def read(stored: Any) -> Rated:
     """Restore a criterion from the JSON of `flat(…)`. Raises ValidationError for anything else."""
-    criterion = _adapter().validate_python(_renamed(stored))
+    criterion = _adapter().validate_python(stored)
     rows = []
     for row in criterion.rows:
         estimates = {(c.level, c.coefficient): _estimate(c.coefficient, c) for c in row.correlations}

@@ -245,7 +245,7 @@ def test_store_replaces_files_and_makes_folders(tmp_path: Path) -> None:
 
 
 RUNS = Path(__file__).parents[1] / "golden" / "run"
-"""Written by judge 0.1.0 before its tables were read by the fields of the records."""
+"""Written by judge 0.1.0 before its tables were read by the fields of the records; keys of `rated` have new names."""
 
 
 @pytest.mark.parametrize("name", ["means", "rank"])
