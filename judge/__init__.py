@@ -7,7 +7,7 @@
   `judge.audit(...)` tests it with changed texts.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.history(...)` shows many,
   `judge.diff(...)` compares two wordings of a criterion.
-- `judge.load_result(...)` reads a stored run, `judge.verify(...)` recomputes its numbers.
+- `judge.load_result(...)` reads a stored run.
 - `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
 
 `help(judge.evaluate)` lists the options. Expected errors are kinds of `judge.JudgeError`. The other names are types of
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
     from judge.commands.validate import validate as validate
-    from judge.commands.verify import Verification as Verification
-    from judge.commands.verify import verify as verify
     from judge.core.errors import JudgeError as JudgeError
     from judge.core.records import Criterion as Criterion
     from judge.core.records import Example as Example
@@ -78,7 +76,6 @@ _NAMES = {
     "judge.commands.slices": "slices",
     "judge.commands.test": "test test_async",
     "judge.commands.validate": "validate",
-    "judge.commands.verify": "Verification verify",
     "judge.core.errors": "JudgeError",
     "judge.core.records": "Criterion Example Failure Sample Scale Score",
     "judge.execution.progress": "Progress",

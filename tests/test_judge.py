@@ -54,7 +54,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "Slices", "Validation", "__version__",
         "audit", "audit_async", "choose", "compare", "diff", "evaluate", "evaluate_async", "history",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
-        "test", "test_async", "validate", "Verification", "verify",
+        "test", "test_async", "validate",
     }  # fmt: skip
 
 

@@ -27,7 +27,6 @@ from judge.cli.report import (
     power_command,
     report_command,
     validate_command,
-    verify_command,
 )
 from judge.cli.run import generate_command, plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
@@ -64,7 +63,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Read": {
         "report": report_command, "compare": compare_command, "history": history_command,
-        "validate": validate_command, "choose": choose_command, "power": power_command, "verify": verify_command,
+        "validate": validate_command, "choose": choose_command, "power": power_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
     "Set up": {"init": init_command, "vectors": vectors_command},

@@ -1,4 +1,4 @@
-"""`judge report`, `verify`, `compare`, `validate`, `choose` and `power`: show, check or compare stored runs."""
+"""`judge report`, `compare`, `validate`, `choose` and `power`: show, check or compare stored runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import typer
 from judge.cli.options import (
     Export,
     Full,
-    ListFormat,
     Output,
     Quiet,
     ReportFormat,
@@ -23,7 +22,7 @@ from judge.cli.options import (
     to_config,
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import check_exports, check_outputs, print_json, print_report, print_untrusted, write_exports
+from judge.cli.terminal import check_exports, check_outputs, print_report, write_exports
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -122,41 +121,6 @@ def _reread(result: Result, run: Path, out: Path | None = None, force: bool = Fa
     if out is not None:
         result.save(out, overwrite=True)
     return result
-
-
-_MOST_DIFFERENCES = 20
-
-
-def verify_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")], *, format: ListFormat = "console"
-) -> None:
-    """Recompute every number of a stored run, offline.
-
-    Exits with 1 if a number differs."""
-    from dataclasses import asdict
-
-    from judge.commands.verify import excerpts, verify
-    from judge.core.format import one_line, plural, seconds
-
-    verification = verify(run)
-    differences = verification.differences
-    if format == "json":
-        print_json(asdict(verification))
-    else:
-        count = f"{sum(verification.checked.values()):,} values recomputed, {plural(len(differences), 'difference')}"
-        lines = [f"{run}: {count} ({seconds(verification.seconds)})"]
-        for each in differences[:_MOST_DIFFERENCES]:
-            names = [f"{kind} {name}" for kind in ("item", "system", "column") if (name := getattr(each, kind))]
-            place = ", ".join([*names, each.place])
-            values = excerpts(str(each.stored), str(each.recomputed))
-            lines.append(f"  {place}: {' → '.join(map(one_line, values))}")
-        if len(differences) > _MOST_DIFFERENCES:
-            lines.append(f"  and {len(differences) - _MOST_DIFFERENCES:,} more: --format json lists them")
-        lines += [f"{number:>9,}  {name}" for name, number in verification.checked.items()]
-        lines += [f"  not checked: {reason}" for reason in verification.unchecked]
-        print_untrusted("\n".join(lines))
-    if differences:
-        raise typer.Exit(1)
 
 
 PAGE = "compared.html"

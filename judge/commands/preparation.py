@@ -41,7 +41,7 @@ from judge.stats.human_agreement import out_of_scale, rated_names, unknown_crite
 from judge.table import RUN, stored_samples
 
 Pair = tuple[Sample, Sample]
-TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+_TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class PairPlan:
         """Yield the rows of equal texts."""
         for first, second in self.equal:
             for column in columns:
-                yield Score(first.item, first.system, column, 0.5, TIE, second.system)
+                yield Score(first.item, first.system, column, 0.5, _TIE, second.system)
 
     def notes(self) -> list[str]:
         """Return what reports say about pairs that are not compared."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -278,14 +277,13 @@ class Result(Outlets):
         """
         folder = Path(folder)
         tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
-        content = run_content(self)
-        digests = {name: hashlib.sha256(table).hexdigest() for name, table in tables.items()}
-        content["digests"] = digests or file_digests(folder)
-        content["digests"][RUN] = run_digest(content)
-        run = (json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
-        if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
-            raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
-        store(folder, {**tables, RUN: run})
+        run = (json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+        files = {**tables, RUN: run}
+        if not overwrite and (folder / RUN).exists():
+            for name, content in files.items():
+                if (folder / name).exists() and (folder / name).read_bytes() != content:
+                    raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
+        store(folder, files)
         if not pages:
             return
         store(folder, {"report.md": self.report("markdown").encode(), "report.html": self.report("html").encode()})
@@ -319,33 +317,14 @@ def analyzed(
     return Result(**{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated)
 
 
-def run_content(result: Result) -> dict[str, Any]:
-    """Return what run.json holds of a result, without digests, as plain JSON."""
+def _run_content(result: Result) -> dict[str, Any]:
+    """Return what run.json holds of a result, as plain JSON."""
     content: dict[str, Any] = {"format": _FORMAT, "info": result.info, "columns": result.table.columns}
     content |= {field.name: getattr(result, field.name) for field in fields(result)[1:] if field.name != "info"}
     for name in ("estimates", "repeats"):
         content[name] = [{"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()]
     content["rated"] = list(map(flat, result.rated))
     return dict(to_json(content))
-
-
-def file_digests(folder: Path) -> dict[str, str]:
-    """Return the sha256, in hex, of the tables of a folder. Raises StorageError."""
-    digests = {}
-    for name in (SCORES, SAMPLES):
-        try:
-            with (folder / name).open("rb") as file:
-                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise StorageError(f"cannot read {folder / name}: {error.strerror or error}") from error
-    return digests
-
-
-def run_digest(content: Mapping[str, Any]) -> str:
-    """Return the sha256, in hex, of the content of run.json without this digest, as canonical JSON."""
-    digests = {name: digest for name, digest in content["digests"].items() if name != RUN}
-    text = json.dumps({**content, "digests": digests}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load(folder: str | Path) -> Result:
@@ -373,10 +352,10 @@ def load(folder: str | Path) -> Result:
         raise StorageError(f"cannot read {path}: it is not from judge run; run again to replace it") from error
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
-    del run["format"], run["digests"]
+    del run["format"]
     streamed = run["info"].get("streamed") or {}
     table = Table.load(folder, streamed.get("shown"))
-    check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
+    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
     return Result(table, **run)
 
 
@@ -392,11 +371,10 @@ def _run_model() -> type[BaseModel]:
     }
     del stored["table"]
     fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
-    fields_of_run["digests"] = dict[str, str], {}  # older runs have none
     return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
 
 
-def check_same_run(
+def _check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
     """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""

@@ -259,7 +259,6 @@ def test_in_python(project: Path) -> None:
 def test_a_text_that_is_missing_is_a_failure_in_every_report(project: Path, command: Callable[..., Any]) -> None:
     replaced(project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", "")
     command("run", "run.yaml", "--out", "out")
-    assert command("verify", "out").code == 0
     assert "5 judged, 1 failed" in command("report", "out").out
     assert "5 judged, 1 failed" in command("report", "out", "--reread").out
     assert "2 judged, 1 failed" in command("report", "out", "--where", "topic=sport").out

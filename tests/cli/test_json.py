@@ -38,7 +38,7 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         if "format" in names:
             assert names.index("json") == names.index("format") + 1, command
     assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
-        "run", "rank", "plan", "report", "validate", "choose", "compare", "history", "power", "verify", "test", "audit",
+        "run", "rank", "plan", "report", "validate", "choose", "compare", "history", "power", "test", "audit",
         "doctor", "criteria diff", "criteria improve", "criteria list", "criteria show", "doctor metrics",
         "doctor cache stats",
     }  # fmt: skip
@@ -53,7 +53,6 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         ("plan", "data.jsonl", *SCRIPTED),
         ("report", "run"),
         ("compare", "run", "run"),
-        ("verify", "run"),
         ("power", "run", "--difference", "0.1"),
         ("power", "--sd", "1", "--items", "20"),
         ("test", "s.judge.yaml"),

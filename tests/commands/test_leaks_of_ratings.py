@@ -161,7 +161,6 @@ def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
     assert len(stored["columns"][0]["seen"]) == 6
     assert [rated["excluded"] for rated in stored["rated"]] == [6]
     assert load(tmp_path / "run") == result
-    assert judge.verify(tmp_path / "run").differences == ()
     table = result.table
     with pytest.raises(DataError, match=r"polite: ratings of 6 texts used to make the prompt.* \(the first: row 1\)"):
         replace(table, samples=tuple(judge.load_samples(rows())))

@@ -1,4 +1,4 @@
-"""Pass rates from the header to every report: judged, stored, loaded, verified, compared and streamed."""
+"""Pass rates from the header to every report: judged, stored, loaded, compared and streamed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import pytest
 
 import judge
 from judge.commands import judge_run
-from judge.commands.verify import verify
 from judge.core import plugins
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.item import item_of
-from judge.results.result import Result, load, run_digest
+from judge.results.result import Result, load
 
 POLITE = """---
 question: Is the reply polite?
@@ -142,19 +141,16 @@ def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
     ]
 
 
-def test_it_is_stored_verified_and_loaded_from_runs_that_lack_it(tmp_path: Path) -> None:
+def test_it_is_stored_and_loaded_from_runs_that_lack_it(tmp_path: Path) -> None:
     run(tmp_path, POLITE, out=tmp_path / "run")
-    assert not verify(tmp_path / "run").differences
     content = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert content["columns"][0]["pass_at"] == 4.0
     run(tmp_path, POLITE.replace("pass_at: 4\n", ""), out=tmp_path / "plain")
     path = tmp_path / "plain" / "run.json"
     content = json.loads(path.read_bytes())
     del content["columns"][0]["pass_at"]
-    content["digests"]["run.json"] = run_digest(content)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
     assert load(tmp_path / "plain").pass_rates == {}
-    assert not verify(tmp_path / "plain").differences
 
 
 def test_another_least_value_asks_nothing_again(tmp_path: Path) -> None:
@@ -200,5 +196,4 @@ def test_a_streamed_run_counts_all_texts(tmp_path: Path, monkeypatch: pytest.Mon
         found = streamed.pass_rates[key]
         assert (found.n, found.value, found.low, found.high) == pytest.approx((rate.n, rate.value, rate.low, rate.high))
     assert "86%" in streamed.report()
-    assert not verify(tmp_path / "streamed").differences
     assert replace(streamed, info={}).pass_rates != streamed.pass_rates

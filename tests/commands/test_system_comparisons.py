@@ -86,7 +86,7 @@ def test_rankings_have_none() -> None:
     assert (ranked.comparisons, ranked.overall, ranked.repeats) == ((), None, {})
 
 
-def test_a_run_against_one_system_is_stored_and_computed_again(brief: Path, tmp_path: Path) -> None:
+def test_a_run_against_one_system_is_stored(brief: Path, tmp_path: Path) -> None:
     rows = [*ROWS, *(row | {"system": "lead", "output": "Day"} for row in ROWS if row["system"] == "old")]
     options: dict[str, Any] = {"metrics": [], "out": tmp_path / "r", "against": "old", "cache": False}
     result = judge.evaluate(rows, ["relevance", str(brief)], model=ScriptedProvider(fond), **options)
@@ -96,7 +96,6 @@ def test_a_run_against_one_system_is_stored_and_computed_again(brief: Path, tmp_
     (power,) = result.power("overall")
     assert (power.tests, power.level) == (2, 0.025)
     assert load(tmp_path / "r") == result
-    assert judge.verify(tmp_path / "r").differences == ()
     assert result.report().startswith("new beats old on the overall score")
     marks = {(row["system"], row["column"]): row["mark"] for row in json.loads(result.report("json"))["table"]}
     assert {system: marks[system, "overall"] for system in ("new", "old", "lead")} == {

@@ -123,7 +123,6 @@ def test_the_seed_chooses_the_items_and_the_same_command_asks_nothing_again(tmp_
     assert same.table.samples == result.table.samples
     other = evaluate(seed=1)[1]
     assert set(other.table.items) != set(result.table.items)
-    assert not judge.verify(tmp_path / "run").differences
     loaded = load(tmp_path / "run")
     assert loaded.comparisons == result.comparisons
 

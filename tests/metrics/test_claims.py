@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import judge
-from judge.core.claims import Claim, Span, decode, encode
+from judge.core.claims import Span, decode
 from judge.core.errors import BudgetReached, ConfigError, DataError, ParseError
 from judge.core.records import Choice, Column, Failure, Provenance, Request, Response, Sample, Score, Usage
 from judge.criteria.sandbox import fenced
 from judge.metrics import MetricResult, prompts
-from judge.metrics.claims import Claims, ClaimsValue, Job, StoredClaims, most_similar, score
+from judge.metrics.claims import Claims, ClaimsValue, Job, most_similar, score
 from judge.metrics.claims.judge_model import Splitter, read_claims, read_probabilities
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.results.result import analyzed
@@ -509,31 +509,6 @@ def test_without_a_judge_or_a_source_a_run_says_so_before_anything_is_asked() ->
     with pytest.raises(DataError, match="no text has a source"):
         judge.evaluate([{"output": "a"}], [], metrics="claims", model=provider_of(asked))
     assert asked.prompts == []
-
-
-@pytest.mark.parametrize("options", [{}, {"threshold": 0.95}, {"value": "mean"}])
-def test_stored_claims_are_verified(options: dict[str, Any], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    provider = provider_of(by_words())
-    judge.evaluate(ROWS, [], metrics="claims", model=provider, cache=False, out=out, set={"claims": options})
-    verification = judge.verify(out)
-    assert verification.differences == ()
-    assert verification.checked["claims_precision, claims_recall, claims_f1: from the stored claims"] == 60
-    assert not any("claims" in each for each in verification.unchecked)
-
-
-def test_stored_values_that_are_not_those_of_their_claims_differ() -> None:
-    claims = (Claim("a", 0.9), Claim("b", 0.1))
-    rows: list[Score | Failure] = [
-        Score("1", "a", "claims_precision", 0.75, Provenance("metric", n=2, raw=encode(claims))),
-        Score("1", "a", "claims_recall", 0.5, Provenance("metric", n=2, raw=encode(claims))),
-        Score("1", "a", "claims_f1", 0.6, Provenance("metric")),
-        Score("2", "a", "claims_precision", 0.5, Provenance("metric", n=2, raw='{"claims": [["a", 2, null, null]]}')),
-    ]
-    stored = StoredClaims((), {(*row.key, row.column): row for row in rows}, 0.5)
-    recomputed = stored.score([Sample("1", "a", "x"), Sample("2", "a", "y")])
-    expected = {"claims_precision": [0.5], "claims_recall": [0.5], "claims_f1": [0.5]}
-    assert rows_of(recomputed) == expected, "and no row for claims that are damaged"
 
 
 @pytest.mark.parametrize("options", [{}, {"unit": "sentence"}])

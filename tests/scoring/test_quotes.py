@@ -144,7 +144,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("weighting", ["single", "samples"])
-def test_a_run_stores_shows_and_verifies_quotations(weighting: Any, tmp_path: Path) -> None:
+def test_a_run_stores_and_shows_quotations(weighting: Any, tmp_path: Path) -> None:
     (tmp_path / "true.yaml").write_text(
         "question: Is it true?\nreply: score_then_reason\ncite: true\n", encoding="utf-8"
     )
@@ -159,7 +159,6 @@ def test_a_run_stores_shows_and_verifies_quotations(weighting: Any, tmp_path: Pa
     )  # fmt: skip
     assert [s.provenance.quote for s in result.table.scores] == [f"{HOSTILE} ended here.", "It rained."]
     assert {s.provenance.reason for s in result.table.scores} == {"No."}
-    assert judge.verify(tmp_path / "run").differences == ()
     assert judge.load_result(tmp_path / "run").reread().table.scores == result.table.scores
     page = result.report("html")
     marks = re.findall(r'<mark title="([^"]*)">(.*?)</mark>', page)

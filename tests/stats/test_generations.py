@@ -80,7 +80,6 @@ def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
     assert [s.item for s in result.table.samples[:2]] == ["0 (1)", "0 (2)"]
     again = judge.load_result(tmp_path)
     assert again.estimates == result.estimates
-    assert judge.verify(tmp_path).differences == ()
     only = result.where(item="3")
     assert [s.item for s in only.table.samples] == ["3 (1)", "3 (2)", "3 (1)", "3 (2)"]
 

@@ -305,30 +305,6 @@ def f1(precision: Score | Failure, recall: Score | Failure) -> Score | Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredClaims:
-    """The metric of a stored run: its values follow from the claims in its rows, with which no model is asked."""
-
-    columns: tuple[Column, ...]
-    rows: Mapping[tuple[str, str, str], Score | Failure]
-    """The stored rows by item, system and column."""
-    threshold: float | None
-    rowwise: ClassVar[bool] = True
-
-    def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return the rows of samples with recomputed values, without those whose claims are missing or damaged."""
-        rows: list[Score | Failure] = []
-        for sample in samples:
-            sides: list[Score | Failure] = []
-            for row in (self.rows.get((*sample.key, name)) for name in (PRECISION, RECALL)):
-                if isinstance(row, Failure):
-                    sides.append(row)
-                elif row and (claims := decode(row.provenance.raw)):
-                    sides.append(replace(row, value=value_of(claims, self.threshold)))
-            rows += sides if len(sides) < 2 else [*sides, f1(*sides)]
-        return MetricResult(self.columns, tuple(rows))
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimsValue:
     """The values of an output with the checked claims; without references, `recall` and `f1` are None."""
 
