@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +22,7 @@ from judge.cli.options import (
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import check_exports, check_outputs, print_report, write_exports
-from judge.core.errors import ConfigError, StorageError
+from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from judge.results.result import Result
@@ -42,12 +41,6 @@ def report_command(
     item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
     system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
     by: Annotated[str | None, option("Compare the slices that this column makes.", metavar="COLUMN")] = None,
-    reread: Annotated[bool, option("Read the stored replies again, and show what changes.", "--reread")] = False,
-    strict: Annotated[bool | None, option("With --reread: only the requested form.", "--strict/--no-strict")] = None,
-    min_mass: Annotated[float | None, option("With --reread: least probability on the scale.", metavar="P")] = None,
-    allow_half: Annotated[bool | None, option("With --reread: 4.5 counts on 1–5.", "--allow-half/--no-half")] = None,
-    out: Annotated[Path | None, option("With --reread: write a new run here.", metavar="DIR", group="Output")] = None,
-    force: Annotated[bool, option("Replace a run in --out.", "--force", group="Output")] = False,
     format: Annotated[
         str,
         format_option(
@@ -73,28 +66,20 @@ def report_command(
         raise ConfigError("--system: is for --item ID")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
-    given: dict[str, Any] = {"strict": strict, "min_mass": min_mass, "allow_half": allow_half, "out": out}
-    given = {name: value for name, value in {**given, "force": force or None}.items() if value is not None}
-    if given and not reread:
-        raise ConfigError(f"--{next(iter(given)).replace('_', '-')}: is for --reread")
-    if where := load_config(given=options | {k: given[k] for k in ("strict", "min_mass") if k in given}).where:
+    if where := load_config(given=options).where:
         result = result.where(**where)
-    if reread:
-        result = _reread(result, run, **given)
     write_exports(result, check_exports(export))
     if item is not None or by is not None:
         part = slices(result, by or "") if item is None else item_of(result, item, system)
         print_report(part, format, full=full or item is not None, output=output)
         return
-    folder = out or run
-    if (where or reread) and not (out or output) and format in ("html", *_DRAWN):
-        flag = "--reread" if reread else "--where"
-        raise ConfigError(f"{flag}: {run} holds the report of the whole run; name another file with --output")
+    if where and not output and format in ("html", *_DRAWN):
+        raise ConfigError(f"--where: {run} holds the report of the whole run; name another file with --output")
     if format in _DRAWN:
-        _draw(result, output or folder / CHARTS, format)
+        _draw(result, output or run / CHARTS, format)
         return
-    output = output or (folder / "report.html" if format == "html" else None)
-    print_report(result, format, full=full, wide=wide, folder=None if reread and not out else folder, output=output)
+    output = output or (run / "report.html" if format == "html" else None)
+    print_report(result, format, full=full, wide=wide, folder=run, output=output)
 
 
 def _draw(result: Result, output: Path, format: str) -> None:
@@ -104,23 +89,6 @@ def _draw(result: Result, output: Path, format: str) -> None:
 
     for path in write(plugins.document(result), output, format):
         typer.echo(str(path))
-
-
-def _reread(result: Result, run: Path, out: Path | None = None, force: bool = False, **settings: Any) -> Result:
-    """Read the replies of a run again, and write the new run into `out`, if it is named. Raises JudgeError."""
-    from judge.commands.preparation import check_output_dir
-    from judge.table import RUN
-
-    check_output_dir(out)
-    if out is not None and out.resolve() == run.resolve():
-        raise ConfigError(f"--out {out}: is the run whose replies are read again; name another folder")
-    if out is not None and (out / RUN).exists() and not force:
-        raise StorageError(f"--out {out}: holds a run; name another folder, or add --force to replace that run")
-    result = result.reread(**settings)
-    result = replace(result, info={**result.info, "reread": {"of": str(run), **result.info["reread"]}})
-    if out is not None:
-        result.save(out, overwrite=True)
-    return result
 
 
 PAGE = "compared.html"

@@ -21,7 +21,7 @@ from judge.commands.judge_models import signed_temperature
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import CriterionError
 from judge.core.format import dollars, listed, plural, to_json
-from judge.core.messages import FAILED_AGAIN, option
+from judge.core.messages import option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
@@ -34,7 +34,6 @@ from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
 from judge.scoring.checklist import whole
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
-from judge.scoring.reread import scale_of_column
 
 if TYPE_CHECKING:
     from judge.commands.preparation import PreparedRun
@@ -238,7 +237,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     number = sum(counts.failed_cached for counts in progress.judges.values())
     if number and prepared.config.replay is None:
         remarks.append(
-            f"{plural(number, 'value')} {FAILED_AGAIN}: the cached replies have no score. "
+            f"{plural(number, 'value')} failed again at no cost: the cached replies have no score. "
             f"{option('retry_failed', True)} asks the judge again."
         )
     config = prepared.config
@@ -298,7 +297,7 @@ def signed_column(
         criterion.name + suffix,
         "criterion",
         "|".join(parts),
-        **scale_of_column(criterion),
+        **_scale_of_column(criterion),
         criterion=criterion.name,
         judge=judge if suffix else "",
         weight=criterion.weight,
@@ -306,6 +305,13 @@ def signed_column(
         pass_at=criterion.pass_at,
         seen=tuple(sorted(criterion.used)),
     )
+
+
+def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
+    """Return the fields of a column that a criterion's scale decides: a checklist's shares (0–1) have no labels."""
+    scale = criterion.scale
+    ends = {"low": scale.low, "high": scale.high}
+    return ends if criterion.is_checklist else {**ends, "labels": scale.labels, "values": scale.values}
 
 
 def _joined(texts: Any) -> str | None:

@@ -13,8 +13,6 @@ from typing import Any, Literal
 Door = Literal["command line", "python"]
 _door: ContextVar[Door | None] = ContextVar("judge_door", default=None)
 _BARE: Any = object()
-FAILED_AGAIN = "failed again at no cost"
-"""In the note of a run that counts failures on cached replies. A run that is read again has failures of its own."""
 
 
 @contextmanager

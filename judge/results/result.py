@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from itertools import filterfalse
 from pathlib import Path
@@ -17,7 +17,6 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import store
 from judge.core.format import plural, to_json
-from judge.core.messages import FAILED_AGAIN
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.core.version import __version__
 from judge.data import samples
@@ -25,9 +24,8 @@ from judge.data.samples import Value
 from judge.results import stored_info
 from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
-from judge.scoring.reread import criterion_of, of_judge, reread_rows, scale_of_column, settings_of
 from judge.stats import anytime, human_agreement
-from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column, pass_columns, pass_table
+from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
 from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist, checklists
@@ -137,19 +135,6 @@ class Result(Outlets):
         Raises DataError for a column or value that no text has, and ConfigError for a run that holds no texts.
         """
         return filter_texts(self, columns)
-
-    def reread(
-        self, *, strict: bool | None = None, min_mass: float | None = None, allow_half: bool | None = None
-    ) -> Result:
-        """Return the result of the stored replies, read again with the run's settings or these. Sends nothing.
-
-        `strict` reads a score only in the requested form, and no answer to a repair question; `min_mass` is the least
-        probability on the scale; `allow_half` reads 4.5 on scales of whole numbers. Statistics are recomputed.
-        `info["reread"]` has the settings and every value that changed, with the reason. Raises ConfigError for a run
-        without stored replies.
-        """
-        given = {"strict": strict, "min_mass": min_mass}
-        return _read_again(self, {name: value for name, value in given.items() if value is not None}, allow_half)
 
     @property
     def pass_rates(self) -> Estimates:
@@ -462,42 +447,3 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
             matches = any(item == row.item for item, _ in texts)
         if matches and row.column not in panels:
             yield row
-
-
-def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | None) -> Result:
-    """Return the result of the stored replies with the run's settings, but for those `given`. Raises ConfigError."""
-    info, table, own = result.info, result.table, settings_of(result.info)
-    if "streamed" in info:
-        raise ConfigError("this run judged its data as they were read and holds some of its replies: run it again")
-    settings, stored = replace(own, **given), info.get("criteria") or {}
-    criteria = {c.name: criterion_of(c, info) for c in table.columns if (c.criterion or c.name) in stored}
-    if not criteria:
-        raise ConfigError("no judge was asked in this run: it has no replies to read again")
-    by_column = {c.name: of_judge(settings, c, info) for c in table.columns if c.name in criteria}
-    again = reread_rows(_remaining_rows(result, table.samples), criteria, by_column, allow_half, table.samples)
-    changed = {name: value for name, value in asdict(settings).items() if value != getattr(own, name)}
-    changed |= {"allow_half": allow_half} if again.criteria != criteria else {}
-    described = ", ".join(f"{name}={value}" for name, value in changed.items())
-    judges = {}
-    for column in table.columns:
-        if column.name in criteria:
-            signature = f"{column.signature}|reread {described}" if changed else column.signature
-            judges[column.name] = replace(column, signature=signature, **scale_of_column(again.criteria[column.name]))
-    panels = {name: panel_column(columns) for name, columns in judged_columns(judges.values()).items()}
-    columns = [{**judges, **panels}.get(column.name, column) for column in table.columns]
-    total = plural(sum(row.column in criteria for row in again.rows), "value")
-    lost, won = (sum(change[name] is None for change in again.changes) for name in ("after", "before"))
-    kinds = f" ({lost:,} became failures, {won:,} became scores)" if again.changes else ""
-    settings_text = f" with {described}" if changed else ""
-    notes = [f"The stored replies were read again{settings_text}: {len(again.changes):,} of {total} changed{kinds}."]
-    if again.unweighed:
-        notes.append(f"Values that stay because their tokens are not stored: {again.unweighed:,}.")
-    scales = {c.name: to_json(asdict(c.scale)) for c in again.criteria.values()}
-    more = {
-        "plan": {**info["plan"], **{name: value for name, value in changed.items() if name != "allow_half"}},
-        "criteria": {name: {**about, "scale": scales.get(name, about["scale"])} for name, about in stored.items()},
-        "notes": [*notes, *(note for note in info.get("notes", ()) if FAILED_AGAIN not in note)],
-        "signatures": {column.name: column.signature for column in columns},
-        "reread": {"settings": changed, "changes": again.changes},
-    }
-    return analyzed(table.samples, columns, again.rows, {**info, **more})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +57,40 @@ def test_a_mistyped_folder_is_said_to_hold_no_run(run: Path, command: Callable[.
     assert (done.code, done.out) == (2, "")
     assert done.err == "judge: rr: no run is there (no run.json); name a folder that judge run has written\n"
     assert not Path("rr").exists()
+
+
+def test_the_report_counts_how_replies_were_read(tmp_path: Path, command: Callable[..., Any]) -> None:
+    """Of 24 scores, one was read from a sentence and one from the answer to a repair question."""
+    rows = [
+        {"item": f"{n}", "system": system, "source": "A boat came.", "output": f"{system} {n}."}
+        for n in range(12)
+        for system in ("old", "new")
+    ]
+    model = judge.ScriptedProvider(lambda request: {"4": 0.8, "5": 0.2} if "new" in str(request) else {"3": 1.0})
+    result = judge.evaluate(rows, criteria=["relevance"], model=model, metrics=[])
+    scores = {(score.item, score.system): score for score in result.table.scores}
+    for key, reading, raw in (
+        (("3", "new"), "prose", 'Here you are: {"score": 4}'),
+        (("4", "new"), "repaired", '["It depends.", "4"]'),
+    ):
+        scores[key] = replace(scores[key], provenance=replace(scores[key].provenance, reading=reading, raw=raw))
+    result = replace(result, table=replace(result.table, scores=tuple(scores.values())))
+    result.save(tmp_path / "r")
+    line = (
+        "! Scores not in the requested form: 1 of 24 read from a sentence, "
+        "1 of 24 from the answer to a repair question."
+    )
+    assert line in " ".join(command("report", "r").out.split())
+    full = command("report", "r", "--full").out
+    assert line in " ".join(full.split())
+    assert full[full.index("How replies were read") :].split("\n")[2:4] == [
+        "           as requested  from a sentence  repair question  no score",
+        "relevance            22                1                1         0",
+    ]
+    counts = {"column": "relevance", "strict": 22, "prose": 1, "repaired": 1, "unread": 0}
+    assert json.loads(command("report", "r", "--json").out)["readings"] == [counts]
+    records = list(csv.DictReader(command("report", "r", "--item", "4", "--format", "csv").out.splitlines()))
+    assert [(row["system"], row["reading"]) for row in records] == [("old", "strict"), ("new", "repaired")]
+    page = Path("r/report.html").read_text("utf-8")
+    assert "logprobs, read from the answer to a repair question, mass 1.00" in page
+    assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page

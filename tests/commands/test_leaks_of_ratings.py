@@ -119,7 +119,6 @@ COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] =
     "validate": (lambda data, name: judge.validate(run(data, name), n_resamples=50), agreement),
     "validate of two runs": (compared, agreement),
     "filter": (lambda data, name: run(data, name).where(system="good"), agreement),
-    "reread": (lambda data, name: run(data, name).reread(), agreement),
     "test": (suite, lambda outcome: [(v.name, v.status, v.estimate) for v in outcome.verdicts]),
     "criteria diff": (worded, lambda diff: diff.judged.agreement),
     "audit": (carded, lambda card: [f for f in card.findings if "ratings" in repr(f)]),
