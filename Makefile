@@ -62,8 +62,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
 	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
 	    && judge run ../examples/qags_en/run.yaml --out scored --quiet \
-	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json \
-	    && judge vectors --output starter/vectors.jsonl); \
+	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json); \
 	done
 
 picture: demo  ## docs/report.png, the screenshot in the README

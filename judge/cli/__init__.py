@@ -31,7 +31,6 @@ from judge.cli.report import (
 from judge.cli.run import generate_command, plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
 from judge.cli.test import suites_command
-from judge.cli.vectors import vectors_command
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.version import __version__
@@ -66,7 +65,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "validate": validate_command, "choose": choose_command, "power": power_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
-    "Set up": {"init": init_command, "vectors": vectors_command},
+    "Set up": {"init": init_command},
 }  # fmt: skip
 for group, commands in _COMMANDS.items():
     for name, function in commands.items():

@@ -37,7 +37,7 @@ def test_the_commands_stand_under_four_headings() -> None:
         "Evaluate": ["run", "rank", "plan", "generate", "label"],
         "Read": ["report", "compare", "history", "validate", "choose", "power"],
         "Gate": ["test", "audit"],
-        "Set up": ["init", "vectors", "criteria", "doctor"],
+        "Set up": ["init", "criteria", "doctor"],
     }
 
 

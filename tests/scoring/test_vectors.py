@@ -1,4 +1,4 @@
-"""The published vectors: judge and a scorer made from docs/vectors.md agree with them, a careless scorer does not.
+"""The scoring vectors: judge and a scorer made from vectors.md agree with them, a careless scorer does not.
 
 The expected numbers are from shares that a person read off each vector. `Independent` uses nothing of judge.
 """
@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 
-import judge
 from judge.core.errors import ParseError
 from judge.core.records import Choice, Criterion, Provenance, Response, Scale, Score, Token
 from judge.scoring import strategies
 from judge.stats.pairwise import verdict
 
-LINES = (Path(judge.__file__).parent / "scoring/vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")
+LINES = Path(__file__).with_name("vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")
 VECTORS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 FIELDS = {"logprobs": "tokens", "draws": "draws", "reply": "text", "pair": "orders"}
 NUMBERS = {"value", "mass", "low", "high", "ambiguous", "n"}
@@ -93,7 +92,7 @@ def test_judge_needs_no_prose_for_the_core(vector: dict[str, Any]) -> None:
     assert differences(vector, answer_of_judge(vector, strict=True)) == []
 
 
-# A scorer from the rules of docs/vectors.md alone.
+# A scorer from the rules of vectors.md alone.
 
 WORDS = "zero ゼロ|one 一|two 二|three 三|four 四|five 五|six 六|seven 七|eight 八|nine 九|ten 十"
 COUNTED = "|일|이 두 两|삼 세|사 네|오|육|칠|팔|구|십"  # words that are a number with a unit only
@@ -268,5 +267,5 @@ def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
 
 
 def test_every_rule_of_the_file_is_on_the_page() -> None:
-    page = (Path(judge.__file__).parents[1] / "docs/vectors.md").read_text("utf-8")
+    page = Path(__file__).with_name("vectors.md").read_text("utf-8")
     assert {v["rule"] for v in VECTORS} == set(re.findall(r"^- `([a-z-]+)`:", page.partition("## Rules")[2], re.M))
