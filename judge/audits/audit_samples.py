@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from judge.audits.card import ORIGINAL, Probe
-from judge.audits.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject, of_language
+from judge.audits.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table, split_rows
@@ -83,8 +83,8 @@ def perturb(
 ) -> AuditSamples:
     """Make the texts of an audit. `scales` maps a criterion to its scale. Raises DataError."""
     originals, others = choose_originals(rows, items, seed)
-    damages = of_language(language, CHANGES) if "sensitivity" in probes else ()
-    neutral = of_language(language, NEUTRAL) if "bias" in probes else ()
+    damages = CHANGES if "sensitivity" in probes else ()
+    neutral = NEUTRAL if "bias" in probes else ()
     base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
