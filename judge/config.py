@@ -163,10 +163,6 @@ class RunConfig(BaseModel):
     deadline: float | None = _option(
         None, "Limits and cost", "Stop judging after this time; re-run to resume.", "SECONDS", gt=0
     )
-    until_decided: bool = _option(
-        False, "Limits and cost", "Ask items in random order until all pairs of systems are decided.",
-        lacking=_RUNS_ONLY,
-    )  # fmt: skip
     rpm: int | None = _option(
         None, "Limits and cost", "Requests per minute (default: the server's rate limit).", "N", ge=1
     )

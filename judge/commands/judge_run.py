@@ -14,7 +14,6 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from judge.cache import Cache, open_cache
-from judge.commands import until_decided
 from judge.commands.metric_setup import reject_non_finite, validate_result
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, signed_column
@@ -322,22 +321,17 @@ async def open_judges(prepared: PreparedRun, retriers: Mapping[str, Retrier]) ->
 async def run_judges(
     prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress, rows: list[Row]
 ) -> None:
-    """Run all judges concurrently on every judgment, and add to `rows`.
-
-    If items are asked until the systems are decided, `prepared` is left with those that were asked.
-    """
+    """Run all judges concurrently on every judgment, and add to `rows`."""
     if not prepared.judges or not prepared.criteria:
         return
-    table_columns = columns(prepared, progress)
     if prepared.pairs is not None:
-        judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
+        judge_columns = {
+            c.name: c.criterion for c in columns(prepared, progress) if c.judge or len(prepared.judges) == 1
+        }
         wanted, ties = prepared.wanted_texts, prepared.pairs.ties([*judge_columns])
         rows += [tie for tie in ties if wanted is None or tie.key in wanted.get(judge_columns[tie.column], ())]
     async with open_judges(prepared, retriers) as ask:
-        for part in until_decided.batches(prepared, table_columns, rows):
-            await ask(part, rows.append)
-            if progress.stopping:
-                break
+        await ask(prepared, rows.append)
 
 
 @asynccontextmanager

@@ -60,7 +60,6 @@ class RunOptions(JudgeOptions, total=False):
     set: Mapping[str, Mapping[str, Any]] | None
     score_columns: str | Sequence[str] | Mapping[str, str] | None
     workers: int | None
-    until_decided: bool | None
     out: str | Path | None
     force: bool | None
     title: str | None

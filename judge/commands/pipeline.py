@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judge.commands import judge_run, metric_setup, run_metadata, until_decided
+from judge.commands import judge_run, metric_setup, run_metadata
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
@@ -41,9 +41,6 @@ async def run_pipeline(
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
-    if prepared.config.until_decided:
-        until_decided.check(prepared)
-        until_decided.shuffle(prepared)
     if prepared.rest is None:
         return await _run_in_memory(prepared, progress, ledger)
     retriers = judge_run.make_retriers(prepared, progress, ledger)
@@ -73,12 +70,12 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
             return await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
 
-    # Metrics that ask no judge are measured during requests, unless the judge computes here or may not ask all texts.
+    # Metrics that ask no judge are measured during requests, unless the judge computes here.
     computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
     early = {
         name: asyncio.create_task(measure(metric))
         for name, metric in prepared.metrics.items()
-        if not computes_here and not asks_judge(metric) and not prepared.config.until_decided
+        if not computes_here and not asks_judge(metric)
     }
     status = "stopped"
     with _closing_run(prepared, progress):
@@ -108,8 +105,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             prepared.measured.stopped = status != "complete"
             await asyncio.gather(*early.values(), return_exceptions=True)
             columns = [*judge_run.columns(prepared, progress), *measured]
-            asked = [row for row in rows if row.item not in prepared.unasked]
-            result = analyzed(prepared.samples, columns, asked, _complete_info(prepared, about(status), columns))
+            result = analyzed(prepared.samples, columns, rows, _complete_info(prepared, about(status), columns))
             if prepared.config.out is not None:
                 _save_result(result, prepared.config.out, complete=status == "complete")
     return result
@@ -164,8 +160,6 @@ def _complete_info(
     """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
     signatures = {c.name: c.signature for c in columns}
     info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None} | more
-    if prepared.decided:
-        info |= {"until_decided": dict(prepared.decided)}
     if prepared.pairs is not None and prepared.preferences:
         info |= {"preferences": pairwise_agreement.to_info(prepared.preferences)}
     if info["status"] == "complete" and prepared.criteria:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge.commands import until_decided
 from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, count_requests, estimate_cost, judge_forecast
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.generate import OUTPUTS_NOTE, plan_outputs
@@ -78,7 +77,6 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     """Estimate a run and explain the estimate. Raises ConfigError."""
     if prepared.writing and items is not None:
         raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
-    until_decided.check(prepared)
     forecast = estimate_cost(prepared, items=items)
     judges = tuple(
         replace(judge, method=_describe_strategy(prepared, judge.estimate))
@@ -118,8 +116,6 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies answer none of them, "
             "but improve the estimate."
         )
-    if prepared.config.until_decided:
-        notes.append(f"At most: the run asks fewer items if {option('until_decided', True)} decides earlier.")
     if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
         notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
@@ -186,8 +182,7 @@ def one_line_estimate(prepared: PreparedRun) -> str:
     more = sum(len(questions_of(criterion, sample)) - 1 for criterion in lists for sample in prepared.samples)
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     noun = "questions to ask" if lists else "judgments to make"
-    most = "at most " if prepared.config.until_decided else ""
-    line = f"{product}{most}{count:,} {noun}{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
+    line = f"{product}{count:,} {noun}{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):
         line += ", and no prompt can be rendered"

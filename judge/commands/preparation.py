@@ -151,8 +151,7 @@ class PreparedRun:
     still unread, if the data exceed memory. `recording` stores the replies. `merged` are the criteria that
     share requests. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
-    `writing` is what they will cost. `decided` is how a run ended that asks until its systems are decided, and
-    `unasked` has the names of the items that it did not ask: `samples` and `pairs` are without them.
+    `writing` is what they will cost.
     """
 
     config: RunConfig
@@ -176,8 +175,6 @@ class PreparedRun:
     generated: Mapping[str, Any] = field(default_factory=dict)
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
-    decided: Mapping[str, int] = field(default_factory=dict)
-    unasked: Collection[str] = ()
 
 
 def prepare(
@@ -278,8 +275,6 @@ def _check_replaced(prepared: PreparedRun) -> None:
         lost += [f"the {kind} {name}" for name in names if name not in kept]
     if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
         lost.append("other pairs of texts" if "orders" in had else "scores of single texts")
-    if config.until_decided and not had.get("until_decided"):
-        lost.append("all items, of which this run may ask fewer")
     if lost:
         raise StorageError(
             f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. Name another "
@@ -354,7 +349,7 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
     )
     reader = islice(stream, config.limit)
     needs_all = isinstance(config, RankConfig) or config.calibrate or config.ratings
-    if needs_all or config.until_decided or config.against is not None:
+    if needs_all or config.against is not None:
         rows = list(reader)
         check_against(config, list(dict.fromkeys(row.system for row in rows)))
         return rows, None

@@ -241,7 +241,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
             f"{option('retry_failed', True)} asks the judge again."
         )
     config = prepared.config
-    partly = prepared.wanted_texts or config.where or config.limit or config.until_decided
+    partly = prepared.wanted_texts or config.where or config.limit
     for name, provider in prepared.judges.items() if complete and not partly and config.engine == "local" else ():
         if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached and provider.unused:
             (rule, cause), *others = provider.unused.items()

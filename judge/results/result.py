@@ -24,7 +24,7 @@ from judge.data.samples import Value
 from judge.results import stored_info
 from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
-from judge.stats import anytime, human_agreement
+from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
 from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
@@ -140,8 +140,7 @@ class Result(Outlets):
     def pass_rates(self) -> Estimates:
         """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
         names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
-        estimator = anytime.estimator(self.info)
-        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table), estimator)
+        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table))
         return {(system, names[name]): rate for (system, name), rate in rates.items() if name in names}
 
     @cached_property
@@ -296,7 +295,7 @@ def analyzed(
     judged = bool(criteria) and orders is None and info["status"] == "complete"
     analysis = analyze(
         samples, columns, rows, orders=orders, seed=seed, looks=looks(samples) if judged else None,
-        people=plan.get("calibrate", False), against=plan.get("against") or "", until_decided=anytime.was_used(info),
+        people=plan.get("calibrate", False), against=plan.get("against") or "",
     )  # fmt: skip
     rated = human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
     return Result(**{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated)
@@ -387,7 +386,7 @@ def _keys_of_frame_rows(
     texts = {s.key: s.output for s in result.table.samples}
     read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
     each = max(len(systems), 1)
-    partly = plan.get("limit") is not None or bool(plan.get("where") or plan.get("until_decided"))
+    partly = plan.get("limit") is not None or bool(plan.get("where"))
     keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]

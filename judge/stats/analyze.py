@@ -10,20 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median, multimode
-from typing import NamedTuple
 
 from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
-from judge.stats import anytime
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
-from judge.stats.paired_differences import tests
 from judge.stats.pairwise import Orders, Ranking, rankings
-from judge.stats.power import ALPHA
 from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
-from judge.stats.system_differences import Comparison, compare, decisions
+from judge.stats.system_differences import Comparison, compare
 from judge.table import Table, split_rows
 
 NAME = "overall"
@@ -272,46 +268,6 @@ class Analysis:
     matrices: tuple[Matrix, ...] = ()
 
 
-def _in_question(columns: Iterable[Column]) -> list[str]:
-    """Return the names of the criteria that are asked until they are decided: those of a panel, not of each judge."""
-    return [column.name for column in columns if column.kind == "criterion" and not column.judge]
-
-
-class Undecided(NamedTuple):
-    """How many of all comparisons, pairs of systems on each criterion, are not decided yet."""
-
-    n: int
-    of: int
-
-
-def count_undecided(
-    samples: Sequence[Sample],
-    columns: Sequence[Column],
-    rows: Sequence[Row],
-    *,
-    systems: int,
-    orders: Orders | None = None,
-    against: str = "",
-) -> Undecided:
-    """Count the comparisons of this many systems that anytime-valid tests have not decided, at 5% over all of them.
-
-    `rows` are those of `samples`, which are in the order asked.
-    """
-    table = Table(tuple(samples), tuple(columns), *split_rows([*rows, *panel_rows(columns, rows)]))
-    criteria = _in_question(columns)
-    if orders is None:
-        p = [value for adjusted in decisions(table, against).values() for value in adjusted]
-    else:
-        items = {sample.item: sample.source_item for sample in samples}
-        ranked = rankings(
-            table.scores, (), table.systems, criteria,
-            orders=orders, source_items=items, against=against, until_decided=criteria,
-        )  # fmt: skip
-        p = [test.adjusted for ranking in ranked for test in ranking.tests]
-    number = tests(systems, against=bool(against)) * len(criteria)
-    return Undecided(number - sum(value is not None and value < ALPHA for value in p), number)
-
-
 @one_thread
 def analyze(
     samples: Sequence[Sample],
@@ -323,14 +279,12 @@ def analyze(
     looks: Mapping[Text, TextFeatures] | None = None,
     people: bool = False,
     against: str = "",
-    until_decided: bool = False,
 ) -> Analysis:
     """Compute means, differences and ranks, or rankings if the rows are comparisons in one or two `orders`.
 
     A panel also gets its agreement. If the texts' `looks` are known, their correlations with the judge's scores are
     computed. With `people`, means are also estimated on the scale of the ratings. If the name of a system is given,
-    each other system is only compared `against` it. Means, differences and win rates get anytime-valid intervals and
-    tests if items were asked `until_decided`, in the order of `samples`.
+    each other system is only compared `against` it.
     """
     rows = [*rows, *panel_rows(columns, rows)]
     scores, failures = split_rows(rows)
@@ -346,17 +300,15 @@ def analyze(
         ranked = rankings(
             scores, failures, table.systems, judged, orders=orders, against=against, seed=seed,
             source_items={sample.item: sample.source_item for sample in samples},
-            until_decided=_in_question(columns) if until_decided else (),
             lengths={sample.key: len(sample.output) for sample in samples} if against else {},
         )  # fmt: skip
         return Analysis(table, agreement=agreement, rankings=ranked)
-    estimate = anytime.mean_estimate if until_decided else None
-    estimates = item_means(table, estimate)
-    comparisons = compare(table, seed=seed, against=against, until_decided=until_decided)
+    estimates = item_means(table)
+    comparisons = compare(table, seed=seed, against=against)
     weighted = overall(table)
     if weighted is not None:
-        estimates |= item_means(weighted.table, estimate)
-        comparisons += compare(weighted.table, seed=seed, against=against, until_decided=until_decided)
+        estimates |= item_means(weighted.table)
+        comparisons += compare(weighted.table, seed=seed, against=against)
     return Analysis(
         table,
         estimates,

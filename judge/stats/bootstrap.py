@@ -42,13 +42,10 @@ MIN_INTERVAL_ITEMS = 5
 """Fewer items have no interval, because none would hold its level (`benchmarks/claims.py`)."""
 
 
-def item_means(
-    table: Table, estimate: Callable[[Floats, float | None, float | None], Estimate] | None = None
-) -> dict[tuple[str, str], Estimate]:
+def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
     """Return the mean over items of every (system, column) with a score; `n` counts the scored items.
 
-    A value of all texts of a system is its own estimate, with the interval that its metric computed. `estimate` makes
-    the others of an item's values and the ends of the scale (default: `mean_estimate`).
+    A value of all texts of a system is its own estimate, with the interval that its metric computed.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for name in sorted(table.corpus_columns):
@@ -60,7 +57,7 @@ def item_means(
         if column.name not in table.corpus_columns:
             for system, row in zip(table.systems, table.matrix(column.name), strict=True):
                 if len(known := row[~np.isnan(row)]):
-                    estimates[system, column.name] = (estimate or mean_estimate)(known, column.low, column.high)
+                    estimates[system, column.name] = mean_estimate(known, column.low, column.high)
     return estimates
 
 

@@ -6,20 +6,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
+from itertools import chain
 from math import ceil, sqrt
 from typing import Any, Literal
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Estimate, Failure, Score
-from judge.stats import anytime
 from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
 from judge.stats.coefficients import share
 from judge.stats.equal_length import win_rates
-from judge.stats.paired_differences import holm, mean_differences, tests
+from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 
 TIE = 0.5
@@ -105,25 +104,6 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class PairTest:
-    """One system against another: `estimate` is the mean preference for `system` over items (0–1).
-
-    Its interval is a confidence sequence, and its p tests 50%. `adjusted` is p after Holm's correction over the pairs
-    of all criteria.
-    """
-
-    system: str
-    other: str
-    estimate: Estimate
-    adjusted: float | None
-
-    @property
-    def apart(self) -> bool:
-        """Return whether the preference is significant."""
-        return self.adjusted is not None and self.adjusted < ALPHA
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
@@ -135,7 +115,7 @@ class Ranking:
     `position_bias` is the mean value of the text shown first minus 0.5, over pairs asked in both orders, so that the
     texts' quality cancels out; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts, about
     which no judge was asked. `method` describes the intervals. `against` is the system that all others met, "" if every
-    two systems met. `tests` are those of a run that asked until they were decided, a pair's better system first.
+    two systems met.
     """
 
     column: str
@@ -152,14 +132,12 @@ class Ranking:
     note: str = ""
     by_strength: bool = False
     against: str = ""
-    tests: tuple[PairTest, ...] = ()
 
 
 Orders = Literal[1, 2]
 """In how many orders each pair of texts is asked."""
 
 _METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
-_ANYTIME = "95% confidence sequences over items for win rates; those of strengths assume a fixed number of items"
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
 # rounding of its scores, and it iterates to the limit without gain.
@@ -207,7 +185,6 @@ def rankings(
     orders: Orders = 2,
     source_items: Mapping[str, str] = {},
     against: str = "",
-    until_decided: Collection[str] = (),
     lengths: Mapping[tuple[str, str], int] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
@@ -228,9 +205,7 @@ def rankings(
     loss.
 
     If all systems met one only, name it `against`: the win rates of the others are then tested, and with the `lengths`
-    of the texts, by item and system, they also have one at equal length, with resamples by `seed`. If items were asked
-    until these columns were decided, in the order of `source_items`, win rates have confidence sequences, and every
-    pair is tested in `until_decided`.
+    of the texts, by item and system, they also have one at equal length, with resamples by `seed`.
     """
     known = set(systems)
     rows: dict[str, list[Score | Failure]] = defaultdict(list)
@@ -239,46 +214,20 @@ def rankings(
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
     sides = {name: _collect_sides(rows[name], systems, orders, source_items, lengths) for name in columns}
-    ranked = tuple(
+    return tuple(
         _ranking(
-            name, sides[name], tuple(systems), against=against, until_decided=bool(until_decided),
+            name, sides[name], tuple(systems), against=against,
             failed=sum(isinstance(row, Failure) for row in rows[name]), seed=seed,
         )
         for name in sides
     )  # fmt: skip
-    number = tests(len(known), against=bool(against)) * len(until_decided)
-    return _with_tests(ranked, sides, until_decided, number) if until_decided else ranked
 
 
-def _with_tests(
-    ranked: Sequence[Ranking], sides: Mapping[str, _Sides], columns: Collection[str], number: int
-) -> tuple[Ranking, ...]:
-    """Return the rankings with anytime-valid tests in these columns, corrected for this number of tests."""
-    tested: dict[str, list[PairTest]] = {ranking.column: [] for ranking in ranked}
-    for ranking in (ranking for ranking in ranked if ranking.column in columns):
-        against, order = ranking.against, [standing.system for standing in ranking.standings]
-        met = [(name, against) for name in order if name != against] if against else list(combinations(order, 2))
-        met = met if {*order} >= {name for pair in met for name in pair} else []
-        estimates = anytime.estimates(_preferences(sides[ranking.column], met), 0.0, 1.0, TIE)
-        named = zip(met, estimates, strict=True)
-        tested[ranking.column] = [PairTest(*pair, e, None) for pair, e in named if e is not None]
-    adjusted = iter(holm([test.estimate.p for column in tested.values() for test in column], number))
-    with_tests = []
-    for ranking in ranked:
-        corrected = tuple(replace(test, adjusted=next(adjusted)) for test in tested[ranking.column])
-        p = {test.system: test.adjusted for test in corrected if ranking.against}
-        standings = tuple(replace(standing, p=p.get(standing.system)) for standing in ranking.standings)
-        with_tests.append(replace(ranking, standings=standings, tests=corrected))
-    return tuple(with_tests)
-
-
-def _ranking(
-    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool, seed: int
-) -> Ranking:
+def _ranking(column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int) -> Ranking:
     number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
     strengths = _fit_strengths(sides, number, preferred)
     p_values: dict[str, float | None] = {}
-    if against in sides.systems and not until_decided:
+    if against in sides.systems:
         # The corrected p of each other system's win rate against this one, over items.
         others = [name for name in sides.systems if name != against]
         rows = _preferences(sides, [(name, against) for name in others]) - TIE
@@ -289,7 +238,7 @@ def _ranking(
     equal_length = win_rates(sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed)
     standings = [
         replace(
-            _standing(sides, at, column, strengths, until_decided=until_decided),
+            _standing(sides, at, column, strengths),
             p=p_values.get(name), equal_length=equal_length.get(name),
         )
         for at, name in enumerate(sides.systems)
@@ -312,9 +261,7 @@ def _ranking(
         failed=failed,
         flip_rate=_mean(sides.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=(_ANYTIME if until_decided else _METHOD)
-        if bounded
-        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
+        method=_METHOD if bounded else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
         note=strengths.note,
         by_strength=by_strength,
         against=against,
@@ -392,19 +339,18 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     return Estimate("share", mean, ends.low, ends.high, n, ends.method)
 
 
-def _standing(sides: _Sides, at: int, column: str, strengths: _Strengths, *, until_decided: bool) -> Standing:
+def _standing(sides: _Sides, at: int, column: str, strengths: _Strengths) -> Standing:
     own = sides.system == at
     preferred, by_item = sides.p[own], sides.by_item(own)
     rate = mean_over_items(preferred, sides.item[own])
-    ends = anytime.mean_estimate(by_item, 0.0, 1.0) if until_decided else rate
     alike = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
     ties = int(sides.tied[own].sum())
     return Standing(
         sides.systems[at],
         column,
         rate.value,
-        ends.low,
-        ends.high,
+        rate.low,
+        rate.high,
         *strengths.with_interval(at, rate.n, len(preferred) if alike else None),
         n=len(preferred),
         wins=int((preferred > TIE).sum()),

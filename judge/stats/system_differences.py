@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats import anytime
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import (
     MOST,
@@ -129,35 +128,25 @@ class _ColumnValues:
         return -1 if self.column.better == "lower" else 1
 
     @property
-    def range(self) -> float | None:
-        """Return the largest possible difference, None without a scale."""
-        low, high = self.column.low, self.column.high
-        return None if low is None or high is None else high - low
-
-    @property
     def constant(self) -> bool:
         return len(np.unique(np.round(self.values[~np.isnan(self.values)], PLACES))) < 2
 
 
-def compare(
-    table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str = "", until_decided: bool = False
-) -> tuple[Comparison, ...]:
+def compare(table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str = "") -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
     Compare every two, or each with the system `against`. All systems and columns share the sign flips. Comparisons of
-    two texts have rankings instead. If items were asked `until_decided`, tests and intervals are anytime-valid, and
-    Holm's correction is over the pairs of all criteria together.
+    two texts have rankings instead.
     """
     if table.has_pairs:
         return ()
     columns, systems = table.ranked_columns, len(table.systems)
-    together = decisions(table, against) if until_decided else None
     most = systems if against or systems > MOST else systems * (systems - 1) // 2
     step = max(1, _MAX_DIFFERENCES // max(1, most * len(table.items)))
     comparisons: list[Comparison] = []
     for first in range(0, len(columns), step):
         group = [_column_values(table, column, against) for column in columns[first : first + step]]
-        comparisons += _compare_columns(group, n_flips, seed, together)
+        comparisons += _compare_columns(group, n_flips, seed)
     return tuple(comparisons)
 
 
@@ -167,40 +156,15 @@ def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
     return _ColumnValues(column, table.systems, values, order, pairs(order, row_of(table.systems, against)), against)
 
 
-Decisions = Mapping[str, Sequence[float | None]]
-"""Adjusted p of each criterion's pairs of systems, in the order of `pairs`."""
-
-
-def decisions(table: Table, against: str = "") -> Decisions:
-    """Return the anytime-valid p of every pair on every criterion, after Holm's correction over all of them.
-
-    `table` has its items in the order asked. A panel's criteria are its combined values.
-    """
-    p: list[float | None] = []
-    ends: dict[str, int] = {}
-    criteria = [column for column in table.ranked_columns if column.kind == "criterion" and not column.judge]
-    for data in (_column_values(table, column, against) for column in criteria):
-        rows, width = differences(data.values, data.pairs), data.range or 0.0
-        p += anytime.p_values(rows, -width, width, 0.0).tolist()
-        ends[data.column.name] = len(p)
-    adjusted = holm(p, tests(len(table.systems), against=bool(against)) * len(criteria))
-    return {name: adjusted[first:end] for (name, end), first in zip(ends.items(), [0, *ends.values()], strict=False)}
-
-
-def _compare_columns(
-    group: Sequence[_ColumnValues], n_flips: int, seed: int, together: Decisions | None
-) -> Iterator[Comparison]:
+def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) -> Iterator[Comparison]:
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     # With fewer flips p could not be small enough after Holm's correction.
     n_flips = max(n_flips, *(ceil(2 * data.tests / ALPHA) for data in group))
-    estimates = mean_differences(rows, n_flips=n_flips, seed=seed) if together is None else []
+    estimates = mean_differences(rows, n_flips=n_flips, seed=seed)
     at = 0
     for data in group:
         here = slice(at, at := at + len(data.pairs))
-        if together is not None:
-            width = data.range
-            estimates += anytime.estimates(rows[here], None if width is None else -width, width, 0.0)
-        tested = tuple(_test_differences(data, rows[here], estimates[here], together or {}))
+        tested = tuple(_test_differences(data, rows[here], estimates[here]))
         scatter = scatter_of_pairs(
             data.column.name, data.systems, data.pairs, rows[here], systems=len(data.order), against=data.against
         )
@@ -221,18 +185,16 @@ def _compare_columns(
             tested,
             tuple(_rank_systems(data, ends)),
             best,
-            scatter.median.detectable() if scatter.pairs and together is None else None,
+            scatter.median.detectable() if scatter.pairs else None,
             _note(data, len(tested), too_few=bool(sizes) and max(sizes) < scatter.least),
             data.against,
         )
 
 
-def _test_differences(
-    data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None], together: Decisions
-) -> Iterator[Difference]:
+def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
     number = data.tests
     p_values = [estimate.p if estimate and number else None for estimate in estimates]
-    adjusted_p = together.get(data.column.name) or holm(p_values, number)
+    adjusted_p = holm(p_values, number)
     values = np.round(data.values, PLACES)
     for (first, second), row, estimate, adjusted in zip(data.pairs, rows, estimates, adjusted_p, strict=True):
         if estimate is None:

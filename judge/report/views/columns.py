@@ -11,9 +11,11 @@ from judge.core.records import Column, Estimate
 from judge.report.document import Cell, Tone
 from judge.report.format import decimal_places, interval_text, mean_text, pass_text
 from judge.results.result import Result
-from judge.stats import anytime
 from judge.stats.analyze import pass_columns
 from judge.stats.system_differences import Comparison
+
+TEST_NAME = "sign-flip test"
+"""The name of the test of differences between systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,6 @@ class Group:
     def better(self) -> Literal["higher", "lower", ""]:
         """The better end, the same for all these columns."""
         return self.columns[0].better
-
-
-def test_name(result: Result) -> str:
-    """Return the name of the test of differences between systems."""
-    return "anytime-valid test" if anytime.was_used(result.info) else "sign-flip test"
 
 
 def groups(result: Result) -> tuple[Group, ...]:

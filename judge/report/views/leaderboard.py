@@ -40,6 +40,7 @@ from judge.report.views.charts import distribution_blocks, means_charts, metric_
 from judge.report.views.checklists import checklist_blocks, checklist_summary
 from judge.report.views.claims import claims_section, claims_summary
 from judge.report.views.columns import (
+    TEST_NAME,
     Group,
     compared_columns,
     in_display_order,
@@ -47,7 +48,6 @@ from judge.report.views.columns import (
     marks_against,
     places,
     shown_pass_rates,
-    test_name,
     with_pass_rate,
 )
 from judge.report.views.drivers import drivers_blocks
@@ -57,7 +57,6 @@ from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
 from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
 from judge.results.result import Result, failure_counts
-from judge.stats import anytime
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.system_differences import Rank, compare
@@ -114,8 +113,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     tested = dict(compared_columns(result))
     if rates and tested:
         seed = (result.info.get("plan") or {}).get("seed", 0)
-        decided = anytime.was_used(result.info)
-        passing = compare(pass_table(result.table), seed=seed, against=against, until_decided=decided)
+        passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
     estimates = dict(result.estimates)
     estimates |= {(system, rates[name].name): e for (system, name), e in result.pass_rates.items() if name in rates}
@@ -370,7 +368,7 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"Ranked by {column_title(board.ranked_by)}{note}."
     if any(row.mark in _TONES for row in board.rows.values()):
         which = f"different from {one_line(board.against)}" if board.against else "better than every other system"
-        yield f"* significantly {which} ({test_name(result)}, p < 0.05 after Holm)."
+        yield f"* significantly {which} ({TEST_NAME}, p < 0.05 after Holm)."
     if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
         yield f"Computed over all texts of a system together: {', '.join(corpus)}."
     if any(row.coverage for row in board.rows.values()):

@@ -9,7 +9,7 @@ from judge.report.charts import heat_map
 from judge.report.document import Block, Cell, Chart, Details, Table, table
 from judge.report.format import share_label
 from judge.report.views.charts import titles
-from judge.report.views.columns import compared_columns, display_columns, estimate_cell, p_cell, places, test_name
+from judge.report.views.columns import TEST_NAME, compared_columns, display_columns, estimate_cell, p_cell, places
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS, Matrix
@@ -30,7 +30,7 @@ def difference_blocks(result: Result) -> Iterator[Block]:
             in_percent = bool(share_label(column))
             head = f"{heads[column.name]} (percentage points)" if in_percent else heads[column.name]
             factor, decimals = (100, 0) if in_percent else (1, places(result, column))
-            tables[column.kind].append(_pairs(comparison, head, factor, decimals, test_name(result)))
+            tables[column.kind].append(_pairs(comparison, head, factor, decimals, TEST_NAME))
     yield from tables["criterion"] or tables["metric"]
     if tables["criterion"] and tables["metric"]:
         yield Details("Differences in metrics", tuple(tables["metric"]))

@@ -27,7 +27,7 @@ from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.report.views import panel, preferences
 from judge.report.views.charts import matrix_chart, ranking_charts
-from judge.report.views.columns import groups, p_cell, share_cell, test_name
+from judge.report.views.columns import TEST_NAME, groups, share_cell
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
@@ -196,9 +196,8 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     }
     parts = [f"{plural(ranking.pairs, 'pair')} compared", *(f"{name}: {n:,}" for name, n in counts.items() if n)]
     sentences = [f"{'; '.join(parts)}."]
-    tested = f"{test_name(result)}, Holm-corrected"
     if ranking.against:
-        sentences.append(f"Every system met {ranking.against} only. * p < {ALPHA:g} ({tested}).")
+        sentences.append(f"Every system met {ranking.against} only. * p < {ALPHA:g} ({TEST_NAME}, Holm-corrected).")
     elif ranking.by_strength:
         sentences.append(_BY_STRENGTH)
     if ranking.flip_rate is not None:
@@ -212,18 +211,6 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield Paragraph(" ".join(sentences))
     if ranking.note:
         yield Notice(ranking.note)
-    if ranking.tests:
-        rows = [
-            (
-                f"{test.system} against {test.other}",
-                share_cell(test.estimate, mark="*" * test.apart),
-                Cell(p_cell(test.adjusted), value=test.adjusted),
-                test.estimate.n,
-            )
-            for test in ranking.tests
-        ]
-        key = f"* significant: p < {ALPHA:g} ({tested} over all pairs and criteria)."
-        yield table(("systems", "preferred", "p", "items"), rows, key, name=f"tests-{ranking.column}")
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
         matrix = win_rate_matrix(ranking)

@@ -15,7 +15,7 @@ from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
 from judge.stats.correlation import Matrix
-from judge.stats.pairwise import PairTest, Standing
+from judge.stats.pairwise import Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
@@ -82,7 +82,7 @@ class Repeat:
 class WinRates:
     """A ranking beside its standings: `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]`
     pairs of texts, null if there are none. `by_strength` says that the standings are ordered by strength. `against` is
-    the system that all others met, "" if every two systems met. `tests` are those of a run that asked until decided.
+    the system that all others met, "" if every two systems met.
     """
 
     column: str
@@ -98,7 +98,6 @@ class WinRates:
     note: str
     by_strength: bool
     against: str
-    tests: tuple[PairTest, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
