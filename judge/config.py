@@ -132,10 +132,6 @@ class RunConfig(BaseModel):
         "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
     )
     structured: bool = _option(False, "Scoring", "Ask for replies as JSON objects (response_format).")
-    merge_criteria: bool = _option(
-        False, "Scoring", "One request for all criteria: cheaper, may cause a halo effect.",
-        lacking=("rank", "audit", "diff"),
-    )  # fmt: skip
     panel: Literal["mean", "median", "majority"] = _option(
         "mean", "Scoring", "How several judges' scores become one.", "METHOD", lacking=("audit", "diff")
     )

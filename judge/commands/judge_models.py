@@ -206,7 +206,6 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mappin
     judges = {name: judge.provider for name, judge in opened.items()}
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
     without_effect = {
-        "merge_criteria": config.merge_criteria and all(provider.decides for provider in judges.values()),
         "ray_workers": config.ray_workers is not None and config.engine != "ray",
         "panel": config.panel != "mean" and len(judges) == 1,
     }

@@ -53,7 +53,6 @@ class RunOptions(JudgeOptions, total=False):
     against: str | None
     ratings: str | Path | None
     system: str | None
-    merge_criteria: bool | None
     panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None
     metrics: str | Sequence[str] | None

@@ -34,8 +34,9 @@ from judge.metrics import Metric, asks_judge, is_rowwise
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
-from judge.scoring import multi_criteria, strategies
+from judge.scoring import strategies
 from judge.scoring.checklist import parts
+from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import SamplingOptions
 from judge.stats.human_agreement import out_of_scale, rated_names, unknown_criteria
 from judge.table import RUN, stored_samples
@@ -148,8 +149,8 @@ class PreparedRun:
     `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `plans` and
     `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
-    still unread, if the data exceed memory. `recording` stores the replies. `merged` are the criteria that
-    share requests. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
+    still unread, if the data exceed memory. `recording` stores the replies. `wanted_texts` limits what is judged;
+    None means all texts. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
     `writing` is what they will cost.
     """
@@ -169,7 +170,6 @@ class PreparedRun:
     rest: Iterator[Sample] | None = None
     ask: DeferredClient | None = None
     recording: Recorder | None = None
-    merged: Sequence[Sequence[Criterion]] = ()
     wanted_texts: WantedTexts | None = None
     unwritten: Sequence[Failure] = ()
     generated: Mapping[str, Any] = field(default_factory=dict)
@@ -226,8 +226,7 @@ def prepare(
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
-        measured=measured, ask=ask, wanted_texts=wanted_texts,
-        merged=_group_merged(config, chosen, rows, judges, notes), preferences=sheet.pairs,
+        measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs,
     )  # fmt: skip
     _check_replaced(prepared)
     if config.record is not None:
@@ -380,7 +379,7 @@ def prompt(
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
     first = select_texts(rows, item, system)[0]
-    renderer = multi_criteria.make_renderers([chosen])[chosen.name]
+    renderer = make_renderers([chosen])[chosen.name]
     others = [s for s in rows if s.system != first.system]
     rendered = renderer.render(first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None)
     if not system_message:
@@ -410,7 +409,7 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
     """Return the criterion with the kind and form of reply that the plan wants."""
     form = "json" if config.structured else criterion.form
     if not criterion.is_checklist:
-        return replace(criterion, reply=config.reply or criterion.reply, form=form, merged=config.merge_criteria)
+        return replace(criterion, reply=config.reply or criterion.reply, form=form)
     if config.reply not in (None, "score"):
         raise ConfigError(
             f"{option('reply', config.reply)}: the answers of the checklist {criterion.name} are yes or no alone; put "
@@ -430,7 +429,7 @@ def engine_context(config: RunConfig, provider: Provider) -> engines.EngineConte
 
 def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
     """Return the criterion in the form that this provider is asked."""
-    return replace(criterion, form="decision", merged=False) if provider.decides else criterion
+    return replace(criterion, form="decision") if provider.decides else criterion
 
 
 def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:
@@ -492,37 +491,7 @@ def _load_criteria(
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])
     reject_duplicate_columns([part.name for c in chosen for part in ([c] if not c.is_checklist else [c, *parts(c)])])
-    if config.merge_criteria:
-        if any(criterion.pairwise for criterion in chosen):
-            raise ConfigError(
-                f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
-            )
-        if sum(not criterion.is_checklist for criterion in chosen) < 2:
-            raise ConfigError(
-                f"{option('merge_criteria')}: it takes two criteria or more that are no checklists; leave it out"
-            )
-        if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
-            raise ConfigError(
-                f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for "
-                f"a reason; add {option('reply', 'score')}"
-            )
     return chosen
-
-
-def _group_merged(
-    config: RunConfig,
-    chosen: Sequence[Criterion],
-    rows: Sequence[Sample],
-    judges: Mapping[str, Provider],
-    notes: list[str],
-) -> Sequence[Sequence[Criterion]]:
-    """Group the criteria that share requests; add a note if merging was requested but is impossible."""
-    if not config.merge_criteria or all(provider.decides for provider in judges.values()):
-        return ()
-    mergeable = [criterion for criterion in chosen if not criterion.is_checklist]
-    if not (groups := multi_criteria.group_criteria(mergeable, rows)):
-        notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
-    return groups
 
 
 def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) -> Recorder:

@@ -269,16 +269,12 @@ def signed_column(
         parts += settings.signature
         parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
         parts += [f"reply={criterion.reply}"] if config.reply else []
-        parts += ["each"] if criterion.is_checklist and not criterion.merged else []
+        parts += ["each"] if criterion.is_checklist and not criterion.together else []
         parts += ["json"] if config.structured else []
         parts += ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
         question = shared_layout(criterion, "repair") if settings.repair else ""
         if question and not is_packaged("layouts/repair.jinja", question):
             parts.append(f"repair@{hashlib.sha256(question.encode()).hexdigest()[:6]}")
-        for group in prepared.merged:
-            if criterion.name in (c.name for c in group):  # a score depends on what is asked beside it
-                texts = [c.digest for c in group] + [shared_layout(group[0], "merged")]
-                parts.append(f"merged={len(group)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}")
         parts.append(config.weighting)
         parts += [f"draws={counts.draws or settings.draws}"] if config.weighting in ("auto", "samples") else []
         if (
@@ -334,7 +330,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "path": criterion.path,
         "scale": to_json(asdict(criterion.scale)),
         "reply": criterion.reply,
-        "form": "merged" if criterion.merged else criterion.form,
+        "form": "merged" if criterion.together else criterion.form,
         "language": criterion.language,
         "version": criterion.version,
         "steps": list(criterion.steps),

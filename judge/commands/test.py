@@ -102,8 +102,6 @@ def _prepare_run(
     out = None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
     options |= {"criteria": list(criteria), "metrics": [], "score_columns": scores, "language": language, "out": out}
-    if pairwise:
-        options["merge_criteria"] = False
     model = options.pop("model", None)
     parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
     config, rows = parsed.config, list(asked.samples)

@@ -214,7 +214,7 @@ class Criterion:
 
     `template` is the file's text, `layouts` the texts of the templates that it extends or includes, by name. `needs`
     are the fields of a sample that the prompt reads, including layouts. `said` is what the header contained, in the
-    form of `told`. A run sets `form` (how to ask for the answer) and `merged` (whether together with other criteria).
+    form of `told`. A run sets `form`: how to ask for the answer.
 
     Without a `template`, the built-in layout asks the `question`, and shows the columns in `show` (default: the source,
     if there is one). `levels` describes labels of the scale. A value of `pass_at` or more passes. `questions` make it a
@@ -237,7 +237,6 @@ class Criterion:
     language: str = "en"
     path: str = ""
     form: Form = "text"
-    merged: bool = False
     question: str = ""
     show: tuple[str, ...] = ()
     levels: tuple[tuple[str, str], ...] = ()
@@ -272,8 +271,13 @@ class Criterion:
 
     @property
     def cites(self) -> bool:
-        """Whether a reply may quote the sentence that decided: not typed answers, nor one key of several criteria."""
-        return self.cite and self.form != "decision" and not self.merged and not self.questions
+        """Whether a reply may quote the sentence that decided: not typed answers, nor those of a checklist."""
+        return self.cite and self.form != "decision" and not self.questions
+
+    @property
+    def together(self) -> bool:
+        """Whether the questions of a checklist share one request; an endpoint of typed questions has its own way."""
+        return self.is_checklist and self.ask == "together" and self.form != "decision"
 
     @property
     def told(self) -> tuple[Any, ...]:
@@ -307,7 +311,7 @@ class Prompt:
     """A criterion rendered for one sample, or for a pair of them, ready to be asked.
 
     `question` is what a decision endpoint is asked about the messages; all else has it in the messages. `merged` are
-    the criteria that are asked together in the messages, where there are several, each with its scale.
+    the parts of a checklist that are asked together in the messages, each with its scale.
     """
 
     item: str

@@ -419,8 +419,7 @@ def with_needs(criterion: Criterion) -> Criterion:
     """
     texts = template_texts(criterion)
     columns = {*criterion.show, criterion.questions_column} - {""}
-    merged = criterion.ask == "together" if criterion.is_checklist else criterion.merged
-    made = replace(criterion, needs=required_variables(criterion, texts) | columns, merged=merged)
+    made = replace(criterion, needs=required_variables(criterion, texts) | columns)
     check_keys(made)
     if made.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(

@@ -144,9 +144,9 @@ def _view_of(criterion: Criterion) -> CriterionView:
         highest=scale.labels[scale.values.index(scale.high)],
         whole=scale.high - scale.low < len(scale.labels)
         and scale == Scale.integers(round(scale.low), round(scale.high)),
-        form="merged" if criterion.merged else criterion.form,
+        form="merged" if criterion.together else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
-        cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",
+        cut=f"<cut {secrets.token_hex(16)}>" if criterion.together or criterion.form == "decision" else "",
         questions=tuple(
             (json.dumps(part_name(criterion.name, number), ensure_ascii=False), question.text)
             for number, question in enumerate(criterion.questions, 1)
@@ -177,8 +177,8 @@ class Renderer:
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
         """One user message for a sample, or for a pair of which `sample` is shown first.
 
-        Of a criterion in the form `decision`, or one that is merged with others, the message is the material alone, and
-        what follows the cut is the prompt's question.
+        Of a criterion in the form `decision`, or a checklist whose questions share a request, the message is the
+        material alone, and what follows the cut is the prompt's question.
         Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
         what the two samples do not share; TemplateLimitError if it has used up a limit.
         """
@@ -227,7 +227,7 @@ class Renderer:
         if len(parts) != 2 or not all(parts):
             raise CriterionError(
                 f"{self._criterion.path}: a decision endpoint gets the material and the question apart; put "
-                "{{ this.cut }} once, between the texts and what is asked about them (for --merge-criteria, too)"
+                "{{ this.cut }} once, between the texts and what is asked about them (for a checklist, too)"
             )
         return parts[0], parts[1]
 
@@ -317,7 +317,7 @@ def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
 
 def render_repair_question(criterion: Criterion) -> str:
     """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
-    name = criterion.name if criterion.merged else criterion.title  # merged criteria are asked for by their names
+    name = criterion.name if criterion.together else criterion.title  # its name is its key in the reply
     return layout_renderer(criterion, "repair")(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
 
 

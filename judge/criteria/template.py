@@ -478,7 +478,7 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
 def shared_layout(criterion: Criterion, name: str) -> str:
     """Return `layouts/NAME.jinja`, the criterion's own or that of its language. Raises CriterionError.
 
-    `merged` asks for several criteria together, `repair` for the score alone after a reply without one.
+    `repair` asks for the score alone after a reply without one.
     """
     file = f"layouts/{name}.jinja"
     return template_body(read_layouts(replace(criterion, template=f'{{% extends "{file}" %}}'))[file])

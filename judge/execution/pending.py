@@ -1,7 +1,7 @@
 """Pending judgments, the requests they wait for, and how requests travel together.
 
-There is one `PendingRequest` for each reply that the cache would hold: every draw of a prompt, every criterion of a
-merged prompt and every typed question has its own. It owns the judgments that wait for it, and its state:
+There is one `PendingRequest` for each reply that the cache would hold: every draw of a prompt, every question of a
+checklist and every typed question has its own. It owns the judgments that wait for it, and its state:
 
     queued ──> in flight ──> answered  (with a reply, which is in the cache, or an error)
       ^            │
@@ -70,7 +70,7 @@ class PendingJudgment:
 
     @property
     def criteria(self) -> list[str]:
-        """The names of all criteria that its prompt asks about."""
+        """The names of all criteria, or parts of a checklist, that its prompt asks about."""
         return [name for name, _ in self.prompt.merged] or [self.judgment.criterion.name]
 
     @property
@@ -134,15 +134,15 @@ def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
 
 
 def by_prompt(cases: Iterable[PendingJudgment]) -> Iterator[list[PendingJudgment]]:
-    """Put judgments together that follow each other and share their messages: merged criteria."""
+    """Put judgments together that follow each other and share their messages: the questions of a checklist."""
     return (list(group) for _, group in groupby(cases, key=lambda case: id(case.prompt.messages)))
 
 
 class Bundles:
     """The bundles that are queued or in flight, and the requests that each carries.
 
-    `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one bundle. Criteria merged
-    in one prompt are one bundle too, unless whoever answers has their replies `apart`.
+    `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one bundle. The questions of
+    a checklist are one bundle too, unless whoever answers has their replies `apart`.
     """
 
     def __init__(self, *, decides: bool, draws: int, apart: bool) -> None:

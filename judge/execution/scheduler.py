@@ -48,7 +48,7 @@ class JudgeRun:
 
     Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, each once the replies it
     was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
-    where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
+    where none is named. `criteria` are all those of the run, where the judgments are not of all.
     `model_traits` is what earlier passes learned about the model.
 
     Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With

@@ -54,7 +54,7 @@ class Capabilities:
 
     `caching`: what the server is told about prompt caching; if anything, requests on one document are paced.
     `batches`: the Batch API, for --engine batch.
-    `splits_merged_criteria`: a request that merges criteria gets one reply for each of them.
+    `splits_merged_criteria`: a request with several questions of a checklist gets one reply for each of them.
     `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
     with a common prefix are best sent together.
     `reasons`: the model is known to reason before it answers.

@@ -374,7 +374,7 @@ class ReplayProvider(Provider):
 
     name = "replay"
     splits_merged_criteria = True
-    """Each criterion of a merged prompt was recorded by itself."""
+    """Each question of a checklist was recorded by itself."""
 
     def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model

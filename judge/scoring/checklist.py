@@ -1,7 +1,7 @@
 """Checklists: ask the questions of a criterion, and combine the answers about a text into one score.
 
 Each question is asked by a criterion of its own, a part, whose scale is yes (1) and no (0). The parts of a checklist
-share one request, or have one each (`Criterion.merged`). Their rows never leave this module's `collect`.
+share one request, or have one each (`Criterion.ask`). Their rows never leave this module's `collect`.
 """
 
 from __future__ import annotations

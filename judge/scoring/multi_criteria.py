@@ -1,48 +1,43 @@
-"""Several criteria in one request: merge their prompts, and split the reply.
+"""Renderers of criteria; the questions of a checklist in one request, and its reply split into one for each.
 
-The material is the text that a criterion's template prints before `this.cut`. Criteria with the same material share a
-request, and the reply is one JSON object with a key for each.
+The reply is one JSON object with a key for each question.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from judge.core.errors import CriterionError, ParseError
+from judge.core.errors import ParseError
 from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
 from judge.criteria import template_bodies
 from judge.criteria.checklist import part_name, questions_of
-from judge.criteria.render import Renderer, layout_renderer
+from judge.criteria.render import Renderer
 from judge.scoring import checklist, parse
 
-Prompts = Mapping[str, Prompt | CriterionError]
-"""The prompts of several criteria for a sample, or the error of those that cannot be rendered."""
+Prompts = Mapping[str, Prompt]
+"""The prompts of the parts of a checklist for a sample."""
 MakePrompts = Callable[[Sample], Prompts]
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRenderer:
-    """Renders the prompt of one of several criteria, or parts of a checklist; `prompts` renders all of them."""
+    """Renders the prompt of one of the parts of a checklist; `prompts` renders all of them."""
 
     prompts: MakePrompts
     name: str
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        """Return the criterion's prompt for a sample. Raises CriterionError and DataError."""
-        prompt = self.prompts(sample)[self.name]
-        if isinstance(prompt, CriterionError):
-            raise prompt
-        return prompt
+        """Return the part's prompt for a sample. Raises CriterionError and DataError."""
+        return self.prompts(sample)[self.name]
 
 
 PromptRenderer = Renderer | SharedRenderer
 
 
 class _OfLast:
-    """Caches the prompts of the last sample, because its criteria are rendered in a row."""
+    """Caches the prompts of the last sample, because its parts are rendered in a row."""
 
     def __init__(self, make: MakePrompts) -> None:
         self._make = make
@@ -55,15 +50,13 @@ class _OfLast:
 
 
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
-    """Return the renderer of each criterion by name; criteria to be merged share one.
+    """Return the renderer of each criterion by name.
 
     Each part of a checklist has one. That of the checklist itself renders all questions, or the first of those that are
     asked in a request each.
 
     Raises CriterionError if a template does not compile.
     """
-    together = [criterion for criterion in criteria if criterion.merged and not criterion.is_checklist]
-    merged = _OfLast(_merged_prompts(together)) if together else None
     renderers: dict[str, PromptRenderer] = {}
     for c in criteria:
         if c.is_checklist and c.name not in renderers:
@@ -72,62 +65,12 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
             renderers |= {name: SharedRenderer(prompts, name) for name in parts}
             renderers[whole.name] = renderers[parts[0]]
         elif not c.is_checklist:
-            renderers[c.name] = SharedRenderer(merged, c.name) if merged and c.merged else _renderer(c)
+            renderers[c.name] = _renderer(c)
     return renderers
 
 
 def _renderer(criterion: Criterion) -> Renderer:
     return Renderer(criterion, template_bodies(criterion))
-
-
-def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
-    """Group the criteria that share requests, two or more in each group; others are asked alone.
-
-    One sample for each set of filled-in fields is enough, because these decide what a template shows.
-    """
-
-    def filled_fields(sample: Sample) -> tuple[object, ...]:
-        extra_fields = frozenset(name for name, value in sample.extra.items() if value is not None)
-        return bool(sample.source), bool(sample.references), extra_fields
-
-    prompts = _merged_prompts(criteria)
-    groups: list[set[str]] = []
-    for sample in {filled_fields(sample): sample for sample in reversed(samples)}.values():
-        for prompt in prompts(sample).values():
-            if isinstance(prompt, Prompt) and prompt.merged:
-                names = {name for name, _ in prompt.merged}
-                others = [group for group in groups if not group & names]
-                groups = [*others, names.union(*(group for group in groups if group & names))]
-    return [[criterion for criterion in criteria if criterion.name in group] for group in groups]
-
-
-def _merged_prompts(criteria: Sequence[Criterion]) -> MakePrompts:
-    """Return a function that renders merged criteria; an error does not affect the other criteria."""
-    scales = {c.name: c.scale for c in criteria}
-    each = {c.name: _renderer(c) for c in criteria}
-    alone = {c.name: _renderer(replace(c, merged=False)) for c in criteria}
-    joint = layout_renderer(criteria[0], "merged")
-
-    def prompts(sample: Sample) -> Prompts:
-        made: dict[str, Prompt | CriterionError] = {}
-        by_material: dict[str, list[Prompt]] = {}
-        for name, renderer in each.items():
-            try:
-                prompt = renderer.render(sample)
-                by_material.setdefault(prompt.messages[0]["content"], []).append(prompt)
-            except CriterionError as error:
-                made[name] = error
-        for material, group in by_material.items():
-            names = [prompt.criterion for prompt in group]
-            if len(names) == 1:  # alone with its material: asked as if not merged
-                made[names[0]] = alone[names[0]].render(sample)
-                continue
-            questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in group]
-            text = f"{material}\n\n{joint(questions=questions)}"
-            made |= _sharing(group[0], text, {name: scales[name] for name in names})
-        return made
-
-    return prompts
 
 
 def _checklist_prompts(criterion: Criterion) -> MakePrompts:
@@ -140,7 +83,7 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
     def prompts(sample: Sample) -> Prompts:
         questions = questions_of(criterion, sample)
         names = [part_name(criterion.name, number) for number in range(1, len(questions) + 1)]
-        if criterion.merged:
+        if criterion.together:
             prompt = renderer(questions).render(sample)
             text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
             return _sharing(prompt, text, dict.fromkeys(names, criterion.scale))
@@ -151,15 +94,15 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
 
 
 def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
-    """Return the prompt of each of the criteria that are asked together in a text."""
+    """Return the prompt of each of the parts that are asked together in a text."""
     shared = replace(prompt, messages=({"role": "user", "content": text},), question="", merged=tuple(scales.items()))
     return {name: replace(shared, criterion=name) for name in scales}
 
 
 def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None) -> list[Choice]:
-    """Split a reply to several criteria into one for each: the value as written, and its tokens.
+    """Split a reply to several questions into one for each: the value as written, and its tokens.
 
-    A missing criterion gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
+    A missing question gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
     a reply that is nearly JSON is split too; the finish reason of its parts prevents a strict reading.
     """
     unread = replace(choice, finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason)

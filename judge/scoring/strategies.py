@@ -25,7 +25,7 @@ Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
 
 MERGED = "criterion"
-"""The parameter that names the criterion, among those of a merged prompt, a reply is for; it is never sent."""
+"""The parameter that names the question of a checklist that a reply is for; it is never sent."""
 EFFORT, HEADERS = "reasoning_effort", "headers"
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a model that reasons, unless the user set their number."""
@@ -236,12 +236,12 @@ def repair(
             continue
         # A judge that writes down its thinking gets room to do so again.
         limit = _TOKEN_LIMIT["score" if text == whole(choice.text).strip() else "reason_then_score"]
-        if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the criterion's part of a reply
+        if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the question's part of a reply
             text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
         turns = ({"role": "assistant", "content": text}, {"role": "user", "content": question})
         return Repair(
             replace(prompt, messages=(*prompt.messages, *turns), merged=()),
-            replace(criterion, reply="score", form="text", merged=False, cite=False),
+            replace(criterion, reply="score", form="text", cite=False),
             replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit),
             ("logprobs", "single") if strategy == "logprobs" else ("single",),
             choice, strategy, trouble,

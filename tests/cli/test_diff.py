@@ -145,7 +145,7 @@ def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
     assert not Path("runs").exists()
 
 
-@pytest.mark.parametrize("key", ["merge_criteria: true", "engine: batch", "calibrate: true"])
+@pytest.mark.parametrize("key", ["engine: batch", "calibrate: true"])
 def test_a_plan_that_asks_a_judge_in_another_way_is_refused(diff: Callable[..., Any], key: str) -> None:
     Path("run.yaml").write_text(
         f"data: data.jsonl\nmodel: scripted/replies.yaml\nset: {{rouge: {{stem: no}}}}\n{key}\n"

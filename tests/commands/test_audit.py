@@ -442,7 +442,6 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"set": {"rouge": {"stem": False}}}, "set: an audit has no such option"),
         ({"workers": 2}, "workers: an audit has no such option"),
         ({"calibrate": True}, "calibrate: an audit has no such option"),
-        ({"merge_criteria": True}, "merge_criteria: an audit has no such option; judge run has"),
         ({"engine": "batch"}, "engine: an audit has no such option; judge run has"),
         ({"criteria": []}, "an audit needs a criterion"),
         ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),

@@ -126,19 +126,6 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
     assert few.judges[0].money.more - many.judges[0].money.more == pytest.approx(read)
 
 
-def test_criteria_in_one_request_are_read_once() -> None:
-    def ready(rows: list[dict[str, Any]] = ROWS) -> PreparedRun:
-        judge = Asked(reply='{"relevance": 4, "coherence": 3}')
-        return prepared(judge, rows, merge_criteria=True, weighting="single")
-
-    for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
-        forecast = make_forecast(ready(rows)).judges[0]
-        result = asyncio.run(run_pipeline(ready(rows)))
-        assert forecast.estimate.total.requests == result.info["requests"]["sent"] > 1
-        assert forecast.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
-    assert forecast.usage.completion_tokens == result.info["usage"]["completion_tokens"]
-
-
 @pytest.mark.parametrize(
     ("given", "kept", "failed"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,17 +120,6 @@ def test_other_criteria_go_on() -> None:
     assert len(seen) == 140
     assert {f.column for f in result.failures} == {"relevance"}
     assert len(result.table.scores) == 120
-
-
-def test_criteria_in_one_request_are_asked_while_one_of_them_has_scores() -> None:
-    def script(request: Request) -> Reply:
-        return json.dumps({"relevance": BAD, "coherence": 4})
-
-    seen, result = run(script, criteria=BOTH, merge_criteria=True)
-    assert (len(seen), errors(result)) == (120, {"ParseError": 120})
-    seen, result = run(lambda _: BAD, criteria=BOTH, merge_criteria=True)
-    assert (len(seen), errors(result)) == (20, {"ParseError": 40, "NotAsked": 200})
-    assert "relevance and coherence: judge stopped asking" in " ".join(result.info["notes"])
 
 
 def test_each_judge_of_a_panel_counts_alone() -> None:

@@ -60,7 +60,7 @@ def renderer(language: str, layout: str, form: Form = "text") -> Renderer:
     """A built-in criterion that reads a source, in one of the layouts."""
     one = criteria.load("relevance", language=language, pairwise=layout == "pairwise")
     one = paraphrase(one, layout) if layout in PARAPHRASES else one
-    return Renderer(replace(one, form=form, merged=form == "merged"), criteria.template_bodies(one))
+    return Renderer(replace(one, form=form), criteria.template_bodies(one))
 
 
 def shown(layout: Renderer, source: str, output: str, other: str | None) -> str:
@@ -109,13 +109,12 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
         assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
 
 
-@pytest.mark.parametrize("form", ["decision", "merged"])
 @pytest.mark.parametrize(("language", "layout"), LAYOUTS)
 @given(source=_TEXTS.filter(bool), output=_TEXTS)
 def test_what_is_asked_apart_from_the_texts_has_none_of_them(
-    language: str, layout: str, form: Form, source: str, output: str
+    language: str, layout: str, source: str, output: str
 ) -> None:
-    one = renderer(language, layout, form)
+    one = renderer(language, layout, "decision")
     rival = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
     made = one.render(Sample("i", "s", output, source=source), rival and replace(rival, source=source))
     assert [text for *_, text in read(made.messages[0]["content"])][:2] == [source, output]

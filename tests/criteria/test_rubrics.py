@@ -17,7 +17,6 @@ from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Example, Form, Sample
 from judge.criteria.render import Renderer
 from judge.criteria.sandbox import fence_digest
-from judge.scoring import multi_criteria
 
 BODY = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
 PAIR = "scale: {labels: [A, B], values: [1, 0]}"
@@ -187,15 +186,7 @@ def test_what_is_rendered_once_is_what_is_rendered_for_each_text_with_examples_t
 # -------------------------------------------------------------------------------------------------------- other forms
 
 
-def test_a_criterion_with_examples_is_asked_alone_and_without_a_quote_if_it_is_merged() -> None:
-    plain, cited, taught = (
-        replace(load("scale: [1, 5]\ncite: true"), name=name, merged=True) for name in ("plain", "cited", "taught")
-    )
-    taught = replace(taught, examples=EXAMPLES)
-    assert [[c.name for c in group] for group in multi_criteria.group_criteria([plain, cited, taught], [SAMPLE])] == [
-        ["plain", "cited"]
-    ]
-    renderers = multi_criteria.make_renderers([plain, cited, taught])
-    merged, alone = (renderers[name].render(SAMPLE).messages[0]["content"] for name in ("cited", "taught"))
-    assert ("Quote: Q" in merged, "Quote: Q" in alone) == (False, True)
-    assert "Quote" not in prompt(replace(cited, merged=False, form="decision"))
+def test_a_typed_question_asks_for_no_quote() -> None:
+    cited = load("scale: [1, 5]\ncite: true")
+    assert "Quote: Q" in prompt(cited)
+    assert "Quote" not in prompt(replace(cited, form="decision"))

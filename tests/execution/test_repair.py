@@ -163,21 +163,6 @@ def test_a_comparison_is_repaired_too() -> None:
     assert {s.provenance.reading for s in result.table.scores} == {"repaired"}
 
 
-def test_a_criterion_that_a_merged_reply_lacks_is_asked_for_alone() -> None:
-    provider = Asked('{"relevance": 4, "consistency": "high"}', "2")
-    names = ["relevance", "coherence", "consistency"]
-    result = run(provider, criteria=names, merge_criteria=True, reply=None)
-    assert {s.column: (s.value, s.provenance.reading) for s in result.table.scores} == {
-        "relevance": (4.0, "strict"), "coherence": (2.0, "repaired"), "consistency": (2.0, "repaired"),
-    }  # fmt: skip
-    missing, unread = provider.questions
-    assert missing.messages[1]["content"] == '{"relevance": 4, "consistency": "high"}'
-    assert unread.messages[1]["content"] == '{"consistency": "high"}'
-    assert "coherence" in missing.messages[2]["content"]
-    assert "consistency" in unread.messages[2]["content"]
-    assert "response_format" not in missing.params
-
-
 def test_a_function_gets_the_conversation_in_one_text() -> None:
     texts: list[str] = []
 

@@ -268,18 +268,24 @@ def test_a_panel_has_the_mean_of_its_judges_shares(polite: str) -> None:
         assert values(result, column) == pytest.approx(BY_HAND)
 
 
-def test_a_checklist_keeps_its_own_request_beside_merged_criteria(polite: str) -> None:
-    def script(request: Request) -> Reply:
-        keys = request.params["response_format"]["json_schema"]["schema"]["required"]
-        return answer(request) if "polite.1" in keys else json.dumps(dict.fromkeys(keys, 4))
+def drawn(most: int) -> ScriptedProvider:
+    """A judge without token probabilities that draws at most so many replies at once."""
 
-    provider = ScriptedProvider(script)
-    rows = [{**row, "source": "the source"} for row in ROWS]
-    names = [load("coherence"), load("relevance"), load(polite)]
-    result = run(provider, names, rows=rows, merge_criteria=True, weighting="single")
-    assert values(result) == ROUNDED
-    assert set(values(result, "coherence").values()) == {4.0}
-    assert len(provider.seen) == 8
+    def script(request: Request) -> Reply:
+        return Response((Choice(str(answer(request))),) * min(most, request.params.get("n", 1)))
+
+    return ScriptedProvider(script, endpoint="x")
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(9, [5]), (2, [5, 2, 1])])
+def test_draws_of_all_questions_come_from_one_request(polite: str, most: int, sizes: list[int], tmp_path: Path) -> None:
+    provider, path = drawn(most), tmp_path / "calls.jsonl"
+    options: dict[str, Any] = {"rows": ROWS[:1], "weighting": "samples", "draws": 5}
+    result = run(provider, polite, record=path, **options)
+    assert [request.params.get("n", 1) for request in provider.seen] == sizes
+    assert {a.provenance.n for score in result.table.scores for a in score.provenance.answers} == {5}
+    replayed = judge.evaluate(ROWS[:1], polite, replay=path, cache=False, metrics=(), weighting="samples", draws=5)
+    assert values(replayed) == values(result) == {("1", "a"): 0.75}
 
 
 def test_a_streamed_run_has_a_row_per_text(polite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,7 +419,6 @@ def refuse(_: Request) -> Reply:
     ("options", "says"),
     [
         ({"reply": "score_then_reason"}, "the answers of the checklist polite are yes or no alone"),
-        ({"merge_criteria": True}, "it takes two criteria or more that are no checklists"),
     ],
 )
 def test_what_a_checklist_cannot_do_is_refused(polite: str, options: dict[str, Any], says: str) -> None:
@@ -434,9 +439,9 @@ def test_golden_prompts(language: str) -> None:
     sample = Sample("1", "s", "OUTPUT", "SOURCE")
     forms = {
         "together": criterion,
-        "each": replace(criterion, merged=False),
-        "each, JSON": replace(criterion, merged=False, form="json"),
-        "typed question": replace(criterion, merged=False, form="decision"),
+        "each": replace(criterion, ask="each"),
+        "each, JSON": replace(criterion, ask="each", form="json"),
+        "typed question": replace(criterion, form="decision"),
     }
     parts = []
     for name, form in forms.items():

@@ -44,13 +44,13 @@ def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> No
     assert changed.digest not in (WHOLE.digest, replace(WHOLE, scale=STEPS.scale).digest)
     plain = replace(ALLOWED, template=ALLOWED.template.replace("Good?", "{{ this.scale.labels|join(' ') }}"))
     assert "1 2 3 4 5" in ask(plain).messages[0]["content"]
-    forms: tuple[Form, ...] = ("text", "json", "decision", "merged")
+    forms: tuple[Form, ...] = ("text", "json", "decision")
     for form in forms:
         for strategy in STRATEGIES:
-            asked = (ask(replace(one, form=form, merged=form == "merged"), strategy) for one in (ALLOWED, WHOLE, STEPS))
+            asked = (ask(replace(one, form=form), strategy) for one in (ALLOWED, WHOLE, STEPS))
             allowed, whole, steps = ((r.messages, r.params) if form == "text" else r.params for r in asked)
             assert allowed == whole
-            assert whole != steps or form in ("decision", "merged")
+            assert whole != steps or form == "decision"
 
 
 def test_structured_output_has_half_points_as_numbers() -> None:
