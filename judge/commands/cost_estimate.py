@@ -265,17 +265,16 @@ class _RequestCounter:
                 self.estimated, self.counted = self.estimated + estimated, self.counted + counted
         prompts: list[tuple[str, str]] = []
         splits_merged = Capabilities.of(self.provider).splits_merged_criteria
-        bundles = Bundles(decides=self.provider.decides, draws=self.size, apart=splits_merged)
+        bundles = Bundles(draws=self.size, apart=splits_merged)
         for bundle in list(bundles.make(new)):
             members = bundles[bundle]
             for place, pending in enumerate(members):
                 line = self.lines[self.pending[pending.key][0]]
-                line.requests += place == 0
-                if place == 0 or self.provider.decides:
-                    line.read += _tokens(pending.request, whole=place == 0)
+                if place == 0:
+                    line.requests += 1
+                    line.read += budget.estimate_request(pending.request)
                 self.draws[self.pending[pending.key]] += 1
-            if not self.provider.decides:
-                prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
+            prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
         before = 0
         for (earlier, first), (later, second) in pairwise(sorted(prompts)):
             low, high = 0, min(len(earlier), len(later))
@@ -360,11 +359,11 @@ class _RequestCounter:
             self.cached.add(key)
             self.reasons = self.reasons or stored[key].reasoned
             request, used = requests[key], stored[key].usage
-            text = (kind[1], *(message["content"] for message in request.messages))
+            sent_params = {name: value for name, value in request.params.items() if name != strategies.MERGED}
+            text = (kind[1], *(message["content"] for message in request.messages), repr(sent_params))
             estimated, real = counts.get(text, (0, 0))
             if request.draw == 0:  # the usage of several draws or questions is with the first
-                estimated, real = estimated + _tokens(request, whole=not estimated), real + used.prompt_tokens
-                counts[text] = estimated, real
+                counts[text] = estimated or budget.estimate_request(request), real + used.prompt_tokens
             if real or used.prompt_tokens:
                 number, written = self.lengths.get(kind, (0, 0))
                 self.lengths[kind] = number + 1, written + used.completion_tokens
@@ -412,11 +411,3 @@ class _RequestCounter:
             size=self.size,
             unit="question" if any(criterion.is_checklist for criterion in self.criteria) else "judgment",
         )
-
-
-def _tokens(request: Request, *, whole: bool) -> int:
-    """Estimate the input tokens of a request, or only of its questions if they join another request."""
-    if whole:
-        return budget.estimate_request(request)
-    questions = {name: value for name, value in request.params.items() if name == "questions"}
-    return budget.estimate_request(Request("", (), questions)) - budget.estimate_request(Request("", ()))

@@ -27,7 +27,6 @@ from judge.scoring.strategies import MERGED, Answer, Repair, SamplingOptions, St
 Row = Score | Failure
 _LONG = 1_024
 """Characters of the shortest source that may be a prefix worth caching: a token is a character or more."""
-_MOST_QUESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +88,13 @@ class State(Enum):
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """A request for one reply. `subscribers` are the judgments that wait for it, in the order they came.
-
-    `alone` is True if it is not to be bundled.
-    """
+    """A request for one reply. `subscribers` are the judgments that wait for it, in the order they came."""
 
     key: str
     request: Request
     subscribers: dict[PendingJudgment, None] = field(default_factory=dict)
     state: State = State.QUEUED
     answer: Answer | None = None
-    alone: bool = False
 
 
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
@@ -141,12 +136,12 @@ def by_prompt(cases: Iterable[PendingJudgment]) -> Iterator[list[PendingJudgment
 class Bundles:
     """The bundles that are queued or in flight, and the requests that each carries.
 
-    `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one bundle. The questions of
-    a checklist are one bundle too, unless whoever answers has their replies `apart`.
+    Up to `draws` draws of one prompt are one bundle. The questions of a checklist are one bundle too, unless whoever
+    answers has their replies `apart`.
     """
 
-    def __init__(self, *, decides: bool, draws: int, apart: bool) -> None:
-        self._decides, self._draws, self._apart = decides, draws, apart
+    def __init__(self, *, draws: int, apart: bool) -> None:
+        self._draws, self._apart = draws, apart
         self._requests: dict[str, list[PendingRequest]] = {}
 
     def __getitem__(self, bundle: Request) -> list[PendingRequest]:
@@ -164,26 +159,23 @@ class Bundles:
         """Yield the bundles for these requests, without those that join one in flight."""
         groups: dict[tuple[object, ...], list[list[PendingRequest]]] = {}
         for pending in requests:
-            messages = (tuple(message.items()) for message in pending.request.messages)
-            alike = groups.setdefault((pending.key if pending.alone else "", *messages), [])
+            messages = tuple(tuple(message.items()) for message in pending.request.messages)
+            alike = groups.setdefault(messages, [])
             for group in alike:
-                if self._decides or self._params(group[0].request) == self._params(pending.request):
+                if self._params(group[0].request) == self._params(pending.request):
                     group.append(pending)
                     break
             else:
                 alike.append([pending])
         for group in chain.from_iterable(groups.values()):
             rows = self._rows(group)
-            size = _MOST_QUESTIONS if self._decides else self._draws
-            for first in range(0, len(rows), size):
-                some = rows[first : first + size]
+            for first in range(0, len(rows), self._draws):
+                some = rows[first : first + self._draws]
                 members = [pending for row in some for pending in row]
                 bundle = members[0].request
                 if len(members) > 1 or MERGED in bundle.params:
                     params: dict[str, Any] = self._params(bundle)
-                    if self._decides:
-                        params = {"questions": [q for pending in members for q in pending.request.params["questions"]]}
-                    elif len(some) > 1:
+                    if len(some) > 1:
                         params = params | {"n": len(some)}
                     bundle = replace(bundle, params=params)
                 if (queued := self._requests.get(bundle.key())) is not None:
@@ -221,9 +213,7 @@ class Bundles:
         return parts
 
     def _rows(self, requests: Iterable[PendingRequest]) -> list[list[PendingRequest]]:
-        """Return the requests that one choice of the answer is for: those of one draw, or one question."""
-        if self._decides:
-            return [[pending] for pending in requests]
+        """Return the requests that one choice of the answer is for: those of one draw."""
         rows: dict[int, list[PendingRequest]] = {}
         for pending in requests:
             rows.setdefault(pending.request.draw, []).append(pending)

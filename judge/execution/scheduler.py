@@ -84,14 +84,14 @@ class JudgeRun:
         provider, settings, traits = self.provider, self.settings, Capabilities.of(self.provider)
         self._complete: Ask = getattr(self.engine, "complete", provider.complete)
         self._gathers = bool(getattr(self.engine, "gathers", False))
-        self._grouped = not provider.decides and not self._gathers
+        self._grouped = not self._gathers
         self._strategies = strategies.strategies_for(settings, provider.decides)
         self._first_judgments: dict[str, Judgment] = {}
         for judgment in self.judgments:
             self._first_judgments.setdefault(judgment.criterion.name, judgment)
         criteria = [first.criterion for first in self._first_judgments.values()]
         self._renderers = make_renderers(self.criteria or criteria)
-        asks = criteria if settings.repair and not provider.decides else []
+        asks = criteria if settings.repair else []
         self._questions = {criterion.name: render_repair_question(criterion) for criterion in asks}
         self._groups = by_prompt(self._cases())
         self._all_taken = False
@@ -99,7 +99,7 @@ class JudgeRun:
         self._next_round: list[PendingJudgment] = []
         self._next_round_bytes = 0
         self._pending: dict[str, PendingRequest] = {}
-        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria)
+        self._bundles = Bundles(draws=settings.draws, apart=traits.splits_merged_criteria)
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
         self._exact = traits.full_distribution
         self._outdated: dict[str, Answer | None] = {}
@@ -167,7 +167,7 @@ class JudgeRun:
         self._next_round, self._next_round_bytes = [], 0
         lacking = self.model_traits.lacking
         known = len(lacking)
-        size = len(self._first_judgments) if self.provider.decides else 1
+        size = 1
         while len(lacking) == known and not self.counts.stopping and self._next_round_bytes < ROOM:
             room = not queue.full and self._may_start()
             look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self.concurrency
@@ -309,9 +309,6 @@ class JudgeRun:
                     self.cache.put(pending.key, part, pending.request)
                 parts.append((pending, part))
             self._settle(parts)
-        elif self.provider.decides and len(members) > 1:  # one question may be what all were refused for
-            for pending in members:
-                pending.state, pending.alone = State.QUEUED, True
         else:
             self.counts.refused += 1
             self._settle([(pending, answer) for pending in members])

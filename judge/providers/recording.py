@@ -17,7 +17,6 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from difflib import SequenceMatcher
 from io import FileIO
 from pathlib import Path
@@ -391,16 +390,14 @@ class ReplayProvider(Provider):
 
     async def complete(self, request: Request) -> Response:
         """The recorded reply. Raises Unrecorded where there is none."""
-        questions = request.params.get("questions", [None])
-        each = [replace(request, params={"questions": [q]}) for q in questions] if len(questions) > 1 else [request]
-        responses = [response for part in each for response in self._recorded.find(part)]
-        if len(responses) < (len(questions) if self.decides else 1):
+        responses = list(self._recorded.find(request))
+        if not responses:
             if any(message["role"] == "assistant" for message in request.messages):
                 raise Unrecorded(f"{self._path.name} does not hold the reply to it")
             self._explained += 1
             why = f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
             if self._explained <= _MAX_EXPLAINED:
-                why = self._recorded.explain(each[0])
+                why = self._recorded.explain(request)
             raise Unrecorded(
                 f"{self._path.name} does not hold the reply: {why}\n"
                 f"To record it, run this again with {option('model')} and {option('record', str(self._path))} "

@@ -227,6 +227,8 @@ def repair(
     Not after a refusal, what a filter or server broke off, an empty reply, one that ended inside its thinking, or the
     answer to a typed question. Only the finish reason says that a reply is a refusal.
     """
+    if strategy == "decisions":
+        return None
     for choice in _choices(answers):
         if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
             continue

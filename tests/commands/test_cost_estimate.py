@@ -171,9 +171,9 @@ def test_equal_prompts_are_asked_once() -> None:
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
-def test_typed_questions_about_one_text_are_one_request() -> None:
+def test_typed_questions_have_their_own_price_and_no_output() -> None:
     (forecast,) = make_forecast(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
-    assert forecast.estimate.total.requests == 10
+    assert forecast.estimate.total.requests == 20
     assert forecast.estimate.total.written == 0
     assert forecast.money.price == pytest.approx(forecast.estimate.total.read * 0.10e-6)
 
