@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from hypothesis import assume, given
@@ -32,6 +33,7 @@ REMARKS = Scale(("fail", "pass", "pass with remarks"), (0.0, 1.0, 0.5))
 ALLOWED = Scale(("可", "不可"), (1.0, 0.0))
 NUMERALS = Scale(("१", "२", "three"), (1.0, 2.0, 3.0))
 SCALES = [THREE, REMARKS, PASSED, ALLOWED, NUMERALS, FIVE, TEN, SIGNED, HUNDRED, HALVES, VERDICT, GRADES, CASED, WORDS]
+TITLES = st.sampled_from(["", "Coherence", "관련성"])
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 
 # Replies that are the score 4 of 1–5 and nothing else.
@@ -104,12 +106,20 @@ OFF = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", FOURS)
-@pytest.mark.parametrize("title", ["", "Coherence", "관련성"])
-def test_the_trimmings_of_a_short_answer_do_not_matter(text: str, title: str) -> None:
+def is_a_four(text: str, title: str = "") -> None:
     found = find(text, "score", FIVE, title)
     assert (found.label, found.reason) == ("4", None)
     assert fold(text[found.start : found.end]) in {"4", "4.0", "4.00", "4."}
+
+
+@pytest.mark.parametrize("text", FOURS)
+def test_the_trimmings_of_a_short_answer_do_not_matter(text: str) -> None:
+    is_a_four(text)
+
+
+@given(st.sampled_from(FOURS), TITLES)
+def test_a_title_changes_nothing_about_the_trimmings(text: str, title: str) -> None:
+    is_a_four(text, title)
 
 
 @pytest.mark.parametrize(("text", "written"), SPELT)
@@ -131,12 +141,20 @@ def test_an_unknown_name_counts_only_where_the_title_is_unknown() -> None:
         find("Relevance: 4", "score", FIVE, "Coherence")
 
 
-@pytest.mark.parametrize("text", NOTHING)
-@pytest.mark.parametrize("title", ["", "Coherence"])
-def test_what_is_not_plainly_the_score_is_no_score(text: str, title: str) -> None:
+def is_no_score(text: str, title: str = "") -> None:
     with pytest.raises(ParseError, match=r"not a score alone|empty|JSON object") as caught:
         find(text, "score", FIVE, title)
     assert caught.value.raw == text
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_what_is_not_plainly_the_score_is_no_score(text: str) -> None:
+    is_no_score(text)
+
+
+@given(st.sampled_from(NOTHING), TITLES)
+def test_a_title_makes_no_score_of_what_is_none(text: str, title: str) -> None:
+    is_no_score(text, title)
 
 
 @pytest.mark.parametrize("text", OFF)
@@ -300,16 +318,18 @@ def test_a_reply_that_did_not_end_by_itself_is_not_read(finish: str, message: st
 THOUGHT = "Is it 5 or 3?\nScore: 2\n5\n"
 
 
-@pytest.mark.parametrize("tag", ["think", "thinking", "thought", "reasoning", "THINK"])
-@pytest.mark.parametrize(
-    "form",
-    [
-        "<{0}>{1}</{0}>", "<{0}></{0}>\n\n", "\u200b\n <{0}>\n{1}</{0}>\n\n", "{1}</{0}>",
-        "<{0}>{1}<{0}>{1}</{0}>{1}</{0}>", "<{0}>{1}</other>{1}</{0}>",
-        "<{0}>1</{0}> <think>{1}</think> <reasoning>{1}</reasoning>", '<{0}>{{"score": 2}}</{0}>',
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", KINDS)
+THOUGHTS = [
+    "<{0}>{1}</{0}>", "<{0}></{0}>\n\n", "\u200b\n <{0}>\n{1}</{0}>\n\n", "{1}</{0}>",
+    "<{0}>{1}<{0}>{1}</{0}>{1}</{0}>", "<{0}>{1}</other>{1}</{0}>",
+    "<{0}>1</{0}> <think>{1}</think> <reasoning>{1}</reasoning>", '<{0}>{{"score": 2}}</{0}>',
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(["think", "thinking", "thought", "reasoning", "THINK"]),
+    st.sampled_from(THOUGHTS),
+    st.sampled_from(KINDS),
+)
 def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: ReplyKind) -> None:
     before = form.format(tag, THOUGHT)
     for after, reason in {
@@ -335,11 +355,11 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
         ("Score: 4</think>\n\n", "empty after its thinking"), ("4<think>4</think>", "not a score alone|does not end"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_read_from_thinking(text: str, message: str, kind: ReplyKind) -> None:
-    with pytest.raises(ParseError, match=message) as caught:
-        find(text, kind, FIVE)
-    assert caught.value.raw == text
+def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
+    for kind in KINDS:
+        with pytest.raises(ParseError, match=message) as caught:
+            find(text, kind, FIVE)
+        assert caught.value.raw == text
 
 
 def test_a_reason_may_speak_of_thinking() -> None:
@@ -386,14 +406,14 @@ def test_a_number_that_may_have_been_cut_is_what_it_is(text: str, kind: ReplyKin
     assert find(text, kind, FIVE).label == "3"
 
 
-@pytest.mark.parametrize("stars", range(105, 125))
-def test_the_rest_of_a_long_line_is_no_line(stars: int) -> None:
+def test_the_rest_of_a_long_line_is_no_line() -> None:
     """Only the end of a reply is looked at, and it may begin with "Result:" in the midst of a line."""
-    text = "Nobody knows the Result:" + "*" * stars + " 4"
-    with pytest.raises(ParseError, match="does not end"):
-        find(text, "reason_then_score", FIVE)
-    if stars < 110:
-        assert find(text.replace("the ", "the\n"), "reason_then_score", FIVE).label == "4"
+    for stars in range(105, 125):
+        text = "Nobody knows the Result:" + "*" * stars + " 4"
+        with pytest.raises(ParseError, match="does not end"):
+            find(text, "reason_then_score", FIVE)
+        if stars < 110:
+            assert find(text.replace("the ", "the\n"), "reason_then_score", FIVE).label == "4"
 
 
 ENDLESS = [
@@ -406,9 +426,8 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("text", ENDLESS, ids=range(len(ENDLESS)))
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_very_long_reply_is_refused_at_once(text: str, kind: ReplyKind) -> None:
-    for title in ("", "Coherence"):
+def test_a_very_long_reply_is_refused_at_once(text: str) -> None:
+    for kind, title in product(KINDS, ("", "Coherence")):
         with pytest.raises(ParseError):
             find(text, kind, FIVE, title)
 

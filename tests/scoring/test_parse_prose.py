@@ -196,18 +196,26 @@ def prose(
     return found.label
 
 
+def is_a_four(text: str) -> None:
+    assert prose(text) == "4"
+    assert prose(text, None) is None
+    found = find(text, "reason_then_score", FIVE, "Coherence", "")
+    assert text[found.start : found.end] in {"4", "four"}
+
+
 @pytest.mark.parametrize("text", FOURS)
-@pytest.mark.parametrize("before", ["", "It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"])
-def test_the_last_sentence_may_give_the_score_in_prose(text: str, before: str) -> None:
-    assert prose(before + text) == "4"
-    assert prose(before + text, None) is None
-    found = find(before + text, "reason_then_score", FIVE, "Coherence", "")
-    assert (before + text)[found.start : found.end] in {"4", "four"}
+def test_the_last_sentence_may_give_the_score_in_prose(text: str) -> None:
+    is_a_four(text)
 
 
-@pytest.mark.parametrize("text", NOTHING)
-def test_what_may_not_be_the_score_is_refused(text: str) -> None:
-    assert prose(f"It is good. {text}", title="Coherence" if text.isascii() else "일관성") is None
+@given(st.sampled_from(["It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]), st.sampled_from(FOURS))
+def test_a_reason_before_the_score_in_prose_changes_nothing(before: str, text: str) -> None:
+    is_a_four(before + text)
+
+
+def test_what_may_not_be_the_score_is_refused() -> None:
+    titles = {text: "Coherence" if text.isascii() else "일관성" for text in NOTHING}
+    assert [text for text, title in titles.items() if prose(f"It is good. {text}", title=title) is not None] == []
 
 
 @pytest.mark.parametrize("text", LINES)
