@@ -62,7 +62,7 @@ def draw(draws: np.random.Generator, items: int, systems: int, gain: float | Non
 
 def gains(rows: list[Sample], tested: list[Sample], columns: Columns, level: Level, seed: int) -> bool:
     """Return whether the wording that `rows` choose gains significantly on the `tested` texts."""
-    best = choose_wording(rows, "x", columns, level, seed).chosen
+    best = choose_wording(rows, "x", columns, level).chosen
     gain = measure_gain(tested, "x", (columns[0], columns[best]), level, seed) if best else None
     return bool(gain and gain.is_significant and gain.difference and gain.difference.value > 0)
 

@@ -3,8 +3,8 @@
 - `judge.evaluate(...)` scores texts on criteria with a judge model, next to ROUGE, BLEU and chrF, with intervals;
   `judge.rank(...)` compares them in pairs.
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
-- `judge.validate(...)` compares a judge with human ratings, `judge.choose(...)` picks the one that agrees best,
-  `judge.audit(...)` tests it with changed texts.
+- `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed
+  texts.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.history(...)` shows many,
   `judge.diff(...)` compares two wordings of a criterion.
 - `judge.load_result(...)` reads a stored run.
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from judge.audits.card import JudgeCard as JudgeCard
     from judge.commands.audit import audit as audit
     from judge.commands.audit import audit_async as audit_async
-    from judge.commands.choose import choose as choose
     from judge.commands.compare import compare as compare
     from judge.commands.diff_criteria import diff as diff
     from judge.commands.evaluate import evaluate as evaluate
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
-    from judge.results.choosing import Choices as Choices
     from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
     from judge.results.history import History as History
@@ -66,7 +64,6 @@ if TYPE_CHECKING:
 _NAMES = {
     "judge.audits.card": "JudgeCard",
     "judge.commands.audit": "audit audit_async",
-    "judge.commands.choose": "choose",
     "judge.commands.compare": "compare",
     "judge.commands.diff_criteria": "diff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
@@ -81,7 +78,6 @@ _NAMES = {
     "judge.execution.progress": "Progress",
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",
-    "judge.results.choosing": "Choices",
     "judge.results.comparison": "CriterionDiff RunComparison",
     "judge.results.history": "History",
     "judge.results.planning": "Forecast",

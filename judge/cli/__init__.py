@@ -21,7 +21,6 @@ from judge.cli.init import init_command
 from judge.cli.label import label_command
 from judge.cli.options import Commands
 from judge.cli.report import (
-    choose_command,
     compare_command,
     history_command,
     power_command,
@@ -62,7 +61,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Read": {
         "report": report_command, "compare": compare_command, "history": history_command,
-        "validate": validate_command, "choose": choose_command, "power": power_command,
+        "validate": validate_command, "power": power_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
     "Set up": {"init": init_command},

@@ -1,4 +1,4 @@
-"""`judge report`, `compare`, `validate`, `choose` and `power`: show, check or compare stored runs."""
+"""`judge report`, `compare`, `validate` and `power`: show, check or compare stored runs."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ _Others = Annotated[
     typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."),
 ]
 _Level = Annotated[
-    str | None,
+    str,
     option(
         "document (within items), item (all texts) or system (means).",
         metavar="NAME",
@@ -183,34 +183,12 @@ def validate_command(
 
     check_epsilon(epsilon)
     show = partial(print_report, format=format, full=full, output=output)
-    compared = partial(validate, level=level or "document", epsilon=epsilon)
+    compared = partial(validate, level=level, epsilon=epsilon)
     _with_people(ctx, [data, *(others or ())], options, compared, show, quiet=quiet)
 
 
-@takes("run")
-def choose_command(
-    ctx: typer.Context,
-    data: _Judged,
-    others: _Others = None,
-    *,
-    level: _Level = None,
-    format: ReportFormat = "console",
-    full: Full = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    **options: Any,
-) -> None:
-    """Find the judge, prompt or panel that agrees best with people.
-
-    Corrects its agreement for having been chosen, and shows what each costs."""
-    from judge.commands.choose import choose
-
-    show = partial(print_report, format=format, full=full, output=output)
-    _with_people(ctx, [data, *(others or ())], options, partial(choose, level=level), show, quiet=quiet)
-
-
-_OF_FINISHED = ("others", "level", "full", "output", "quiet", "seed", "where", "ratings")
-"""The options of `validate` and `choose` that a finished run takes."""
+_OF_FINISHED = ("others", "level", "full", "output", "quiet", "seed", "where", "ratings", "calibrate", "epsilon")
+"""The options of `validate` that a finished run takes."""
 
 
 def _with_people(
@@ -229,7 +207,7 @@ def _with_people(
     from judge.results.validation import check_level
 
     data, *runs = sources
-    check_level(compare.keywords["level"] or "document")
+    check_level(compare.keywords["level"])
     check_outputs({"--output": show.keywords["output"]}, format=show.keywords["format"])
     for run in runs:
         if not run.is_dir():
@@ -240,11 +218,14 @@ def _with_people(
         result = execute(config, folder, quiet=quiet, rated=True)
         show(compare(result, *runs, seed=config.seed, ratings=config.ratings), folder=None if runs else folder)
         exit_with_status(result)
-    calibrates = ctx.command.name == "validate"
-    refuse_options(ctx, data, besides=(*_OF_FINISHED, *["calibrate", "epsilon"] * calibrates))
+    refuse_options(ctx, data, besides=_OF_FINISHED)
     config = RunConfig.load(given=options)
-    selected = {"where": config.where, "ratings": config.ratings, "seed": config.seed}
-    selected |= {"calibrate": config.calibrate} if calibrates else {}
+    selected = {
+        "where": config.where,
+        "ratings": config.ratings,
+        "seed": config.seed,
+        "calibrate": config.calibrate,
+    }
     # The page of a run does not have the ratings of another file.
     show(compare(data, *runs, **selected), folder=None if runs or config.ratings else data)
 

@@ -328,7 +328,7 @@ async def _choose_and_test(
     columns = _columns(present)
     by_name = {f"revision-{c.trial.number}": c.criterion for c in candidates}
     columns += _columns(await _judge("revisions", _prepare(plan.config, training, by_name, plan.judges), runs))
-    selection = choose_wording(training, plan.rating, columns, plan.level, plan.config.seed)
+    selection = choose_wording(training, plan.rating, columns, plan.level)
     tried = {
         c.trial.number: replace(c.trial, agreement=value, failed=len(tried_column.failed))
         for c, value, tried_column in zip(candidates, selection.values[1:], columns[1:], strict=True)

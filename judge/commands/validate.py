@@ -72,13 +72,13 @@ def validate(
     first, banners = compared.runs[0], compared.banners
     if first.rankings:
         return _of_ranking(first, compared.notes)
-    judged = list(dict.fromkeys(judge.column.criterion for judge in compared.judges))
+    judged = list(dict.fromkeys(judge.criterion for judge in compared.judges))
     names = rated_names(first.table.samples)
     withheld = [name for sample in first.table.samples for name in sample.withheld]
     if problem := unknown_criteria([*names, *withheld], judged, ratings):
         raise DataError(problem)
     hint = did_you_mean([name for name in names if name not in judged], judged)
-    judges, bootstrap = [judge.column for judge in compared.judges], Bootstrap(n_resamples, seed)
+    judges, bootstrap = compared.judges, Bootstrap(n_resamples, seed)
     rated = people(first.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
     notes = rating_notes(compared.runs, [each.criterion for each in rated], banners)
     return Validation(
@@ -112,14 +112,6 @@ def rating_notes(runs: Sequence[Result], rated: Sequence[str], banners: Collecti
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeOfRun:
-    """A judge's column on the first run's texts, and the whole run that it is from."""
-
-    column: RatedColumn
-    run: Result
-
-
-@dataclass(frozen=True, slots=True)
 class RatedRuns:
     """Runs without the ratings that any of their criteria has seen, and their judges under distinct names.
 
@@ -129,7 +121,7 @@ class RatedRuns:
 
     title: str
     runs: tuple[Result, ...]
-    judges: tuple[JudgeOfRun, ...]
+    judges: tuple[RatedColumn, ...]
     banners: tuple[str, ...]
     notes: tuple[str, ...]
     sheet: Ratings | None
@@ -159,7 +151,7 @@ def load_rated(
     if first.rankings:
         return RatedRuns("", (first,), (), (), tuple(sheet_notes), sheet)
     check_rated(first.table.samples, next((criterion(c) for c in first.table.columns if c.kind == "criterion"), ""))
-    judges, left_out = _judges_on_shared_texts(list(zip(results, (first, *rest), runs, strict=True)))
+    judges, left_out = _judges_on_shared_texts(list(zip(results, (first, *rest), strict=True)))
     provenances = [build_provenance(run) for run in (first, *rest)]
     unused = {note for run in rest for note in ledger.notes(run.table.samples)}
     unused.difference_update(ledger.notes(first.table.samples))
@@ -229,16 +221,16 @@ def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
 
 
 def _judges_on_shared_texts(
-    runs: Sequence[tuple[Result | str | Path, Result, Result]],
-) -> tuple[list[JudgeOfRun], list[str]]:
+    runs: Sequence[tuple[Result | str | Path, Result]],
+) -> tuple[list[RatedColumn], list[str]]:
     """Return the judges of all runs on the first run's texts, under distinct names, and notes on other texts.
 
-    Each run comes with what named it and as it was before texts were selected.
+    Each run comes with what named it.
     """
     texts = {s.key: s.output for s in runs[0][1].table.samples}
-    judged: list[tuple[str, JudgeOfRun]] = []
+    judged: list[tuple[str, RatedColumn]] = []
     notes = []
-    for place, (source, result, whole) in enumerate(runs, 1):
+    for place, (source, result) in enumerate(runs, 1):
         name = f"run {place}" if isinstance(source, Result) else str(source)
         theirs = {s.key: s.output for s in result.table.samples}
         same = {key for key, output in theirs.items() if texts.get(key) == output}
@@ -248,15 +240,11 @@ def _judges_on_shared_texts(
             notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run.")
         for judge in judges_of(result.table, str(result.info.get("model") or "")):
             values = {key: value for key, value in judge.values.items() if key in same}
-            column = replace(judge, values=values, failed=judge.failed & same)
-            judged.append((name, JudgeOfRun(column, whole)))
-    counts = Counter((judge.column.criterion, judge.column.name) for _, judge in judged)
+            judged.append((name, replace(judge, values=values, failed=judge.failed & same)))
+    counts = Counter((judge.criterion, judge.name) for _, judge in judged)
     ambiguous = {name for (_, name), n in counts.items() if n > 1}
     return [
-        replace(judge, column=replace(judge.column, name=f"{judge.column.name} ({run})"))
-        if judge.column.name in ambiguous
-        else judge
-        for run, judge in judged
+        replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge for run, judge in judged
     ], notes
 
 

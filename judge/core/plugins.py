@@ -63,7 +63,6 @@ REPORTS = {
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {
-    "Choices": "judge.report.views.choosing:view",
     "CriterionDiff": "judge.report.views.criterion_diff:view",
     "RunComparison": "judge.report.views.comparison:view",
     "Diagnosis": "judge.report.views.planning:view_of_setup",

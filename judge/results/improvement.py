@@ -87,12 +87,10 @@ class Improvement(plugins.Reported):
         return bool(agreement and gain and agreement.is_significant and gain.value > 0) and not self.fails_more
 
 
-def choose_wording(
-    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level, seed: int
-) -> Selection:
+def choose_wording(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level) -> Selection:
     """Choose among the columns of wordings, the present one first; it stays unless another one agrees better."""
     values, failed, ratings = _arrays(rated, rating, columns)
-    return select(values, ratings, level, failed=failed, bootstrap=Bootstrap(seed=seed))
+    return select(values, ratings, level, failed=failed)
 
 
 def measure_gain(

@@ -35,7 +35,7 @@ def test_the_commands_stand_under_four_headings() -> None:
     }
     assert groups == {
         "Evaluate": ["run", "rank", "plan", "generate", "label"],
-        "Read": ["report", "compare", "history", "validate", "choose", "power"],
+        "Read": ["report", "compare", "history", "validate", "power"],
         "Gate": ["test", "audit"],
         "Set up": ["init", "criteria", "doctor"],
     }

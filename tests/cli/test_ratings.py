@@ -213,16 +213,14 @@ def test_a_function_takes_a_sheet(judge: Callable[..., Any]) -> None:
 def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
     write("off.csv", [*LONG[:3], {**LONG[3], "value": 9}, *LONG[4:]])
-    for command in ("validate", "choose"):
-        done = judge(command, "bare", "--ratings", "off.csv")
-        assert done.code == 2
-        assert "off.csv:5: relevance is 9, outside its scale, 1 to 5." in done.err
+    done = judge("validate", "bare", "--ratings", "off.csv")
+    assert done.code == 2
+    assert "off.csv:5: relevance is 9, outside its scale, 1 to 5." in done.err
     typos = [{**row, "criterion": "relevence"} for row in LONG]
     write("typo.csv", typos)
-    for command in ("validate", "choose"):
-        done = judge(command, "bare", "--ratings", "typo.csv")
-        assert done.code == 2
-        assert "Did you mean relevance for relevence? Rename them in typo.csv." in done.err
+    done = judge("validate", "bare", "--ratings", "typo.csv")
+    assert done.code == 2
+    assert "Did you mean relevance for relevence? Rename them in typo.csv." in done.err
     write(
         "some.csv",
         [

@@ -150,7 +150,7 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
         ]
         level = "document" if systems > 1 else "item"
         training, testing = rows[: 10 * systems], rows[10 * systems :]
-        best = choose_wording(training, "x", columns, level, seed).chosen
+        best = choose_wording(training, "x", columns, level).chosen
         gain = measure_gain(testing, "x", (columns[0], columns[best]), level, seed) if best else None
         difference = gain.difference if gain else None
         gains += bool(gain and gain.is_significant and difference and difference.value > 0)
