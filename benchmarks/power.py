@@ -1,4 +1,4 @@
-"""How often the tests of a run find a difference for which `judge power` promises 80% power, by simulation.
+"""How often the tests of a run find a difference for which `judge plan RUN` promises 80% power, by simulation.
 
 Two or five systems are scored on the same items, 1 to 5 in three shapes or without a scale. One system is better by the
 smallest of 58 steps at which the promise, made for 20,000 items of the same kind, reaches 80%; if none does, by the

@@ -204,7 +204,7 @@ class RunConfig(BaseModel):
         """The columns of wide data. Raises ConfigError if the systems' outputs have to be generated first."""
         if isinstance(self.systems, dict):
             raise ConfigError(
-                f"systems: this command generates no outputs; {command('generate')} writes them to a file"
+                "systems: this command generates no outputs; judge run --generate-only writes them to a file"
             )
         return self.systems
 

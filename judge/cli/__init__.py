@@ -23,11 +23,10 @@ from judge.cli.options import Commands
 from judge.cli.report import (
     compare_command,
     history_command,
-    power_command,
     report_command,
     validate_command,
 )
-from judge.cli.run import generate_command, plan_command, rank_command, run_command
+from judge.cli.run import plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
 from judge.cli.test import suites_command
 from judge.core.errors import JudgeError
@@ -55,13 +54,10 @@ app = Commands(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Evaluate": {
-        "run": run_command, "rank": rank_command, "plan": plan_command, "generate": generate_command,
-        "label": label_command,
-    },
+    "Evaluate": {"run": run_command, "rank": rank_command, "plan": plan_command, "label": label_command},
     "Read": {
         "report": report_command, "compare": compare_command, "history": history_command,
-        "validate": validate_command, "power": power_command,
+        "validate": validate_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
     "Set up": {"init": init_command},

@@ -40,17 +40,27 @@ Format = Annotated[str, format_option("console", "markdown", "html", "json", "cs
 
 @takes("run")
 def run_command(
+    ctx: typer.Context,
     data: Data,
     *,
+    generate_only: Annotated[
+        bool, option("Only write the systems' outputs, into the file --out.", "--generate-only", group="Output")
+    ] = False,
     format: Format = "console",
     full: Full = False,
     quiet: Quiet = False,
     export: Export = None,
     **options: Any,
 ) -> None:
-    """Judge and measure every output, and compare the systems."""
+    """Judge and measure every output, and compare the systems.
+
+    With --generate-only, systems that are a prompt and a model write their outputs, and nothing is judged. Then --out
+    is a file (default: outputs.jsonl)."""
     from judge.config import RunConfig
 
+    if generate_only:
+        _generate_only(ctx, data, options, quiet=quiet)
+        return
     _run(data, options, RunConfig, export, format=format, full=full, quiet=quiet)
 
 
@@ -93,32 +103,27 @@ def _run(
     exit_with_status(result)
 
 
-@takes("run", *_OF_GENERATE)
-def generate_command(
-    data: Annotated[Path, typer.Argument(metavar="RUN.YAML", help="The file of a run whose `systems` have prompts.")],
-    *,
-    output: Annotated[Path, option("File of the outputs.", metavar="FILE.jsonl", group="Output")] = Path(
-        "outputs.jsonl"
-    ),
-    quiet: Quiet = False,
-    **options: Any,
-) -> None:
-    """Have each system write its outputs, and judge nothing.
-
-    `judge run` generates and judges in one step; this writes the outputs alone, for `judge run` or another tool."""
+def _generate_only(ctx: typer.Context, data: Path, options: Mapping[str, Any], *, quiet: bool) -> None:
+    """Write the outputs of a run's systems into a file. Exits with 1 if a text could not be written."""
+    from judge.commands.generate import FILE
     from judge.config import RunConfig
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
 
+    if typed := _typed(ctx, besides=("generate_only", "quiet", "out", *_OF_GENERATE)):
+        raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)
     config = config.model_copy(update={"out": None})
+    out = Path(options.get("out") or FILE)
+    if out.is_dir():
+        raise ConfigError(f"--out {out}: is a folder; --generate-only writes a file, such as {out / FILE}")
     if not isinstance(config.systems, dict):
         raise ConfigError(f"{data}: systems has no prompts; write systems: {{NAME: {{prompt: FILE, model: MODEL}}}}")
     _, _, outputs = write_outputs(config, BudgetLedger(config.budget), quiet=quiet)
     if outputs is None:
         return
-    outputs.save(output)
-    typer.echo(str(output))
+    outputs.save(out)
+    typer.echo(str(out))
     for failure in outputs.failures[:_MOST_FAILURES]:
         print_message(f"item {failure.item}, {failure.system}: {failure.message}")
     if outputs.failures:
@@ -128,17 +133,40 @@ def generate_command(
 
 @takes("plan")
 def plan_command(
-    data: Data,
+    ctx: typer.Context,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA|RUN.YAML|RUN", help="Data, a run.yaml that names it, or a finished run's folder."),
+    ],
     *,
     rank: Annotated[bool, option("Estimate judge rank, which compares texts two by two.", "--rank")] = False,
     items: Annotated[int | None, option("Estimate for N items like these (default: these).", metavar="N")] = None,
+    detect: Annotated[
+        float | None, option("Show the items that RUN needs to detect this difference.", metavar="D")
+    ] = None,
+    pair: Annotated[
+        str | None, option("Only these two systems of RUN, also for their own difference.", metavar="A,B")
+    ] = None,
     format: ReportFormat = "console",
     **options: Any,
 ) -> None:
-    """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
-    from judge.commands.plan import plan_run
-    from judge.config import RankConfig, RunConfig
+    """Estimate the requests, cost and time of a run. Sends nothing, and needs no key.
 
+    For the folder of a finished run, show which differences between systems its items can detect; with --detect or
+    --pair, also how many items it takes to detect a difference."""
+    from judge.commands.plan import plan_run
+    from judge.commands.power import run_power
+    from judge.config import RankConfig, RunConfig, load_config
+
+    if (data / "run.json").is_file():
+        refuse_options(ctx, data, besides=("items", "detect", "pair", "where"))
+        where = load_config(given=options).where
+        power = run_power(data, difference=detect, items=items, pair=pair, where=where)
+        print_report(power, format, full=True)
+        return
+    for name, value in (("detect", detect), ("pair", pair)):
+        if value is not None:
+            raise ConfigError(f"--{name} {value}: is for a finished run; name its folder instead of {data}")
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     print_report(plan_run(config, items=items), format, full=True)
 
@@ -214,11 +242,16 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
 
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
-    for name in sorted(ctx.params.keys() - {"data", "format", "json", *besides}):
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag}: the run in {folder} is finished; name its data to run again")
+    if typed := _typed(ctx, besides=("format", "json", *besides)):
+        raise ConfigError(f"{typed[0]}: the run in {folder} is finished; name its data to run again")
+
+
+def _typed(ctx: typer.Context, *, besides: Sequence[str]) -> list[str]:
+    """Return the options on the command line, other than `besides`."""
+    sources = {name: ctx.get_parameter_source(name) for name in sorted(ctx.params.keys() - {"data", *besides})}
+    return [
+        f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name == "COMMANDLINE"
+    ]
 
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:

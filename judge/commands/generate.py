@@ -1,4 +1,4 @@
-"""`judge.generate`: systems that are a prompt and a model write their outputs."""
+"""Systems that are a prompt and a model write their outputs: for a run, or alone (`judge run --generate-only`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""`judge power`: which differences a run can detect, and how many items a difference needs."""
+"""`judge plan RUN`: which differences a run can detect, and how many items a difference needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -10,40 +11,26 @@ from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
-from judge.results.planning import ColumnPower, PairPower, RunPower, SdPower
-from judge.stats.power import MIN_ITEMS, Spread
-
-
-def sd_power(sd: float, *, difference: float | None, items: int | None, power: float) -> SdPower:
-    """Return the power for a standard deviation of paired differences. Raises ConfigError for too few items."""
-    if items and items < MIN_ITEMS:
-        raise ConfigError(f"--items {items}: no difference can be significant on fewer than {MIN_ITEMS} items")
-    spread = Spread(items or 0, difference or 0.0, sd)
-    return SdPower(
-        sd=sd,
-        difference=difference,
-        items=items,
-        power=power,
-        detectable=spread.detectable(power=power) if items else None,
-        items_needed=spread.needed(power=power),
-        achieved_power=spread.power_of() if items and difference else None,
-    )
+from judge.results.planning import ColumnPower, PairPower, RunPower
 
 
 def run_power(
     run: Path,
-    columns: Sequence[str] = (),
     *,
     difference: float | None = None,
     items: int | None = None,
-    power: float = 0.8,
     pair: str | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> RunPower:
-    """Return the power of a finished run's tests, on these columns (default: all) and this pair of systems.
+    """Return the power of a finished run's tests, of all systems or of one pair.
 
-    Raises ConfigError for a ranking and for an unknown column or system, StorageError for a folder without a run.
+    Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that no test can have;
+    StorageError for a folder without a run.
     """
+    if difference is not None and not 0 < abs(difference) < inf:
+        raise ConfigError(f"--detect {difference:g}: must be a number other than 0")
+    if items is not None and items < 2:
+        raise ConfigError(f"--items {items}: must be 2 or more")
     result = open_run(run)
     if where:
         result = result.where(**where)
@@ -56,7 +43,7 @@ def run_power(
         for tested in comparison.differences
     }
     powers = []
-    for scatter in result.power(*columns, pair=systems):
+    for scatter in result.power(pair=systems):
         places = {}
         if scatter.pairs:
             several = systems is None and len(scatter.pairs) > 1
@@ -68,9 +55,9 @@ def run_power(
                 items=items or two.items,
                 difference=two.mean,
                 sd=two.sd,
-                detectable=two.detectable(items, power=power),
-                items_for_observed=two.needed(power=power),
-                items_needed=two.needed(difference, power=power) if difference else None,
+                detectable=two.detectable(items),
+                items_for_observed=two.needed(),
+                items_needed=two.needed(difference) if difference else None,
                 p=p_values.get((scatter.column, frozenset(two.systems))),
             )
             for place, two in places.items()
@@ -87,7 +74,7 @@ def run_power(
     if "streamed" in result.info:
         notes.append(f"Computed from the first {len(result.table.samples):,} texts.")
     against = (result.info.get("plan") or {}).get("against") or ""
-    return RunPower(str(run), difference, items, power, systems, tuple(powers), tuple(notes), against)
+    return RunPower(str(run), difference, items, systems, tuple(powers), tuple(notes), against)
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:

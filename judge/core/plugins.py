@@ -74,7 +74,6 @@ VIEWS = {
     "Result": "judge.report.views.result:view",
     "ResultItem": "judge.report.views.item:view",
     "RunPower": "judge.report.views.planning:view_of_power",
-    "SdPower": "judge.report.views.planning:view_of_sd",
     "Slices": "judge.report.views.slices:view",
     "Validation": "judge.report.views.validation:view",
 }

@@ -1,4 +1,4 @@
-"""The results of `judge doctor` (the setup), `judge plan` (requests, cost and time) and `judge power` (differences)."""
+"""The results of `judge doctor` (the setup), `judge plan` (requests, cost and time, or the power of a run)."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ class ColumnPower:
 
 @dataclass(frozen=True, slots=True)
 class RunPower:
-    """The power of a run's tests, by column; `difference`, `items`, `power` and `pair` are the request.
+    """The power of a run's tests, by column; `difference`, `items` and `pair` are the request.
 
     `against` is the system with which the run compares all others, "" if it compares all pairs.
     """
@@ -252,24 +252,7 @@ class RunPower:
     run: str
     difference: float | None
     items: int | None
-    power: float
     pair: tuple[str, str] | None
     columns: tuple[ColumnPower, ...]
     notes: tuple[str, ...] = ()
     against: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SdPower:
-    """The power of a test of two systems whose paired differences have the standard deviation `sd`.
-
-    `items` items detect `detectable`, and `difference` with `achieved_power`; `difference` needs `items_needed`.
-    """
-
-    sd: float
-    difference: float | None
-    items: int | None
-    power: float
-    detectable: float | None
-    items_needed: int | None
-    achieved_power: float | None

@@ -2,7 +2,7 @@
 
 The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05 divided
 by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `Spread` approximates its power, and holds at
-few items and on scales with few labels (docs/statistics.md). Verdicts, `judge power` and `Result.power` use `scatter`.
+few items and on scales with few labels (docs/statistics.md). Verdicts, `judge plan` and `Result.power` use `scatter`.
 """
 
 from __future__ import annotations

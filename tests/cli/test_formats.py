@@ -41,8 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 COMMANDS = {
     "plan": ("plan", "data.jsonl", "--model", "gpt-5.4-mini", "--criteria", "fluency", "--budget", "1usd"),
-    "power": ("power", "run", "--difference", "0.5"),
-    "sd": ("power", "--sd", "1", "--items", "20"),
+    "power": ("plan", "run", "--detect", "0.5"),
     "doctor": ("doctor",),
     "item": ("report", "run", "--item", "i3"),
     "pair": ("report", "ranked", "--item", "i1"),

@@ -1,4 +1,4 @@
-"""Systems that are a prompt and a model: `judge generate`, and `judge run` with `systems:` in run.yaml."""
+"""Systems that are a prompt and a model: `judge run` with `systems:` in run.yaml, and `--generate-only`."""
 
 from __future__ import annotations
 
@@ -81,12 +81,47 @@ def test_a_run_generates_the_outputs_and_judges_them(project: Path, command: Cal
 
 
 def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., Any]) -> None:
-    done = command("generate", "run.yaml", "--output", "texts.jsonl")
+    done = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
     assert (done.code, done.out.strip()) == (0, "texts.jsonl")
     done = command(
         "run", "texts.jsonl", "--criteria", "relevance", "--model", "scripted/judge.yaml", "--metrics", "none"
     )
     assert "6 judged, 0 failed" in done.out
+
+
+def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable[..., Any]) -> None:
+    replaced(project / "run.yaml", "metrics: none", "metrics: none\nout: runs/first")
+    done = command("run", "run.yaml", "--generate-only")
+    assert (done.code, done.out.strip()) == (0, "outputs.jsonl")
+    assert not (project / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run.yaml", "--criteria", "fluency"], "--criteria: --generate-only judges nothing; leave it out"),
+        (["run.yaml", "--json"], "--json: --generate-only judges nothing"),
+        (["run.yaml", "--out", "."], "--out .: is a folder; --generate-only writes a file, such as outputs.jsonl"),
+        (["lead.jsonl"], "lead.jsonl: systems has no prompts"),
+    ],
+)
+def test_what_cannot_be_generated_alone(
+    project: Path, command: Callable[..., Any], words: list[str], said: str
+) -> None:
+    done = command("run", "--generate-only", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_outputs_generated_alone_are_kept_recorded_and_limited(project: Path, command: Callable[..., Any]) -> None:
+    only = "run", "run.yaml", "--generate-only"
+    assert command(*only, "--cache", "cache", "--record", "calls.jsonl").code == 0
+    first = (project / "outputs.jsonl").read_bytes()
+    (project / "writer.yaml").unlink()
+    assert command(*only, "--no-cache", "--replay", "calls.jsonl").code == 0
+    assert (project / "outputs.jsonl").read_bytes() == first
+    done = command(*only, "--no-cache", "--budget", "1token")
+    assert done.code == 2
 
 
 def test_a_text_that_cannot_be_written_is_a_failure(project: Path, command: Callable[..., Any]) -> None:
@@ -96,7 +131,7 @@ def test_a_text_that_cannot_be_written_is_a_failure(project: Path, command: Call
     assert "5 judged, 1 failed" in done.out
     (failure,) = judge.load_result("out").failures
     assert (failure.item, failure.system, failure.column, failure.stage) == ("pool", "short", "relevance", "generation")
-    done = command("generate", "run.yaml")
+    done = command("run", "run.yaml", "--generate-only")
     assert done.code == 1
     assert "item pool, short: writer.yaml holds no reply" in done.err
     assert "1 text could not be written" in done.err
@@ -115,7 +150,7 @@ def test_a_text_that_is_cut_off_is_a_failure(
     replaced(
         project / "run.yaml", short, f'  short: {{prompt: short.jinja, model: m, base_url: "{chat_server.url}"}}\n'
     )
-    done = command("generate", "run.yaml", "--no-cache")
+    done = command("run", "run.yaml", "--generate-only", "--no-cache")
     assert done.code == 1
     assert "item tram, short: " in done.err
     assert "1 text could not be written" in done.err
@@ -287,7 +322,7 @@ def test_the_plan_has_what_writing_costs(project: Path, command: Callable[..., A
 
 
 def test_the_plan_uses_the_outputs_that_are_stored(project: Path, command: Callable[..., Any]) -> None:
-    assert command("generate", "run.yaml", "--cache", "cache").code == 0
+    assert command("run", "run.yaml", "--generate-only", "--cache", "cache").code == 0
     done = command("plan", "run.yaml", "--cache", "cache", "--json")
     assert [each["total"]["requests"] for each in json.loads(done.out)["judges"]] == [0, 0, 6]
 

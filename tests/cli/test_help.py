@@ -34,8 +34,8 @@ def test_the_commands_stand_under_four_headings() -> None:
         block.partition(":")[0]: re.findall(r"^  (\w+) {2,}", block, re.M) for block in listed.split("\n\n")[2:-1]
     }
     assert groups == {
-        "Evaluate": ["run", "rank", "plan", "generate", "label"],
-        "Read": ["report", "compare", "history", "validate", "power"],
+        "Evaluate": ["run", "rank", "plan", "label"],
+        "Read": ["report", "compare", "history", "validate"],
         "Gate": ["test", "audit"],
         "Set up": ["init", "criteria", "doctor"],
     }

@@ -38,7 +38,7 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         if "format" in names:
             assert names.index("json") == names.index("format") + 1, command
     assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
-        "run", "rank", "plan", "report", "validate", "compare", "history", "power", "test", "audit",
+        "run", "rank", "plan", "report", "validate", "compare", "history", "test", "audit",
         "doctor", "criteria diff", "criteria improve", "criteria list", "criteria show", "doctor metrics",
         "doctor cache stats",
     }  # fmt: skip
@@ -53,8 +53,7 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         ("plan", "data.jsonl", *SCRIPTED),
         ("report", "run"),
         ("compare", "run", "run"),
-        ("power", "run", "--difference", "0.1"),
-        ("power", "--sd", "1", "--items", "20"),
+        ("plan", "run", "--detect", "0.1"),
         ("test", "s.judge.yaml"),
         ("audit", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "relevance", "--probes", "injection"),
         ("report", "run", "--item", "a"),
@@ -75,7 +74,7 @@ def test_json_is_all_that_goes_to_standard_output(
     assert done.code in (0, 1), done.err
     short = json.loads(done.out)
     assert short
-    if words[0] in ("report", "plan", "power", "criteria", "compare"):
+    if words[0] in ("report", "plan", "criteria", "compare"):
         assert json.loads(command(*words, "--format", "json").out) == short
         assert json.loads(command(*words, "--json", "--format", "json").out) == short
 
@@ -89,7 +88,7 @@ def test_two_formats_at_once_are_refused(folder: Path, command: Callable[..., An
 
 
 @pytest.mark.parametrize(
-    "words", [("criteria", "list"), ("doctor", "metrics"), ("doctor", "cache", "stats"), ("power",), ("doctor",)]
+    "words", [("criteria", "list"), ("doctor", "metrics"), ("doctor", "cache", "stats"), ("plan", "run"), ("doctor",)]
 )
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = command(*words, "--format", "xml")
@@ -106,9 +105,3 @@ def test_what_the_lists_say(command: Callable[..., Any]) -> None:
     assert "output" in shown["needs"]
     metrics = {one["name"]: one for one in json.loads(command("doctor", "metrics", "--json").out)}
     assert metrics["rouge"]["options"]["stem"] is True
-
-
-def test_what_power_says_without_a_run(command: Callable[..., Any]) -> None:
-    told = json.loads(command("power", "--sd", "1", "--difference", "0.5", "--json").out)
-    # G*Power 3.1: a two-sided paired t test of d = 0.5 at 80% power needs 34 pairs.
-    assert (told["items_needed"], told["detectable"], told["achieved_power"]) == (34, None, None)

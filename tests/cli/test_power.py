@@ -1,4 +1,4 @@
-"""`judge power`: of a run and without one, and what it refuses."""
+"""`judge plan RUN`: how many items a difference needs, and what is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _script(request: Any) -> Reply:
 def power(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in an empty folder."""
     monkeypatch.setenv("COLUMNS", "100")
-    return lambda *args: command("power", *args)
+    return lambda *args: command("plan", *args)
 
 
 def words(text: str) -> str:
@@ -44,26 +44,12 @@ def rows(out: str) -> dict[str, list[str]]:
     return {line.split()[0]: [cell for cell in line.split()[1:] if cell not in "abc–"] for line in lines}
 
 
-def test_without_a_run(power: Callable[..., Any]) -> None:
-    done = power("--sd", "0.8", "--items", "50", "--difference", "0.1")
-    assert done.code == 0
-    assert [line.strip() for line in done.out.splitlines()[2:5]] == [
-        "Detecting a difference of 0.1 needs about 505 items (80% power)",
-        "50 items detect a difference of 0.323 (80% power).",
-        "50 items detect 0.1 with 14% power.",
-    ]
-    assert "505" in power("--sd", "0.8", "--difference", "-0.1").out
-    assert "(90% power)" in power("--sd", "0.8", "--items", "50", "--power", "0.9").out
-    (record,) = csv.DictReader(power("--sd", "1", "--difference", "0.5", "--format", "csv").out.splitlines())
-    assert (record["items_needed"], record["detectable"]) == ("34", "")
-
-
 def test_of_a_run(power: Callable[..., Any]) -> None:
     package.evaluate(ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r")
     sample = json.loads(Path("r/run.json").read_text("utf-8"))
     differences = [d["estimate"] for d in sample["comparisons"][0]["differences"]]
     assert [d["n"] for d in differences] == [9, 9, 9]
-    done = power("r", "--difference", "0.1")
+    done = power("r", "--detect", "0.1")
     assert done.code == 0, done.err
     table = rows(done.out)
     assert list(table) == ["relevance", "coherence", "overall"]
@@ -74,21 +60,24 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     package.evaluate(
         ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], against=ROWS[0]["system"], out="against"
     )
-    one = words(power("against", "--difference", "0.1").out)
+    one = words(power("against", "--detect", "0.1").out)
     assert f"of 0.1 in relevance between {ROWS[0]['system']} and another system needs" in one
     assert "3 systems: p must be below 0.025 (.05 / 2 comparisons" in one
-    only = power("r", "--column", "overall", "--items", "900")
-    assert {name: cells[0] for name, cells in rows(only.out).items()} == {"overall": "900"}
-    few = power("r", "--column", "overall", "--items", "6")
+    many = power("r", "--items", "900")
+    assert {cells[0] for cells in rows(many.out).values()} == {"900"}
+    few = power("r", "--items", "6")
     assert rows(few.out)["overall"][-3:] == ["too", "few", "items"]
-    assert "overall: with 6 items, no difference between 3 systems can be significant. At least 7" in words(few.out)
+    least = (
+        "relevance, coherence, overall: with 6 items, no difference between 3 systems can be significant. At least 7"
+    )
+    assert least in words(few.out)
 
 
 def test_one_pair(power: Callable[..., Any]) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--pair", "a,b", "--column", "relevance")
+    done = power("r", "--pair", "a,b")
     assert done.code == 0, done.err
-    (column,) = json.loads(power("r", "--pair", "a,b", "--column", "relevance", "--format", "json").out)["columns"]
+    (column,) = json.loads(power("r", "--pair", "a,b", "--json").out)["columns"]
     (pair,) = column["pairs"]
     assert (pair["systems"], pair["items"], column["tests"], column["min_items"]) == (["a", "b"], 9, 3, 7)
     assert pair["difference"] == pytest.approx(4 / 9)
@@ -97,10 +86,10 @@ def test_one_pair(power: Callable[..., Any]) -> None:
     )
     assert finding in words(done.out)
     assert rows(done.out)["relevance"][:2] == ["9", "+0.444"]
-    smaller = power("r", "--pair", "a,b", "--column", "relevance", "--difference", "0.1", "--format", "csv")
+    smaller = power("r", "--pair", "a,b", "--detect", "0.1", "--format", "csv")
     (record,) = csv.DictReader(smaller.out.splitlines())
     assert int(record["items_for_observed"]) == pair["items_for_observed"] < int(record["items_needed"])
-    enough = power("r", "--pair", "c,b", "--column", "relevance")
+    enough = power("r", "--pair", "c,b")
     said = "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
     assert said in words(enough.out)
     assert rows(enough.out)["relevance"][-1] == "significant"
@@ -125,7 +114,7 @@ def test_a_pair_that_is_none(power: Callable[..., Any], pair: str, said: str) ->
 def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
     alone = [row for row in ROWS if row["system"] == "a"]
     package.evaluate(alone, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--difference", "0.1")
+    done = power("r", "--detect", "0.1")
     assert done.code == 0
     assert "No pair of systems has differences" in done.out
     assert "relevance: only one system has values" in done.out
@@ -141,26 +130,18 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ((), "give the folder of a run, or --sd with --items or --difference"),
-        (("--sd", "1"), "give the folder of a run"),
-        (("--sd", "1", "--items", "5", "--column", "x"), "give the folder of a run"),
-        (("r", "--sd", "1"), "give the folder of a run"),
-        (("nowhere",), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
-        (("--sd", "0", "--items", "5"), "--sd 0: must be above 0"),
-        (("--sd", "nan", "--items", "5"), "--sd nan: must be above 0"),
-        (("--sd", "1", "--items", "1"), "--items 1: must be 2 or more"),
-        (("--sd", "1", "--difference", "0"), "--difference 0: must be a number other than 0"),
-        (("--sd", "1", "--items", "5", "--power", "1"), "--power 1: must be between 0.05 and 1"),
+        (("r", "--detect", "0"), "--detect 0: must be a number other than 0"),
+        (("r", "--detect", "nan"), "--detect nan: must be a number other than 0"),
+        (("r", "--items", "1"), "--items 1: must be 2 or more"),
+        (("r", "--limit", "3"), "--limit: the run in r is finished; name its data to run again"),
+        (("r", "--rank"), "--rank: the run in r is finished; name its data to run again"),
+        (("rows.jsonl", "--detect", "0.1"), "--detect 0.1: is for a finished run; name its folder instead of rows.js"),
+        (("nowhere", "--pair", "a,b"), "--pair a,b: is for a finished run; name its folder instead of nowhere"),
     ],
 )
 def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
+    package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     done = power(*args)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
-
-
-def test_a_column_that_is_not_there(power: Callable[..., Any]) -> None:
-    package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--column", "relevanc")
-    assert done.code == 2
-    assert "did you mean 'relevance'?" in done.err

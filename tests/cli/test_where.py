@@ -37,7 +37,7 @@ def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Pa
     assert (shown.code, "channel=email alone, 18 of 36" in " ".join(shown.out.split())) == (0, True)
     checked = command("validate", "r", "--where", "channel=phone", "--format", "json")
     assert json.loads(checked.out)["criteria"][0]["texts"] == 18
-    assert "18 of 36 texts" in " ".join(command("power", "r", "--where", "channel=phone").out.split())
+    assert "18 of 36 texts" in " ".join(command("plan", "r", "--where", "channel=phone").out.split())
     refused = command("report", "r", "--where", "channel=email", "--format", "html")
     assert (refused.code, "name another file with --output" in refused.err) == (2, True)
     assert command("report", "r", "--where", "channel=fax").code == 2

@@ -107,11 +107,11 @@ def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> N
         "t",
         ("A",),
         summary=(lowest,),
-        next=("judge validate runs/a", "judge power runs/a --pair a,b", "judge report RUN"),
+        next=("judge validate runs/a", "judge plan runs/a --pair a,b", "judge report RUN"),
     )
     text = plugins.write(document, width=40)
     assert "Lowest   i0 s fluency 1 · i1 s fluency 1\n         i2 s fluency 1\n" in text
-    assert "Next     judge validate runs/a\n         judge power runs/a --pair a,b\n" in text
+    assert "Next     judge validate runs/a\n         judge plan runs/a --pair a,b\n" in text
     full = plugins.write(document, width=40, full=True)
     assert full.count("Broken.") == 5
 

@@ -110,7 +110,7 @@ RUNS: dict[str, dict[str, list[float]]] = {
 def test_the_items_in_the_finding_are_those_of_power(
     values: dict[str, list[float]], criteria: list[str], tmp_path: Path
 ) -> None:
-    """The sentence, the Python result and `judge power --pair` answer with one number, or none of them with any."""
+    """The sentence, the Python result and `judge plan --pair` answer with one number, or none of them with any."""
     result = made(of(*criteria, **values))
     comparison = main_comparison(result)
     assert comparison is not None
@@ -126,10 +126,12 @@ def test_the_items_in_the_finding_are_those_of_power(
     else:
         assert (int(named[1].replace(",", "")) if named else None) == items
     result.save(tmp_path, pages=False)
-    pair = ["--pair", f"{first},{second}", "--column", comparison.column, "--format", "json"]
-    done = CliRunner().invoke(app, ["power", str(tmp_path), *pair])
-    (column,) = json.loads(done.stdout)["columns"]
-    assert [pair["items_for_observed"] for pair in column["pairs"]] == ([items] if scatter.pairs else [])
+    pair = ["--pair", f"{first},{second}", "--format", "json"]
+    done = CliRunner().invoke(app, ["plan", str(tmp_path), *pair])
+    columns = {column["column"]: column for column in json.loads(done.stdout)["columns"]}
+    assert [pair["items_for_observed"] for pair in columns[comparison.column]["pairs"]] == (
+        [items] if scatter.pairs else []
+    )
 
 
 def on_items(a: list[float], b: list[float], **better: str) -> Result:

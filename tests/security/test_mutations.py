@@ -192,7 +192,7 @@ def runs(folder: Path, chance: random.Random) -> list[object]:
     return chance.choice(
         [
             ["report", run], ["report", run, "--format", "json"], ["report", run, "--export", f"otel={folder / 'o'}"],
-            ["compare", run, run], ["validate", run], ["history", run, run], ["power", run],
+            ["compare", run, run], ["validate", run], ["history", run, run], ["plan", run],
         ]
     )  # fmt: skip
 

@@ -34,6 +34,7 @@ def test_what_is_detectable_needs_these_items(items: int) -> None:
         assert spread.power_of(difference=least) == pytest.approx(0.8, abs=1e-4)
         assert spread.needed(1.0001 * least) == items
     assert Spread(0, 5.0, 0.1).needed() == 6  # of five, all one way, p is .0625
+    assert Spread(0, 0.5, 1.0).needed() == 34  # G*Power 3.1: a two-sided paired t test of d = 0.5
     assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 
 

@@ -77,7 +77,7 @@ def view(comparison: RunComparison) -> Document:
     commands: tuple[str, ...] = ()
     if comparison.names != ("before", "after") and any(row.up or row.down for row in runs.means):  # else no folders
         folders = [quote(name) for name in comparison.names]
-        power = () if any(row.significant for row in runs.means) else (f"judge power {folders[1]}",)
+        power = () if any(row.significant for row in runs.means) else (f"judge plan {folders[1]}",)
         commands = (f"judge compare {' '.join(folders)} --full", *power)
     return Document(
         title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",

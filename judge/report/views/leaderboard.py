@@ -389,7 +389,7 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     if board.against:
         first = [*closest[:2]] if (closest := closest_pair(result)) else []
     if len(first) > 1 and closest_pair(result):
-        yield f"judge power RUN --pair {quote(f'{first[0]},{first[1]}')}"
+        yield f"judge plan RUN --pair {quote(f'{first[0]},{first[1]}')}"
     if lowest := worst_texts(result, 1):
         yield f"judge report RUN --item {quote(lowest[0][1].item)}"
 

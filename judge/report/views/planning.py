@@ -1,4 +1,4 @@
-"""What is known before a run, as documents: the forecast of `judge plan`, the power of `judge power`, the setup."""
+"""What is known before a run, as documents: the forecast or the power of `judge plan`, the setup."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from functools import partial
 
 from judge.core.format import dollars, duration, format_p, minus, plural
 from judge.core.messages import option
-from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Paragraph, Section, Table, table
-from judge.results.planning import Diagnosis, Forecast, JudgeForecast, RunPower, SdPower, price_text
+from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Section, Table, table
+from judge.results.planning import Diagnosis, Forecast, JudgeForecast, RunPower, price_text
+from judge.stats.power import POWER
 
 _PREFIX = "prefix: share of input tokens the provider can serve from its prompt cache."
-_TWO_SYSTEMS = (
-    "Two-sided sign-flip test of two systems at level .05, if no differences are equal. More systems need more items, "
-    "because the run corrects for the number of pairs. So do scales with few labels: use the power of a run."
-)
 
 
 def view(forecast: Forecast) -> Document:
@@ -108,27 +105,6 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
     yield Facts(tuple((name, text) for name, text in facts.items() if text))
 
 
-def view_of_sd(power: SdPower) -> Document:
-    """Lay out the power for a standard deviation."""
-    sentences = []
-    if power.items_needed is not None:
-        needed = _items(power.items_needed, power.power)
-        sentences.append(f"Detecting a difference of {power.difference:g} needs {needed}.")
-    if power.detectable is not None:
-        sentences.append(
-            f"{power.items:,} items detect a difference of {power.detectable:.3g} ({power.power:.0%} power)."
-        )
-    if power.achieved_power is not None:
-        sentences.append(f"{power.items:,} items detect {power.difference:g} with {power.achieved_power:.0%} power.")
-    return Document(
-        title=f"Power for a standard deviation of {power.sd:g}",
-        finding=(sentences[0].rstrip("."), *sentences[1:]),
-        sections=(Section("method", "Method", lambda: [Paragraph(_TWO_SYSTEMS)]),),
-        data=power,
-        records=({name: getattr(power, name) for name in power.__slots__},),
-    )
-
-
 def view_of_power(power: RunPower) -> Document:
     """Lay out the power of a run."""
     pairs = [(column.column, pair) for column in power.columns for pair in column.pairs]
@@ -173,16 +149,16 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
             tested = f"{format_p(pair.p or 0.0)}, {plural(pair.items, 'item')}"
             yield f"{subject}{size} is already significant ({tested})."
         elif pair.items_for_observed is not None and power.difference is None:
-            yield f"{subject}detecting {size} needs {_items(pair.items_for_observed, power.power)}."
+            yield f"{subject}detecting {size} needs {_items(pair.items_for_observed)}."
     elif column.systems > 2:
         name += f" between {power.against} and another system" if power.against else " between any two systems"
     if power.difference is not None and pair.items_needed is not None:
-        needed = _items(pair.items_needed, power.power)
+        needed = _items(pair.items_needed)
         yield f"{subject}{detecting} a difference of {power.difference:g} {name} needs {needed}."
     else:
         few = f"{plural(pair.items, 'item')} are too few to detect any difference {name}"
         enough = f"{pair.items:,} items detect a difference of {pair.detectable or 0.0:.3g} {name}"
-        yield f"{few if pair.detectable is None else enough} ({power.power:.0%} power)."
+        yield f"{few if pair.detectable is None else enough} ({POWER:.0%} power)."
 
 
 def _power_table(power: RunPower) -> Table:
@@ -214,8 +190,8 @@ def _power_table(power: RunPower) -> Table:
     return table(heads, rows, name="power")
 
 
-def _items(number: int, power: float) -> str:
-    return f"about {number:,} items ({power:.0%} power)"
+def _items(number: int) -> str:
+    return f"about {number:,} items ({POWER:.0%} power)"
 
 
 _MARKS = {"ok": "✓", "missing": "–", "error": "✗"}
