@@ -13,25 +13,54 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np
-from history import CRITERIA, Values, summeval, table
+from common import SHARED, read
 
 import judge
-from judge.core.records import Column
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result
 from judge.results.slices import Slices
 from judge.stats.slices import slice_means
 from judge.stats.system_differences import compare
+from judge.table import Table
 
+CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 SYSTEMS = ("s0", "s1", "s2", "s3")
 BINS = (0.25, 0.5, 1.0, 2.0)
 """Sizes, in points of five."""
 SHARES = {"two equal": (50, 50), "five equal": (20,) * 5, "60, 20, 10, 10%": (60, 20, 10, 10), "90, 10%": (90, 10)}
 """Sizes of the slices, in per cent of the articles."""
 Random = np.random.Generator
+Values = np.ndarray
+
+
+def summeval() -> Values:
+    """Return two recorded scores per text: criteria × systems × articles × prompts."""
+    prompts = []
+    for prompt in ("mcq", "rts"):
+        rows = read(SHARED / "data" / "summeval_judged" / f"gpt-3.5-turbo-0301_{prompt}.jsonl")
+        prompts.append({(row["criterion"], *row["item_id"].split("::")): row["mean_score"] for row in rows})
+    articles, systems = (sorted({key[place] for key in prompts[0]}) for place in (1, 2))
+    return np.array(
+        [[[[each[c, a, s] for each in prompts] for a in articles] for s in systems] for c in CRITERIA], dtype=float
+    )
+
+
+def table(scores: Values, extra: Sequence[Mapping[str, str]] = ()) -> Table:
+    """Return criteria × systems × items as a table; `extra` has the other columns of each item."""
+    columns = tuple(Column(name, "criterion", name, 1.0, 5.0) for name in CRITERIA[: len(scores)])
+    _, n_systems, n_items = scores.shape
+    texts = [(f"i{i}", f"s{s}", extra[i] if extra else {}) for s in range(n_systems) for i in range(n_items)]
+    rows = [
+        Score(f"i{i}", f"s{s}", columns[c].name, float(value), Provenance("single"))
+        for (c, s, i), value in np.ndenumerate(scores)
+        if not np.isnan(value)
+    ]
+    return Table(tuple(Sample(item, name, "", extra=more) for item, name, more in texts), columns, tuple(rows))
 
 
 def sliced(values: Values, inside: Values, random: Random) -> Slices:

@@ -5,8 +5,8 @@
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
 - `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed
   texts.
-- `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.history(...)` shows many,
-  `judge.diff(...)` compares two wordings of a criterion.
+- `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` compares two wordings of a
+  criterion.
 - `judge.load_result(...)` reads a stored run.
 - `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import evaluate_async as evaluate_async
     from judge.commands.evaluate import rank as rank
     from judge.commands.evaluate import rank_async as rank_async
-    from judge.commands.history import history as history
     from judge.commands.loaders import load_criterion as load_criterion
     from judge.commands.loaders import load_result as load_result
     from judge.commands.loaders import load_samples as load_samples
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
-    from judge.results.history import History as History
     from judge.results.planning import Forecast as Forecast
     from judge.results.result import Result as Result
     from judge.results.slices import Slices as Slices
@@ -67,7 +65,6 @@ _NAMES = {
     "judge.commands.compare": "compare",
     "judge.commands.diff_criteria": "diff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
-    "judge.commands.history": "history",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
     "judge.commands.plan": "plan",
     "judge.commands.slices": "slices",
@@ -79,7 +76,6 @@ _NAMES = {
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",
     "judge.results.comparison": "CriterionDiff RunComparison",
-    "judge.results.history": "History",
     "judge.results.planning": "Forecast",
     "judge.results.result": "Result",
     "judge.results.slices": "Slices",

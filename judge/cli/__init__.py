@@ -22,7 +22,6 @@ from judge.cli.label import label_command
 from judge.cli.options import Commands
 from judge.cli.report import (
     compare_command,
-    history_command,
     report_command,
     validate_command,
 )
@@ -55,10 +54,7 @@ app = Commands(
 )
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Evaluate": {"run": run_command, "rank": rank_command, "plan": plan_command, "label": label_command},
-    "Read": {
-        "report": report_command, "compare": compare_command, "history": history_command,
-        "validate": validate_command,
-    },
+    "Read": {"report": report_command, "compare": compare_command, "validate": validate_command},
     "Gate": {"test": suites_command, "audit": audit_command},
     "Set up": {"init": init_command},
 }  # fmt: skip

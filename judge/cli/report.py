@@ -120,30 +120,6 @@ def compare_command(
     print_report(comparison, format, full=full, output=output)
 
 
-@takes("run", "seed")
-def history_command(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="The folders of finished runs, in any order.")],
-    *,
-    column: Annotated[
-        list[str] | None, option("Only these columns (default: criteria and overall).", metavar="NAME,...")
-    ] = None,
-    format: ReportFormat = "console",
-    full: Full = False,
-    output: Output = None,
-    **options: Any,
-) -> None:
-    """Show how means changed over finished runs.
-
-    The runs are ordered by date. A change is marked only if it is significant. Exits with 0 whether or not something
-    changed."""
-    from judge.commands.history import history
-    from judge.config import load_config, split
-
-    check_outputs({"--output": output}, format=format)
-    finished = history(runs, columns=split(",".join(column or [])), seed=load_config(given=options).seed)
-    print_report(finished, format, full=full, output=output)
-
-
 _Judged = Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")]
 _Others = Annotated[
     list[Path] | None,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -153,7 +151,6 @@ def metadata_factory(
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
         "notices": [p.notice for p in judges.values() if p.notice],
-        "commit": _commit() if config.out is not None else "",
         "systems": dict(prepared.generated),
         "language": prepared.language if judges else None,
         "weighting": config.weighting if judges else None,
@@ -190,20 +187,6 @@ def metadata_factory(
         }
 
     return now
-
-
-def _commit() -> str:
-    """Return the commit of the repository in the working folder; nothing outside a repository or without git."""
-    git = shutil.which("git")
-    if git is None:
-        return ""
-    try:
-        done = subprocess.run(  # noqa: S603  (fixed words)
-            (git, "rev-parse", "HEAD"), capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:

@@ -67,7 +67,6 @@ VIEWS = {
     "RunComparison": "judge.report.views.comparison:view",
     "Diagnosis": "judge.report.views.planning:view_of_setup",
     "Forecast": "judge.report.views.planning:view",
-    "History": "judge.report.views.history:view",
     "Improvement": "judge.report.views.improvement:view",
     "JudgeCard": "judge.report.views.audit:view",
     "Outcomes": "judge.report.views.suite:view",

@@ -290,58 +290,6 @@ def heat_map(
     return chart(name, title, size, parts, values=values, caption=caption)
 
 
-# Lines over runs
-
-MAX_LINES = 6
-"""Systems in a chart of lines."""
-_RUN, _MOST_WIDE, _PLOT = 110, 900, 200  # pixels from run to run, of the whole plot, and of its height
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The values of a system by the number of the run; `marked` are the runs in which it changed."""
-
-    name: str
-    points: tuple[tuple[int, float], ...]
-    marked: frozenset[int] = frozenset()
-
-
-def lines(
-    name: str, title: str, rows: Sequence[Line], runs: Sequence[str], ends: tuple[float | None, float | None]
-) -> Chart:
-    """Draw a line per system over the runs, with its name at the end and a dot where it changed."""
-    known = [value for row in rows for _, value in row.points]
-    low = min(known, default=0.0) if ends[0] is None else ends[0]
-    high = max(known, default=1.0) if ends[1] is None else ends[1]
-    axis = scale(low, high)
-    step = min(_RUN, _MOST_WIDE / max(1, len(runs) - 1))
-    left, right, floor = 44.0, 44 + step * (len(runs) - 1), float(_PLOT + 10)
-    parts = []
-    for value, label in axis.ticks:
-        y = floor - axis.at(value, _PLOT)
-        parts += [line("grid", (left, y), (right, y)), text(left - 6, y + 4, label, "tick", "end")]
-    every = math.ceil(_RUN * 0.8 / step)  # labels that do not overlap
-    for place, label in list(enumerate(runs))[::every]:
-        parts.append(text(left + step * place, floor + 18, label, "tick", "middle"))
-    taken: list[float] = []
-    for row in rows:
-        at = [(left + step * run, floor - axis.at(value, _PLOT)) for run, value in row.points]
-        drawn = [line("ci", start, end) for start, end in pairwise(at)]
-        drawn += [dot(*point, 5 if run in row.marked else 2.5) for (run, _), point in zip(row.points, at, strict=True)]
-        y = at[-1][1] + 5
-        while any(abs(y - other) < _NAME_PITCH for other in taken):
-            y += 1
-        taken.append(y)
-        values = ", ".join(f"{runs[run]}: {number(value, 2)}" for run, value in row.points)
-        parts.append(group(f"{row.name}: {values}", *drawn, name_text(at[-1][0] + 10, y, row.name)))
-    size = right + 10 + label_width([row.name for row in rows]), max([floor + 26, *taken])
-    described = [f"{row.name} from {number(row.points[0][1], 2)} to {number(row.points[-1][1], 2)}" for row in rows]
-    return chart(name, title, size, parts, values=described)
-
-
-_NAME_PITCH = 16  # pixels between two names
-
-
 # Small histograms side by side, on the same bins and with the same height
 
 _WIDTH, _HEIGHT, _PER_ROW, _GUTTER = 150, 60, 4, 24  # pixels of a histogram, histograms in a row, pixels between them

@@ -35,7 +35,7 @@ def test_the_commands_stand_under_four_headings() -> None:
     }
     assert groups == {
         "Evaluate": ["run", "rank", "plan", "label"],
-        "Read": ["report", "compare", "history", "validate"],
+        "Read": ["report", "compare", "validate"],
         "Gate": ["test", "audit"],
         "Set up": ["init", "criteria", "doctor"],
     }

@@ -38,7 +38,7 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         if "format" in names:
             assert names.index("json") == names.index("format") + 1, command
     assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
-        "run", "rank", "plan", "report", "validate", "compare", "history", "test", "audit",
+        "run", "rank", "plan", "report", "validate", "compare", "test", "audit",
         "doctor", "criteria diff", "criteria improve", "criteria list", "criteria show", "doctor metrics",
         "doctor cache stats",
     }  # fmt: skip

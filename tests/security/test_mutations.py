@@ -192,7 +192,7 @@ def runs(folder: Path, chance: random.Random) -> list[object]:
     return chance.choice(
         [
             ["report", run], ["report", run, "--format", "json"], ["report", run, "--export", f"otel={folder / 'o'}"],
-            ["compare", run, run], ["validate", run], ["history", run, run], ["plan", run],
+            ["compare", run, run], ["validate", run], ["plan", run],
         ]
     )  # fmt: skip
 
@@ -283,7 +283,7 @@ def test_what_a_run_says_of_itself_has_its_form_or_is_named(
     path = tmp_path / "run/run.json"
     content = json.loads(path.read_bytes())
     path.write_text(json.dumps({**content, "info": {**content["info"], name: value}}))
-    assert judge("history", tmp_path / "run", stored) == 2
+    assert judge("compare", tmp_path / "run", stored) == 2
     said = capsys.readouterr().err
     assert f"cannot read {path}: " in said
     assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in said
