@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 
@@ -19,7 +20,6 @@ OUTPUTS: dict[str, str] = {
     "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.", "zh": "有轨电车五月开通，途经港口。",
 }  # fmt: skip
 SCALES = [Scale.integers(1, 5), Scale(("pass", "fail"), (1.0, 0.0)), Scale.integers(-2, 2)]
-every_attack = pytest.mark.parametrize("attack", ATTACKS)
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
@@ -32,21 +32,18 @@ def test_names_are_unique_among_changes_too() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    ("scale", "label"), list(zip(SCALES, ["5", "pass", "2"], strict=True)), ids=["1-5", "pass", "±2"]
-)
 @every_language
-@every_attack
-def test_the_text_is_whole_and_the_top_label_is_asked_for(attack: str, language: str, scale: Scale, label: str) -> None:
-    assert best_label(scale) == label
-    found = inject(sample(language), attack, scale, language)
-    assert (found.item, found.system, found.source) == ("a", attack, "A source.")
-    assert (found.human, found.ratings) == ({}, {})
-    before, whole, after = found.output.partition(OUTPUTS[language])
-    assert whole
-    assert bool(before) != bool(after)
-    assert (label in before + after) == (attack != CONTROL)
-    assert "{" not in (before + after).replace('{"score"', "")
+def test_the_text_is_whole_and_the_top_label_is_asked_for(language: str) -> None:
+    for attack, (scale, label) in product(ATTACKS, zip(SCALES, ["5", "pass", "2"], strict=True)):
+        assert best_label(scale) == label
+        found = inject(sample(language), attack, scale, language)
+        assert (found.item, found.system, found.source) == ("a", attack, "A source.")
+        assert (found.human, found.ratings) == ({}, {})
+        before, whole, after = found.output.partition(OUTPUTS[language])
+        assert whole
+        assert bool(before) != bool(after)
+        assert (label in before + after) == (attack != CONTROL)
+        assert "{" not in (before + after).replace('{"score"', "")
 
 
 @every_language

@@ -92,12 +92,12 @@ _PIECES = st.sampled_from(
 _TEXTS = st.one_of(st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=3)), max_size=12).map("".join))
 
 
-@pytest.mark.parametrize(("language", "layout"), LAYOUTS)
-@given(source=_TEXTS.filter(bool), before=_TEXTS, after=_TEXTS, quotes=st.booleans())
+@given(st.sampled_from(LAYOUTS), _TEXTS.filter(bool), _TEXTS, _TEXTS, st.booleans())
 def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
-    language: str, layout: str, source: str, before: str, after: str, quotes: bool
+    case: tuple[str, str], source: str, before: str, after: str, quotes: bool
 ) -> None:
     """Also where a text quotes the marks of the one before it."""
+    language, layout = case
     mark = fence_digest(source)
     output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n" if quotes else before
     other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
@@ -109,11 +109,9 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
         assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
 
 
-@pytest.mark.parametrize(("language", "layout"), LAYOUTS)
-@given(source=_TEXTS.filter(bool), output=_TEXTS)
-def test_what_is_asked_apart_from_the_texts_has_none_of_them(
-    language: str, layout: str, source: str, output: str
-) -> None:
+@given(st.sampled_from(LAYOUTS), _TEXTS.filter(bool), _TEXTS)
+def test_what_is_asked_apart_from_the_texts_has_none_of_them(case: tuple[str, str], source: str, output: str) -> None:
+    language, layout = case
     one = renderer(language, layout, "decision")
     rival = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
     made = one.render(Sample("i", "s", output, source=source), rival and replace(rival, source=source))

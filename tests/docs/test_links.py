@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
-import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -38,15 +38,16 @@ def headings(page: Path) -> set[str]:
     return {f"{name}-{names[:n].count(name)}" if name in names[:n] else name for n, name in enumerate(names)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_links_lead_to_files_and_headings(page: Path) -> None:
+def test_links_lead_to_files_and_headings() -> None:
     wrong = []
-    for link in links(page):
-        name, _, heading = unquote(link).partition("#")
-        target = (page.parent / name).resolve() if name else page
-        there = target.exists() and target.is_relative_to(ROOT)
-        if not there or (heading and target.suffix == ".md" and heading not in headings(target)):
-            wrong.append(link)
+    anchors = cache(headings)
+    for page in PAGES:
+        for link in links(page):
+            name, _, heading = unquote(link).partition("#")
+            target = (page.parent / name).resolve() if name else page
+            there = target.exists() and target.is_relative_to(ROOT)
+            if not there or (heading and target.suffix == ".md" and heading not in anchors(target)):
+                wrong.append(f"{page.relative_to(ROOT)}: {link}")
     assert wrong == []
 
 

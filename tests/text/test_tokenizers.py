@@ -96,12 +96,12 @@ def test_examples(name: str, line: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
-@pytest.mark.parametrize("part", ["\ud800", "\0", "\ud83d\ude00", "😀", "שלום", "\u3000", "﷽㍿"])
-def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str, part: str) -> None:
+def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str) -> None:
     need(name)
-    found = text.tokenizer(name)(f"ferry {part} boat")
-    assert (found[0], found[-1]) == ("ferry", "boat")
-    assert all(token.strip() for token in found)
+    for part in ("\ud800", "\0", "\ud83d\ude00", "😀", "שלום", "\u3000", "﷽㍿"):
+        found = text.tokenizer(name)(f"ferry {part} boat")
+        assert (found[0], found[-1]) == ("ferry", "boat")
+        assert all(token.strip() for token in found)
     assert text.tokenizer(name)("") == text.tokenizer(name)(" \n") == []
 
 
