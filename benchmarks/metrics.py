@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from importlib import import_module
 
-PARTS = ("rouge", "translation", "diversity", "bertscore", "stream")
+PARTS = ("rouge", "translation", "diversity", "bertscore", "memory")
 
 
 def main() -> None:

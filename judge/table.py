@@ -8,9 +8,8 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache, cached_property
 from heapq import merge
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
-from judge.core.files import describe_error, make_private_dir, store
+from judge.core.files import describe_error, store
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.data import ledger
 
@@ -160,24 +159,17 @@ def _json(value: Any) -> str:
     return whole(json.dumps(value, ensure_ascii=False, default=_plain))
 
 
-def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns of a file, or their first `most` cells, and its metadata.
+def _read(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the columns of a file and its metadata.
 
     A thread of Arrow's may abort the interpreter's end. Arrow starts one for any file that is not in memory.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    with (
-        pa.BufferReader(path.read_bytes()) if most is None else path.open("rb") as opened,
-        parquet.ParquetFile(opened) as file,
-    ):
+    with pa.BufferReader(path.read_bytes()) as opened, parquet.ParquetFile(opened) as file:
         about = json.loads((file.metadata.metadata or {})[b"judge"])
-        if most is None:
-            table = file.read(use_threads=False)
-        else:
-            batches = file.iter_batches(max(1, most), use_threads=False)
-            table = next(batches, file.schema_arrow.empty_table())
+        table = file.read(use_threads=False)
     return {name: table[name].to_pylist() for name in table.schema.names}, about
 
 
@@ -192,10 +184,10 @@ def _translating_errors(path: Path) -> Iterator[Path]:
         raise StorageError(describe_error("read", path, error)) from error
 
 
-def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
-    """Return the samples of a file, or the first `most`, and the columns of their scores. Raises StorageError."""
+def _read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
+    """Return the samples of a file and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
-        cells, about = _read(path, most)
+        cells, about = _read(path)
         columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
         return tuple(_records(Sample, cells)), columns
 
@@ -342,12 +334,12 @@ class Table:
         }
 
     @classmethod
-    def load(cls, folder: Path, most: int | None = None) -> Table:
-        """Return the table of a run folder, or of its first `most` samples. Raises StorageError."""
+    def load(cls, folder: Path) -> Table:
+        """Return the table of a run folder. Raises StorageError."""
         folder = Path(folder)
-        samples, columns = _read_samples(folder / SAMPLES, most)
+        samples, columns = _read_samples(folder / SAMPLES)
         with _translating_errors(folder / SCORES) as path:
-            cells = _read(path, None if most is None else most * len(columns))[0]
+            cells = _read(path)[0]
             failed = [error is not None for error in cells["error"]]
             of_scores = {name: compress(column, (not failure for failure in failed)) for name, column in cells.items()}
             of_failures = {name: compress(column, failed) for name, column in cells.items()}
@@ -389,49 +381,3 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(describe_error("write", path, error)) from error
-
-
-class StreamingWriter:
-    """Writes `scores.parquet` and `samples.parquet` part by part. Raises StorageError.
-
-    `close` puts the files in place, and `discard` removes what was written.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        from pyarrow import parquet
-
-        self._folder = Path(folder)
-        with _writing(self._folder):
-            make_private_dir(self._folder)
-            self._files = {
-                name: parquet.ParquetWriter(self._temporary_path(name), _schema(types), **_STORED)
-                for name, types in ((SCORES, _SCORE_COLUMNS), (SAMPLES, _SAMPLE_COLUMNS))
-            }
-
-    def add(self, samples: Sequence[Sample], rows: Sequence[Score | Failure]) -> None:
-        """Write samples and their rows, in table order, as a row group."""
-        with _writing(self._folder):
-            self._files[SCORES].write_table(_scores_table(rows))
-            self._files[SAMPLES].write_table(_samples_table(samples))
-
-    def close(self, columns: Iterable[Column]) -> None:
-        """Put the files in place, with the columns; another run's run.json goes first."""
-        metadata = {SCORES: {}, SAMPLES: _about_samples(columns)}
-        with _writing(self._folder):
-            for name, file in self._files.items():
-                file.add_key_value_metadata({"judge": _json(metadata[name])})
-                file.close()
-            (self._folder / RUN).unlink(missing_ok=True)
-            for name in self._files:
-                self._temporary_path(name).replace(self._folder / name)
-
-    def discard(self) -> None:
-        """Remove what was written."""
-        for name, file in self._files.items():
-            with suppress(OSError):
-                file.close()
-            with suppress(OSError):
-                self._temporary_path(name).unlink()
-
-    def _temporary_path(self, name: str) -> Path:
-        return self._folder / f".{name}.{os.getpid()}.tmp"

@@ -76,7 +76,7 @@ def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
 
 
 def write_exports(result: Result, files: Mapping[str, Path]) -> None:
-    """Write the files of `--export`. Raises StorageError, and ConfigError for data too large to be held."""
+    """Write the files of `--export`. Raises StorageError."""
     for path in files.values():
         write("--export", path, result.to_otel(), folders=True)
 

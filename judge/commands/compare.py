@@ -77,9 +77,6 @@ def compare(
     notes += [text for text in banners[0] if text in banners[1]]
     for name, mine, theirs in zip(names, banners, reversed(banners), strict=True):
         notes += [f"{name}: {text}" for text in mine if text not in theirs]
-    for name, result in zip(names, results, strict=True):
-        if "streamed" in result.info:
-            notes.append(f"{name}: the first {len(result.table.samples):,} texts are compared; its tables have all.")
     return RunComparison(names, old, new, differences, changes, tuple(notes))
 
 

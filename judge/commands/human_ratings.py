@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,12 @@ def read_sheet(
 def join(
     config: RunConfig,
     rows: Sequence[Sample],
-    rest: Iterator[Sample] | None,
     sheet: Ratings,
     chosen: Sequence[Criterion],
-) -> tuple[list[Sample], Iterator[Sample] | None, list[str]]:
+) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of the plan's file under the criteria's names, and notes on them.
 
-    `rest` are samples still unread, which no file has ratings of. Raises DataError.
+    Raises DataError.
     """
     scales = {c.name: c.scale for c in chosen if not c.pairwise}
     notes: list[str] = []
@@ -73,7 +72,7 @@ def join(
                 f"{plural(len(sheet.pairs), 'preference')} between two texts: only {command('rank')} uses them."
             )
     pairs, more = pair_names(rows, {name: (scale.low, scale.high) for name, scale in scales.items()})
-    return [*renamed(rows, pairs, scales)], rest and renamed(rest, pairs, scales), [*notes, *more]
+    return [*renamed(rows, pairs, scales)], [*notes, *more]
 
 
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:

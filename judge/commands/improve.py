@@ -143,7 +143,7 @@ def _rated_texts(
     """Return the texts with usable ratings of the criterion's name, people's comments on them, and notes."""
     rating = criterion.name
     sheet, _ = human_ratings.read(config.model_copy(update={"criteria": (rating,)}), rows, rated=False)
-    joined, _, notes = human_ratings.join(config, rows, None, sheet, [criterion])
+    joined, notes = human_ratings.join(config, rows, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
     rated = human_ratings.rated_texts(usable, rating)
     comments: dict[tuple[str, str], list[str]] = {}

@@ -1,26 +1,22 @@
-"""Ask the judges of a run: all samples at once, or in windows if the data exceeds memory."""
+"""Ask the judges of a run."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from itertools import chain, islice
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from judge.cache import Cache, open_cache
-from judge.commands.metric_setup import reject_non_finite, validate_result
-from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
+from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted
 from judge.commands.run_metadata import column_suffix, signed_column
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Unrecorded
 from judge.core.format import one_line, plural
-from judge.core.records import Column, Criterion, Estimate, Failure, Sample, Score
+from judge.core.records import Column, Criterion
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import ClosableEngine, Engine
@@ -30,151 +26,14 @@ from judge.execution.progress import JudgeProgress, Progress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
-from judge.metrics import MetricResult, asks_judge, parallel
+from judge.metrics import asks_judge
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.scoring import checklist
 from judge.scoring.strategies import ModelTraits
 from judge.stats import analyze
-from judge.stats.analyze import Analysis, pass_columns
-from judge.stats.bootstrap import mean_interval
-from judge.table import StreamingWriter, Table, split_rows
 
-SHOWN = 2_000
-"""Most texts that the reports of a streamed run show; the files have all of them."""
-_WINDOW = 20_000
-"""Texts that are judged at once in a streamed run."""
-_NOTE = (
-    "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
-    "between systems are not tested (of fewer texts they are: --limit)."
-)
 T = TypeVar("T")
-
-
-# Data larger than memory
-
-
-@dataclass(slots=True)
-class _Moments:
-    """Count, mean and sum of squared distances from it, kept up to date (Welford 1962)."""
-
-    n: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-
-    def add(self, value: float) -> None:
-        self.n += 1
-        away = value - self.mean
-        self.mean += away / self.n
-        self.squares += away * (value - self.mean)
-
-    def estimate(self, column: Column) -> Estimate:
-        ends = mean_interval(self.mean, self.squares / max(1, self.n - 1), self.n, column.low, column.high)
-        return Estimate("mean", self.mean, ends.low, ends.high, self.n, ends.method)
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a streamed run keeps in memory: the first texts with their rows, and counts and moments of all.
-
-    `texts` counts by system, `failed` by stage and error, then by system and column. `examples` has the first failure
-    of each kind.
-    """
-
-    samples: list[Sample] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    moments: dict[tuple[str, str], _Moments] = field(default_factory=dict)
-    texts: Counter[str] = field(default_factory=Counter)
-    failed: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=dict)
-    examples: dict[tuple[str, str], Failure] = field(default_factory=dict)
-
-    def add(self, samples: Sequence[Sample], rows: Sequence[Row], columns: Iterable[Column]) -> None:
-        """Count these samples and keep the first ones, with their rows."""
-        by_name = {column.name: column for column in columns}
-        rates = pass_columns(by_name.values())
-        room = min(len(samples), SHOWN - len(self.samples))
-        self.samples += samples[:room]
-        self.rows += rows[: room * (len(rows) // len(samples))]
-        self.texts.update(sample.system for sample in samples)
-        for row in rows:
-            if isinstance(row, Score):
-                self.moments.setdefault((row.system, row.column), _Moments()).add(row.value)
-                if rate := rates.get(row.column):
-                    passed = float(by_name[row.column].passes(row.value) or 0)
-                    self.moments.setdefault((row.system, rate.name), _Moments()).add(passed)
-            else:
-                kind = row.stage, row.error
-                self.examples.setdefault(kind, row)
-                self.failed.setdefault(kind, Counter())[row.system, row.column] += 1
-
-    def analysis(self, columns: Sequence[Column]) -> Analysis:
-        """Return the table of the first texts with the means of all."""
-        table = Table(tuple(self.samples), tuple(columns), *split_rows(self.rows))
-        by_name = {column.name: column for column in (*columns, *pass_columns(columns).values())}
-        return Analysis(table, {key: moments.estimate(by_name[key[1]]) for key, moments in self.moments.items()})
-
-    def counts(self) -> dict[str, Any]:
-        """Return counts of all texts for the reports, which have only the rows of the first ones."""
-        failures = [
-            {"stage": stage, "error": error, "example": asdict(self.examples[stage, error]), "counts": [
-                [system, column, n] for (system, column), n in counts.items()
-            ]}
-            for (stage, error), counts in self.failed.items()
-        ]  # fmt: skip
-        return {"shown": len(self.samples), "texts": dict(self.texts), "failures": failures}
-
-
-async def run_streamed(
-    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
-) -> tuple[Analysis, dict[str, Any]]:
-    """Judge and measure `prepared.samples` and then `prepared.rest`, and write the table's files into `plan.out`.
-
-    Return the table of the first texts with the means of all, and the counts of all (`streamed` in run.json).
-    Intervals are normal ones; at this size they equal a bootstrap's. Memory does not grow with the data, except for
-    the check that no item and system come twice. An error leaves no files.
-    """
-    seen = Seen()
-    judged = bool(prepared.judges and prepared.criteria)
-    names = ["the judge"] * judged + list(prepared.metrics)
-    results_by_metric: list[list[MetricResult]] = [[] for _ in names]
-    writer = StreamingWriter(prepared.config.out) if prepared.config.out is not None else None
-    texts, rows = list[Sample](), list[Row]()
-    try:
-        async with aclosing(_scored_parts(prepared, retriers, progress)) as scored:
-            async for part, results in scored:
-                for so_far, name, result in zip(results_by_metric, names, results, strict=True):
-                    validate_result(name, result, part)
-                    so_far.append(replace(result, rows=()))
-                part_rows = [
-                    reject_non_finite(row)
-                    for place in range(len(part))  # table order: all rows of a sample stand together
-                    for result in results
-                    for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
-                ]
-                seen.add(part, part_rows, [column for result in results for column in result.columns])
-                prepared.measured(seen.texts.total(), 0)
-                if writer:
-                    texts += part
-                    rows += part_rows
-                    if len(texts) >= _WINDOW:
-                        writer.add(texts, rows)
-                        texts, rows = [], []
-        merged = [parallel.merge_results(results) for results in results_by_metric]
-        merged_columns = [column for result in merged for column in result.columns]
-        reject_duplicate_columns([column.name for column in merged_columns])
-        if writer:
-            writer.add(texts, rows)
-            writer.close(merged_columns)
-    except BaseException:
-        if writer:
-            writer.discard()
-        raise
-    prepared.notes.extend(str(note) for result in merged for note in result.notes)
-    prepared.notes.append(
-        _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judged else "measured")
-    )
-    prepared.data["rows"] = seen.texts.total()
-    return seen.analysis(merged_columns), seen.counts()
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
@@ -196,31 +55,6 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
     return await future
-
-
-async def _scored_parts(
-    prepared: PreparedRun, retriers: Mapping[str, Retrier], progress: Progress
-) -> AsyncGenerator[tuple[list[Sample], list[MetricResult]], None]:
-    """Yield parts of the samples, each with the results of the judge, if any, and of every metric.
-
-    A window of many parts is judged at once.
-    """
-    samples = chain(prepared.samples, prepared.rest or ())
-    with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
-        async with open_judges(prepared, retriers) as ask:
-            while window := await run_in_thread(lambda: list(islice(samples, _WINDOW))):
-                rows: list[Row] = []
-                if prepared.criteria:
-                    await ask(replace(prepared, samples=window), rows.append)
-                if progress.stopping:
-                    raise asyncio.CancelledError
-                of_judge, found = tuple(columns(prepared, progress)), {(row.key, row.column): row for row in rows}
-                parts = [window[first : first + parallel.PART] for first in range(0, len(window), parallel.PART)]
-                results = scored(parts)
-                for part in parts:
-                    measured = await run_in_thread(partial(next, results))
-                    judged = tuple(found[sample.key, column.name] for sample in part for column in of_judge)
-                    yield part, [*([MetricResult(of_judge, judged)] if of_judge else []), *measured]
 
 
 # Asking the judges

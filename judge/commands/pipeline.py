@@ -41,23 +41,6 @@ async def run_pipeline(
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
-    if prepared.rest is None:
-        return await _run_in_memory(prepared, progress, ledger)
-    retriers = judge_run.make_retriers(prepared, progress, ledger)
-    about = metadata_factory(prepared, progress, ledger)
-    if not retriers:
-        progress.stage = ", ".join(prepared.metrics)
-    with _closing_run(prepared, progress):
-        analysis, counts = await judge_run.run_streamed(prepared, retriers, progress)
-    info = _complete_info(prepared, about("complete"), analysis.table.columns, streamed=counts)
-    result = Result(analysis.table, analysis.estimates, info)
-    if prepared.config.out is not None:
-        result.save(prepared.config.out, overwrite=True)
-    return result
-
-
-async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:
-    """Run over samples that are all in memory."""
     retriers = judge_run.make_retriers(prepared, progress, ledger)
     about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
@@ -135,7 +118,7 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         if not progress.done and not isinstance(error, Reached):
             raise
         done, out = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done", prepared.config.out
-        kept = f" and kept in {out}" if out is not None and progress.done and prepared.rest is None else ""
+        kept = f" and kept in {out}" if out is not None and progress.done else ""
         add_resume_note(error, f"{done}{kept}.", prepared.config)
         raise
     finally:
@@ -154,12 +137,10 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
         error.add_note(f"{done} {again} to resume. The cache answers what is already paid for.")
 
 
-def _complete_info(
-    prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column], **more: Any
-) -> dict[str, Any]:
+def _complete_info(prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column]) -> dict[str, Any]:
     """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
     signatures = {c.name: c.signature for c in columns}
-    info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None} | more
+    info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None}
     if prepared.pairs is not None and prepared.preferences:
         info |= {"preferences": pairwise_agreement.to_info(prepared.preferences)}
     if info["status"] == "complete" and prepared.criteria:

@@ -130,8 +130,6 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             f"Use {option('weighting', 'single')} to avoid that."
         )
     notes += _pending_batches(prepared)
-    if prepared.rest is not None and items is None:
-        notes.append(f"The estimate covers the first {len(prepared.samples):,} texts; the data has more.")
     asking = {name: metric for name, metric in prepared.metrics.items() if asks_judge(metric)}
     for name, metric in asking.items():
         first = next(iter(prepared.judges), "its judge")
@@ -182,7 +180,7 @@ def one_line_estimate(prepared: PreparedRun) -> str:
     more = sum(len(questions_of(criterion, sample)) - 1 for criterion in lists for sample in prepared.samples)
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     noun = "questions to ask" if lists else "judgments to make"
-    line = f"{product}{count:,} {noun}{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
+    line = f"{product}{count:,} {noun}"
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):
         line += ", and no prompt can be rendered"

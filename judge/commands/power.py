@@ -71,8 +71,6 @@ def run_power(
             lacking.setdefault(column.note, []).append(one_line(column.column))
     notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
     notes += _too_few(powers, items)
-    if "streamed" in result.info:
-        notes.append(f"Computed from the first {len(result.table.samples):,} texts.")
     against = (result.info.get("plan") or {}).get("against") or ""
     return RunPower(str(run), difference, items, systems, tuple(powers), tuple(notes), against)
 

@@ -8,7 +8,7 @@ import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, islice, zip_longest
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, MetricProgress
-from judge.metrics import Metric, asks_judge, is_rowwise
+from judge.metrics import Metric, asks_judge
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
@@ -134,8 +134,6 @@ _NO_REFERENCES = (
     " (the data has no column `references`, without which there are no default metrics; {named} names "
     "yours, and distinct, self_bleu and source_bleu need none)"
 )
-_MAX_IN_MEMORY, _MAX_IN_MEMORY_JUDGED = 50_000, 100_000
-"""Most texts in memory, without and with a judge. The rest is streamed."""
 
 
 WantedTexts = Mapping[str, Collection[tuple[str, str]]]
@@ -148,9 +146,8 @@ class PreparedRun:
 
     `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `plans` and
     `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
-    ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
-    still unread, if the data exceed memory. `recording` stores the replies. `wanted_texts` limits what is judged;
-    None means all texts. `preferences` are people's.
+    ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `recording` stores
+    the replies. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
     `writing` is what they will cost.
     """
@@ -167,7 +164,6 @@ class PreparedRun:
     notes: list[str] = field(default_factory=list)
     pairs: PairPlan | None = None
     measured: MetricProgress = field(default_factory=MetricProgress)
-    rest: Iterator[Sample] | None = None
     ask: DeferredClient | None = None
     recording: Recorder | None = None
     wanted_texts: WantedTexts | None = None
@@ -196,15 +192,15 @@ def prepare(
     if config.retry_failed and config.cache is False:
         raise ConfigError(f"{option('retry_failed')}: without a cache, every judgment would be paid again")
     check_output_dir(config.out)
-    rows, rest = _read_samples(config, config.data if data is None else data)
+    rows = _read_samples(config, config.data if data is None else data)
     sheet, config = human_ratings.read(config, rows, rated=rated)
     models = config.model if providers is None else providers
     language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=bool(config.criteria))
     chosen = _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
-    rows, rest, sheet_notes = human_ratings.join(config, rows, rest, sheet, chosen)
+    rows, sheet_notes = human_ratings.join(config, rows, sheet, chosen)
     seen = {criterion.name: criterion.used for criterion in chosen}
     row_notes = [*sheet_notes, *_row_notes(config, rows, chosen), *ledger.overlap(rows, seen, wanted_texts)]
-    rows, rest = list(ledger.withhold(rows, seen)), rest and ledger.withhold(rest, seen)
+    rows = list(ledger.withhold(rows, seen))
     human_ratings.check(config, rows, chosen, rated=rated)
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
@@ -212,17 +208,13 @@ def prepare(
     metric_setup.precheck(metrics, rows)
     opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
     judges = {name: judge.provider for name, judge in opened.items()}
-    # A panel, and metrics that compare texts or ask a judge, need all texts at once.
-    rowwise = all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
-    if rest is not None and not (rowwise and len(judges) < 2):
-        rows, rest = [*rows, *rest], None
     notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
     pairs = None
     if isinstance(config, RankConfig):
         pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed, against=config.against)
         notes += pairs.notes()
     prepared = PreparedRun(
-        config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges,
+        config=config, samples=rows, criteria=chosen, metrics=metrics, judges=judges,
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
@@ -246,7 +238,7 @@ def _check_replaced(prepared: PreparedRun) -> None:
     try:
         info = json.loads((config.out / RUN).read_bytes())["info"]
         had, stored_data = info.get("plan") or {}, info.get("data") or {}
-        stored = () if "streamed" in info else stored_samples(config.out)
+        stored = stored_samples(config.out)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError):
         return
     has = config.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -259,11 +251,7 @@ def _check_replaced(prepared: PreparedRun) -> None:
         return any(has.get(name) != had.get(name) for name in names)
 
     lost = []
-    if prepared.rest is not None or "streamed" in info:  # too many texts to compare them
-        fewer = config.limit is not None and config.limit < had.get("limit", config.limit + 1)
-        if data.get("sha256") != stored_data.get("sha256") or differ("map", "systems", "where") or fewer:
-            lost.append("texts of other data")
-    elif lacking := {key(sample): sample for sample in stored}.keys() - {key(sample) for sample in prepared.samples}:
+    if lacking := {key(sample): sample for sample in stored}.keys() - {key(sample) for sample in prepared.samples}:
         lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
     for kind, names, kept in (
         ("judge", info.get("judges") or (), prepared.judges),
@@ -341,21 +329,14 @@ def _build_metrics(
     return metric_setup.build_metrics(config, names, measured, ask), notes
 
 
-def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
-    """Read the samples; if they exceed the limit and the run can stream them, return the rest unread."""
+def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
+    """Read the samples, up to the plan's limit."""
     stream = samples.stream(
         source, mapping=config.map, systems=config.output_columns, where=config.where, scores=config.score_columns
     )
-    reader = islice(stream, config.limit)
-    needs_all = isinstance(config, RankConfig) or config.calibrate or config.ratings
-    if needs_all or config.against is not None:
-        rows = list(reader)
-        check_against(config, list(dict.fromkeys(row.system for row in rows)))
-        return rows, None
-    limit = _MAX_IN_MEMORY_JUDGED if config.criteria else _MAX_IN_MEMORY
-    rows = list(islice(reader, limit))
-    following = next(reader, None) if len(rows) == limit else None
-    return rows, chain([following], reader) if following is not None else None
+    rows = list(islice(stream, config.limit))
+    check_against(config, list(dict.fromkeys(row.system for row in rows)))
+    return rows
 
 
 def prompt(

@@ -117,8 +117,6 @@ def _prepare_run(
         raise ConfigError(
             f"replay {config.replay}: replies of {both}: name the judge with --model (scripted/NAME if scripted)"
         )
-    if prepared.rest is not None:
-        raise ConfigError(f"a suite can have at most {len(prepared.samples):,} texts: set limit:")
     return prepared
 
 

@@ -144,8 +144,6 @@ def load_rated(
     for run in loaded:
         if (run.rankings or run.table.has_pairs) and len(loaded) > 1:
             raise ConfigError("a ranking cannot be compared with another run; validate it alone")
-        if "streamed" in run.info:
-            raise ConfigError("this run streamed its data and has no judge: validate a run with one")
     runs, sheet, sheet_notes = _with_ratings(loaded, Path(ratings) if ratings else None, joined)
     first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
     if first.rankings:

@@ -159,7 +159,7 @@ def stream(
     where: Values | None = None,
     scores: Collection[str] = (),
 ) -> Iterator[Sample]:
-    """`load` one sample after the other, for data larger than memory: about 200 bytes are kept for each.
+    """`load` one sample after the other.
 
     `scores` are columns that belong to one text, as ratings do.
     """

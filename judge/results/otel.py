@@ -14,7 +14,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Score, whole
 from judge.core.version import __version__
 from judge.table import Table
@@ -29,11 +28,8 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
     """Return lines of JSON, each a request that an OTLP endpoint takes at /v1/traces, with at most 500 spans.
 
     A span is a text, with an event for each of its values and failures. A text whose columns `trace_id` and `span_id`
-    name the span that wrote it has its span below that one; `response_id` becomes `gen_ai.response.id`. Raises
-    ConfigError for a run that did not hold its data.
+    name the span that wrote it has its span below that one; `response_id` becomes `gen_ai.response.id`.
     """
-    if "streamed" in info:
-        raise ConfigError("this run did not hold its data: otel needs the value of every text")
     columns = {column.name: column for column in table.columns}
     samples = {sample.key: sample for sample in table.samples}
     run = json.dumps([info.get("started"), info.get("signatures"), info.get("data")])

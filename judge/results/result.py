@@ -103,10 +103,7 @@ class Result(Outlets):
 
     @property
     def failed(self) -> int:
-        """Number of failed values. For data too large to be held, `failures` has only the first of them.
-
-        Abstentions of metrics are not failures.
-        """
+        """Number of failed values. Abstentions of metrics are not failures."""
         return failure_counts(self).total() - self.abstained
 
     @property
@@ -122,17 +119,14 @@ class Result(Outlets):
 
     @cached_property
     def checklists(self) -> tuple[Checklist, ...]:
-        """Return the questions of each checklist with the share of yes by system, those that fail most first.
-
-        For data too large to be held, these are the shares of the first texts.
-        """
+        """Return the questions of each checklist with the share of yes by system, those that fail most first."""
         return checklists(self.table)
 
     def where(self, **columns: Value | Sequence[Value]) -> Result:
         """Return the result of the texts whose columns have these values: `result.where(channel="email")`.
 
         A list allows several values. Means, intervals and tests are recomputed; usage and cost remain those of the run.
-        Raises DataError for a column or value that no text has, and ConfigError for a run that holds no texts.
+        Raises DataError for a column or value that no text has.
         """
         return filter_texts(self, columns)
 
@@ -140,7 +134,7 @@ class Result(Outlets):
     def pass_rates(self) -> Estimates:
         """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
         names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
-        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table))
+        rates = item_means(pass_table(self.table))
         return {(system, names[name]): rate for (system, name), rate in rates.items() if name in names}
 
     @cached_property
@@ -201,15 +195,12 @@ class Result(Outlets):
         """Raise ConfigError unless the scores of single texts are here."""
         if self.rankings or self.table.has_pairs:
             raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
-        if "streamed" in self.info:
-            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
 
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason and output.
 
         Each text is listed once, with its lowest score as a share of the criterion's scale. With `column` only the
-        values of that column count. Raises ConfigError for a ranking, for an unknown column, and for data that was too
-        large to be held.
+        values of that column count. Raises ConfigError for a ranking and for an unknown column.
         """
         import pandas as pd
 
@@ -260,9 +251,8 @@ class Result(Outlets):
         another run and `overwrite` is False.
         """
         folder = Path(folder)
-        tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
         run = (json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
-        files = {**tables, RUN: run}
+        files = {**self.table.files(), RUN: run}
         if not overwrite and (folder / RUN).exists():
             for name, content in files.items():
                 if (folder / name).exists() and (folder / name).read_bytes() != content:
@@ -278,11 +268,8 @@ class Result(Outlets):
 
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
-    """Count the failures by stage, error, system and column, with those of texts that the table does not hold."""
-    kinds = (result.info.get("streamed") or {}).get("failures")
-    if kinds is None:
-        return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
-    return Counter({(kind["stage"], kind["error"], s, c): n for kind in kinds for s, c, n in kind["counts"]})
+    """Count the failures by stage, error, system and column."""
+    return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
 
 
 def analyzed(
@@ -337,9 +324,8 @@ def load(folder: str | Path) -> Result:
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
-    streamed = run["info"].get("streamed") or {}
-    table = Table.load(folder, streamed.get("shown"))
-    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
+    table = Table.load(folder)
+    _check_same_run(folder, table, run.pop("columns"), run["estimates"])
     return Result(table, **run)
 
 
@@ -404,13 +390,11 @@ def _keys_of_frame_rows(
 def filter_texts(result: Result, values: samples.Values) -> Result:
     """Return the result of the texts that have these values; only baselines are measured again.
 
-    Corpus-level values remain only for systems that keep all their texts. Raises ConfigError for a run
-    that holds no texts, DataError for a column or a value that no text has.
+    Corpus-level values remain only for systems that keep all their texts. Raises ConfigError if no column is named,
+    DataError for a column or a value that no text has.
     """
     if not values:
         raise ConfigError('name a column and a value, such as where(lang="ja")')
-    if "streamed" in result.info:
-        raise ConfigError("this run measured its data as they were read and holds some of them: measure with --where")
     table, plan = result.table, result.info.get("plan") or {}
     matching = samples.filter_rows(table.samples, values, plan.get("map") or {})
     rows = list(_remaining_rows(result, matching))

@@ -31,7 +31,7 @@ class Outlets:
         """Return OTLP-JSON lines: a span for each text, with an event `gen_ai.evaluation.result` for each value.
 
         Each line is a request for an OTLP endpoint at /v1/traces. Columns `trace_id` and `span_id` of the data name the
-        span that wrote the text, `response_id` its response. Raises ConfigError for data too large to be held.
+        span that wrote the text, `response_id` its response.
         """
         return otel(self.table, self.info)
 
@@ -52,7 +52,7 @@ class Outlets:
             with TemporaryDirectory() as folder:
                 for name, format in _FILES.items():
                     path = Path(folder) / name
-                    path.write_text(self.report(format, wide="streamed" not in self.info), encoding="utf-8")
+                    path.write_text(self.report(format, wide=True), encoding="utf-8")
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
     def log_to_wandb(self: Any, *, prefix: str = "") -> None:
@@ -65,10 +65,9 @@ class Outlets:
             run.config.update(dict(parameters(self, prefix)), allow_val_change=True)
             run.summary.update(dict(metrics(self, prefix)))
             logged = {f"{prefix}judge/report": wandb.Html(self.report("html"))}
-            if "streamed" not in self.info:
-                rows = [[s.item, s.system, s.rival, s.column, s.value] for s in self.table.scores]
-                columns = ["item", "system", "rival", "column", "value"]
-                logged[f"{prefix}judge/scores"] = wandb.Table(columns=columns, data=rows)
+            rows = [[s.item, s.system, s.rival, s.column, s.value] for s in self.table.scores]
+            columns = ["item", "system", "rival", "column", "value"]
+            logged[f"{prefix}judge/scores"] = wandb.Table(columns=columns, data=rows)
             run.log(logged)
 
 

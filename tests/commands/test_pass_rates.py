@@ -1,11 +1,9 @@
-"""Pass rates from the header to every report: judged, stored, loaded, compared and streamed."""
+"""Pass rates from the header to every report: judged, stored, loaded and compared."""
 
 from __future__ import annotations
 
 import csv
 import json
-import sys
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands import judge_run
 from judge.core import plugins
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -180,20 +177,3 @@ def test_a_panels_mean_passes_or_not(tmp_path: Path) -> None:
     rates = {name: rate.value for (system, name), rate in found.pass_rates.items() if system == "new"}
     assert rates == {"polite": 6 / 7, "polite/a": 6 / 7, "polite/b": 3 / 7}  # the mean of 5 and 3 is 4
     assert [line for line in found.report(full=True).splitlines() if "pass at" in line]
-
-
-def test_a_streamed_run_counts_all_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{**row, "item": f"{row['item']}-{k}"} for row in ROWS for k in range(10)]
-    data = tmp_path / "data.jsonl"
-    data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    whole = run(tmp_path, POLITE, rows=data)
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY_JUDGED", 100)
-    monkeypatch.setattr(judge_run, "SHOWN", 50)
-    run(tmp_path, POLITE, rows=data, out=tmp_path / "streamed")
-    streamed = load(tmp_path / "streamed")
-    assert "streamed" in streamed.info
-    for key, rate in whole.pass_rates.items():
-        found = streamed.pass_rates[key]
-        assert (found.n, found.value, found.low, found.high) == pytest.approx((rate.n, rate.value, rate.low, rate.high))
-    assert "86%" in streamed.report()
-    assert replace(streamed, info={}).pass_rates != streamed.pass_rates

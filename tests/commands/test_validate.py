@@ -329,9 +329,6 @@ def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
         judge.validate(ranked)
     with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
         judge.validate(tmp_path)
-    streamed = judged(rows())
-    with pytest.raises(ConfigError, match="has no judge"):
-        judge.validate(replace(streamed, info={**streamed.info, "streamed": {"texts": {}, "failures": []}}))
 
 
 def test_samples_given_as_such_keep_their_ratings() -> None:

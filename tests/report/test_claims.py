@@ -227,12 +227,6 @@ def test_sentences_checked_by_nli_show_too(result: Result) -> None:
     assert html.count('<mark class="claim"') == page(result).count('<mark class="claim"') > 0
 
 
-def test_streamed_data_has_the_claims_of_the_first_texts() -> None:
-    streamed = run({("i", "s"): [BURN]}, streamed={"texts": {"s": 9}, "failures": []})
-    (table,) = next(s.blocks for s in plugins.document(streamed).sections if s.anchor == "claims")
-    assert "1 of 1 claims of the first texts" in table.key
-
-
 def test_an_item_shows_all_its_claims(result: Result) -> None:
     document = plugins.document(item_of(result, "doc-1"))
     text = plugins.write(document, "console", full=True)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from jsonschema import Draft202012Validator
 
 import judge
 import judge.report
-from judge.commands import judge_run
 from judge.core.records import Column, Estimate
 from judge.report.views.summary import SCHEMA, schema
 from judge.results.result import Result, load
@@ -108,16 +106,6 @@ def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
     assert ("rankings" in document) == (kind == "rank")
     found.save(tmp_path)
     assert _valid(load(tmp_path).report("json")) == document
-
-
-def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "data.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 10)
-    monkeypatch.setattr(judge_run, "SHOWN", 5)
-    found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
-    document = _valid(found.report("json"))
-    assert document["info"]["streamed"]["texts"] == {"old": 12, "new": 12, "third": 12}
 
 
 def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, panel: Result) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -140,5 +139,3 @@ def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Re
         result.worst(3, "coherent")
     with pytest.raises(ConfigError, match="a ranking has no score for a single text"):
         ranking.worst()
-    with pytest.raises(ConfigError, match="did not hold its data"):
-        replace(result, info={"streamed": {}}).worst()

@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judge
-from judge.commands import preparation
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, Unrecorded
 from judge.core.records import (
     Ask,
@@ -286,14 +285,6 @@ def test_draws_of_all_questions_come_from_one_request(polite: str, most: int, si
     assert {a.provenance.n for score in result.table.scores for a in score.provenance.answers} == {5}
     replayed = judge.evaluate(ROWS[:1], polite, replay=path, cache=False, metrics=(), weighting="samples", draws=5)
     assert values(replayed) == values(result) == {("1", "a"): 0.75}
-
-
-def test_a_streamed_run_has_a_row_per_text(polite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "_MAX_IN_MEMORY_JUDGED", 2)
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    result = run(answer, polite, rows=tmp_path / "data.jsonl", out=tmp_path / "run", weighting="single")
-    assert result.info["streamed"]["shown"] == 4
-    assert values(result) == ROUNDED
 
 
 def test_the_plan_counts_requests_and_answers(polite: str) -> None:

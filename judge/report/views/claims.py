@@ -38,7 +38,7 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
     if not (column and claims):
         return
     threshold = support_threshold(column)
-    total = f"{len(claims):,} claims{' of the first texts' if 'streamed' in result.info else ''}"
+    total = f"{len(claims):,} claims"
     unsupported = sorted((pair for pair in claims if not pair[1].supported), key=lambda pair: pair[1].probability)
     if not unsupported:
         yield Paragraph(f"None of {total} is unsupported: all have a probability of {threshold:g} or more.")

@@ -80,7 +80,7 @@ def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
 
 
 def main_comparison(result: Result) -> Comparison | None:
-    """Return the comparison that orders the systems, None if nothing was compared, as in a streamed run.
+    """Return the comparison that orders the systems, None if nothing was compared.
 
     It is the first column in display order with a best system (or several tied ones), else the first with values.
     Metrics count only if no criterion has values.

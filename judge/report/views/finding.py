@@ -343,7 +343,5 @@ def _all_others(behind: Sequence[str]) -> str:
 
 
 def number_of_items(result: Result) -> str:
-    """Return `40 items`, or the number of texts of streamed data."""
-    if texts := (result.info.get("streamed") or {}).get("texts"):
-        return plural(sum(texts.values()), "text")
+    """Return `40 items`."""
     return plural(len(result.table.items), "item")

@@ -249,10 +249,7 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
     """Return what was made, how many, and how many failed: judgments, or if there is no judge the metrics' values."""
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
     columns = criteria or {column.name for column in result.table.columns}
-    if "streamed" in result.info:  # the table holds the first texts only
-        succeeded = sum(estimate.n for (_, column), estimate in result.estimates.items() if column in columns)
-    else:
-        succeeded = sum(score.column in columns for score in result.table.scores)
+    succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
         return "values", succeeded, lost
     failed = sum(n for (*_, column), n in failure_counts(result).items() if column in criteria)
@@ -395,9 +392,7 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
-    """Count the texts of each system, including those of streamed data; without `generations`, its items."""
-    if streamed := result.info.get("streamed"):
-        return Counter(streamed["texts"])
+    """Count the texts of each system; without `generations`, its items."""
     texts = ((s.system, s.item if generations else s.source_item) for s in result.table.samples)
     return Counter(system for system, _ in dict.fromkeys(texts))
 

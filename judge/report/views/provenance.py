@@ -191,10 +191,7 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     """Count the failures by stage and error, the most common first."""
-    if streamed := result.info.get("streamed"):
-        examples = {(kind["stage"], kind["error"]): Failure(**kind["example"]) for kind in streamed["failures"]}
-    else:
-        examples = {(f.stage, f.error): f for f in reversed(result.failures) if failed(f)}
+    examples = {(f.stage, f.error): f for f in reversed(result.failures) if failed(f)}
     kinds: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), n in failure_counts(result).items():
         if (stage, error) in examples:
@@ -212,12 +209,10 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
 def readings(result: Result) -> tuple[Readings, ...]:
     """Count how the replies of each judge were read on each criterion.
 
-    Nothing for columns without replies in words, for those of older runs, which did not store it, and for streamed
-    data, of which the table has only the first rows.
+    Nothing for columns without replies in words, and for those of older runs, which did not store it.
     """
     counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
-    rows = () if "streamed" in result.info else result.table.rows()
-    for row in chain.from_iterable(map(split, rows)):
+    for row in chain.from_iterable(map(split, result.table.rows())):
         if row.column in counts:
             if isinstance(row, Failure):
                 counts[row.column]["unread"] += row.stage == "parse"
@@ -234,8 +229,6 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     data, language = info.get("data") or {}, info.get("language") or {}
     systems = plural(len(table.systems), "system")
     size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {systems}"
-    if texts := (info.get("streamed") or {}).get("texts"):
-        size = f"{plural(sum(texts.values()), 'text')}: {plural(len(texts), 'system')}"
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
     methods = sum(_methods_by_column(result).values(), Counter[str]())
