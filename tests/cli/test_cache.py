@@ -55,6 +55,21 @@ def test_replies_go_out_of_one_cache_and_into_another(
     assert again.code == 0
 
 
+def test_caches_of_parts_of_the_data_are_merged(
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
+    for system in "xy":
+        part = run(chat_server.url, "--where", f"system={system}", "--cache", f"cache-{system}", "--out", system)
+        assert command(*part, "--quiet").code == 0
+        assert command("doctor", "cache", "export", f"{system}.jsonl", "--cache", f"cache-{system}").code == 0
+        assert command("doctor", "cache", "import", f"{system}.jsonl", "--cache", "whole").code == 0
+    requests = len(chat_server.bodies)
+    assert requests >= len(ROWS)
+    assert command(*run(chat_server.url, "--cache", "whole", "--out", "whole-run", "--quiet")).code == 0
+    assert len(chat_server.bodies) == requests
+
+
 def test_what_was_recorded_is_imported_under_the_address_it_came_from(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:

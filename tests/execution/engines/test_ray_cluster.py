@@ -117,12 +117,12 @@ class Site:
         self.server.headers.clear()
         return self.scores("local")
 
-    def start(self, address: str) -> subprocess.Popen[str]:
-        """`judge run --engine ray`, whose results and cache are in folders of these names."""
+    def start(self, address: str, engine: str = "ray") -> subprocess.Popen[str]:
+        """`judge run` with this engine, whose results and cache are in the folders `ray` and `cache`."""
         own = {VARIABLE: KEYS["driver"], "JUDGE_CACHE": str(self.folder / "cache"), "RAY_ADDRESS": address}
         command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "data.jsonl", "--model", "m"]
         command += ["--base-url", self.server.url, "--key-env", VARIABLE, "--criteria", CRITERIA, "--metrics", "none"]
-        command += ["--engine", "ray", "--max-concurrency", str(CONCURRENCY), "--out", "ray"]
+        command += ["--engine", engine, "--max-concurrency", str(CONCURRENCY), "--out", "ray"]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.folder, env=os.environ | own, stdout=pipe, stderr=pipe, text=True)
 
@@ -181,6 +181,18 @@ def test_two_nodes_answer_as_one_process_does_and_keep_no_key(nodes: Nodes, site
         assert not holding(nodes.folder, *KEYS.values())
     assert not holding(site.folder, *KEYS.values())
     assert not any(key in out + err for key in KEYS.values())
+
+
+def test_replies_of_all_workers_are_in_the_cache_of_the_run(nodes: Nodes, site: Site) -> None:
+    with nodes.another("second"):
+        code, _, err = ended(site.start(nodes.address))
+        assert code == 0, err
+        assert set(site.asked_by()) == {"first", "second"}
+    site.server.bodies.clear()
+    code, _, err = ended(site.start(nodes.address, engine="local"))
+    assert code == 0, err
+    assert not site.server.bodies, "the run's own cache has every reply"
+    assert not list(nodes.folder.rglob("cache.db")), "and workers keep none"
 
 
 def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Site) -> None:
