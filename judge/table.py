@@ -56,6 +56,8 @@ _SAMPLE_COLUMNS = _column_types(Sample)
 _PROVENANCE = frozenset(_column_types(Provenance))
 _FRAME_TYPES = {"float": "float64", "int": "Int64"}
 _STORED: dict[str, Any] = {"compression": "zstd"}
+_ROW_GROUP = 20_000
+"""Rows that are turned into a file's form at once, which takes several times the memory of their texts."""
 
 
 def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
@@ -100,14 +102,9 @@ def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
     return TypeAdapter(get_type_hints(record)[name]).validate_json
 
 
-def _scores_table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as Arrow has them."""
-    return _table(_SCORE_COLUMNS, _score_cells(rows))
-
-
-def _samples_table(samples: Sequence[Sample]) -> pa.Table:
-    """Samples as Arrow has them."""
-    return _table(_SAMPLE_COLUMNS, {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()})
+def _sample_cells(samples: Sequence[Sample]) -> dict[str, list[Any]]:
+    """The cells of samples by column."""
+    return {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()}
 
 
 def _schema(types: Mapping[str, str]) -> pa.Schema:
@@ -138,13 +135,21 @@ def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
     return {"columns": [asdict(c) for c in columns], "info": {}}
 
 
-def _parquet(table: pa.Table, about: Mapping[str, Any]) -> bytes:
-    """The contents of a file that says this about itself in its metadata."""
+def _parquet(
+    types: Mapping[str, str],
+    cells: Callable[[Sequence[Any]], dict[str, list[Any]]],
+    records: Sequence[Any],
+    about: Mapping[str, Any],
+) -> bytes:
+    """The contents of a file of records, which says this about itself in its metadata."""
     import pyarrow as pa
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(table.replace_schema_metadata({"judge": _json(about)}), sink, **_STORED)
+    schema = _schema(types).with_metadata({"judge": _json(about)})
+    with parquet.ParquetWriter(sink, schema, **_STORED) as writer:
+        for first in range(0, max(1, len(records)), _ROW_GROUP):
+            writer.write_table(_table(types, cells(records[first : first + _ROW_GROUP])))
     return bytes(sink.getvalue())
 
 
@@ -329,8 +334,8 @@ class Table:
     def files(self) -> dict[str, bytes]:
         """The contents of these two files by name."""
         return {
-            SCORES: _parquet(_scores_table([*self.rows()]), {}),
-            SAMPLES: _parquet(_samples_table(self.samples), _about_samples(self.columns)),
+            SCORES: _parquet(_SCORE_COLUMNS, _score_cells, [*self.rows()], {}),
+            SAMPLES: _parquet(_SAMPLE_COLUMNS, _sample_cells, self.samples, _about_samples(self.columns)),
         }
 
     @classmethod
