@@ -1,6 +1,6 @@
 """Claims with `unit=sentence` against people's votes on 714 sentences of 235 summaries (QAGS, CNN/DailyMail).
 
-The verifiers need no model that judges: words, QAGS by words, BERTScore. The votes themselves, as probabilities, check
+The verifiers need no model that judges: words, BERTScore. The votes themselves, as probabilities, check
 the arithmetic: their shares of supported sentences are the published ratings. --nli names a cross-encoder.
 
 Sentences: area under the ROC curve against the majority of votes (AUC), Spearman with the share of votes, expected
@@ -19,7 +19,7 @@ from common import SHARED, read
 from scipy.stats import mannwhitneyu, spearmanr
 
 from judge.core.records import Failure
-from judge.metrics import bertscore, claims, qags, rouge
+from judge.metrics import bertscore, claims, rouge
 from judge.metrics.claims import Job
 
 Rate = Callable[[list[str], list[str]], Iterable[float]]
@@ -51,12 +51,6 @@ def by_rouge(kind: str) -> Rate:
     return rate
 
 
-def by_qags(sentences: list[str], sources: list[str]) -> list[float]:
-    """QAGS by words alone; 0.5 for a sentence without a value."""
-    values = qags.score(sentences, sources, themes="en")
-    return [0.5 if isinstance(value, Failure) else value.similarity["f1"] for value in values]
-
-
 def by_bertscore(sentences: list[str], sources: list[str]) -> list[float]:
     """BERTScore's precision with MiniLM, a mean cosine of tokens."""
     values = bertscore.score(sentences, sources)
@@ -86,7 +80,6 @@ def main() -> None:
         "ROUGE-1 precision": Verifier(by_rouge("rouge1")),
         "ROUGE-2 precision": Verifier(by_rouge("rouge2")),
         "ROUGE-L precision": Verifier(by_rouge("rougeL")),
-        "QAGS lexical, f1": Verifier(by_qags),
         "BERTScore P (MiniLM)": Verifier(by_bertscore),
     }
     if given.nli:

@@ -1,13 +1,12 @@
 """QAGS against people's ratings of factual consistency: correlations over 235 summaries, beside those of other columns.
 
-Without models it measures the back end of words alone; --generator and --reader name folders or models of the Hugging
-Face hub. ROUGE-L and BERTScore compare the summary with its source.
+--generator and --reader name folders or models of the Hugging Face hub; without them QAGS itself is left out. ROUGE-L
+and BERTScore compare the summary with its source.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from common import SHARED, read
 from scipy.stats import pearsonr, spearmanr
@@ -31,19 +30,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--generator", help="a T5-style model that makes questions")
     parser.add_argument("--reader", help="a model that answers them from a text")
-    parser.add_argument("--themes", default="en", help="the noun finder (rules)")
+    parser.add_argument("--themes", default="nouns", help="the noun finder")
     given = parser.parse_args()
     rows = read(SHARED / "data" / "qags_cnndm.jsonl")
     outputs, sources = [row["summary"] for row in rows], [row["source"] for row in rows]
     human = [float(row["human"]["consistency"]) for row in rows]
-    options: dict[str, Any] = {"similarity": list(SIMILARITIES), "themes": given.themes}
     if given.generator and given.reader:
-        options |= {"backend": "models", "questions": given.generator, "answers": given.reader}
-    models = f"models {given.generator} and {given.reader}" if "backend" in options else "words alone (cloze, lexical)"
-    print(f"QAGS by {models}, themes by {given.themes}:")
-    found = qags.score(outputs, sources, **options)
-    for name in SIMILARITIES:
-        told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
+        print(f"QAGS by models {given.generator} and {given.reader}, themes by {given.themes}:")
+        models = {"backend": "models", "questions": given.generator, "answers": given.reader}
+        found = qags.score(outputs, sources, similarity=list(SIMILARITIES), themes=given.themes, **models)
+        for name in SIMILARITIES:
+            told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
     by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
     told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
     told("length (words)", [float(len(output.split())) for output in outputs], human)

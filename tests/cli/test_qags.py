@@ -1,4 +1,4 @@
-"""`judge report RUN --item ID`, and QAGS in a run, by words alone and by a judge model."""
+"""`judge report RUN --item ID`, and QAGS in a run."""
 
 from __future__ import annotations
 
@@ -30,18 +30,25 @@ def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.Monke
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    (tmp_path / "replies.yaml").write_text(yaml.safe_dump(REPLIES), encoding="utf-8")
     return command
 
 
+REPLIES = [
+    {"when": ["List what the text speaks of", place], "reply": place} for place in ("Norholm", "Skarvik")
+] + [
+    {"when": ["What did the ferry leave?", place], "reply": place} for place in ("Norholm", "Skarvik")
+] + [{"reply": "What did the ferry leave?"}]  # fmt: skip
+ASKED = ("--model", "scripted/replies.yaml")
 MEASURED = ("run", "data.jsonl", "--criteria", "none", "--out", "r", "-q", "--metrics")
 
 
 def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> None:
-    assert judge(*MEASURED, "qags,source_bleu", "--set", "qags.similarity=[f1, exact]").code == 0
+    assert judge(*MEASURED, "qags,source_bleu", "--set", "qags.similarity=[f1, exact]", *ASKED).code == 0
     Path("data.jsonl").unlink()
     done = judge("report", "r", "--item", "two")
     assert (done.code, done.err) == (0, "")
-    assert "The ferry left ____." in done.out
+    assert "What did the ferry leave?" in done.out
     assert "Norholm" not in done.out
     assert "unknown item 'three'" in judge("report", "r", "--item", "three").err
     assert "--system: is for --item ID" in judge("report", "r", "--system", "x").err
@@ -50,25 +57,18 @@ def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> Non
 def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
     rows = [{**ROWS[0], "system": system} for system in "xyz"]
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert judge(*MEASURED, "qags").code == 0
+    assert judge(*MEASURED, "qags", *ASKED).code == 0
     shown = judge("report", "r", "--item", "one", "--system", "y").out
     assert "\ny\n" in shown
     assert "\nx\n" not in shown
     assert "unknown system 'w'" in judge("report", "r", "--item", "one", "--system", "w").err
 
 
-def test_japanese_questions_differ_in_80_columns(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("MeCab")
-    monkeypatch.setenv("COLUMNS", "80")
-    text = "春の嵐が去った土曜の朝に北浜港の灯台のそばを出た船は、昼過ぎに南の島の入り江に着き、"
-    text += "乗客は桟橋で市長の歓迎を受けた。"
-    row = {"item": "i", "system": "x", "source": text, "output": text}
-    Path("data.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-    assert judge(*MEASURED, "qags").code == 0
-    lines = judge("report", "r", "--item", "i").out.splitlines()
-    assert max(map(cell_len, lines)) <= 80
-    gaps = [line for line in lines if "____" in line]
-    assert len(gaps) == len(set(gaps)) > 5
+def test_without_a_judge_and_models_both_are_named(judge: Callable[..., Any]) -> None:
+    done = judge(*MEASURED, "qags")
+    assert done.code == 2
+    assert "--model NAME" in done.err
+    assert "qags.backend=models" in done.err
 
 
 class Story(NamedTuple):
@@ -180,7 +180,7 @@ def test_a_judge_model_is_asked_once_and_paid_once(
     assert len(chat_server.bodies) == asked
     assert "openai/m@127.0.0.1" in info["signatures"]["qags_f1"]
     without = judge(*args)
-    assert (without.code, "name one with --model NAME" in without.err) == (2, True), "nothing is asked"
+    assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), "nothing is asked"
 
 
 def test_an_item_by_a_judge_model_in_a_language_with_a_limit(

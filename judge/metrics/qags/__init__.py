@@ -33,7 +33,6 @@ from judge.metrics.common import (
 )
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
-from judge.metrics.qags.cloze import Cloze, Lexical
 from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate
 from judge.metrics.qags.pipeline import (
     Answers,
@@ -51,23 +50,18 @@ from judge.metrics.qags.pipeline import (
 
 __all__ = ["TEMPLATE", "Qags", "QagsValue", "score", "similarities"]
 
-BACKENDS = ("lexical", "models", "llm")
-CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
+BACKENDS = ("llm", "models")
+LLM = "llm"
 _MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
 NO_JUDGE = (
-    "qags: backend=llm asks a judge model: name one with --model NAME, or in Python call "
-    'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
+    "qags: no judge and no models. Name a judge with --model NAME (in Python call judge.evaluate(rows, [], "
+    'metrics="qags", model=NAME)), or two models that make and answer questions: --set qags.backend=models --set '
+    "qags.questions=GENERATOR --set qags.answers=READER"
 )
-
-
-_STAGES = {"lexical": ("nouns", CLOZE, LEXICAL), "models": ("nouns", "", ""), "llm": (LLM, LLM, LLM)}
+_STAGES = {"llm": (LLM, LLM, LLM), "models": ("nouns", "", "")}
 """What makes themes, questions and answers; "" if a model has to be named."""
 _SIZE = (whole_number, 1, 1_000_000)
-_LIMITS = (
-    "qags: answers=lexical follows wording and misses negations, swapped roles and paraphrases; "
-    "backend=llm asks a judge model about the facts"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +86,11 @@ class Qags(MetricOptions):
     as in the paper, also one to which the output does not answer with the theme. `similarity` are exact, f1, rouge1,
     rougeL, chrf, bertscore, corrected, or several, at no extra cost.
 
-    `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
-    fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
-    folders or names on the Hugging Face hub), `llm` by the judge model. `themes` (nouns, en, ja, ko, zh, sudachi, kiwi,
-    spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical, llm, a model) replace one stage.
-    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is that of the prompts, by
-    default the outputs'.
+    `backend` makes themes, questions and answers: `llm` by the run's judge, `models` by noun finders and two models
+    (`questions` for a T5-style generator and `answers` for an extractive reader: folders or names on the Hugging Face
+    hub). `themes` (nouns, ja, ko, zh, sudachi, kiwi, spacy:MODEL, llm), `questions` (llm, a model) and `answers` (llm,
+    a model) replace one stage. `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is
+    that of the prompts, by default the outputs'.
 
     `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
     `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An unused
@@ -106,7 +99,7 @@ class Qags(MetricOptions):
 
     name: ClassVar[str] = "qags"
     needs: ClassVar[str] = "source"
-    backend: str = setting("lexical", choice_option, BACKENDS)
+    backend: str = setting(LLM, choice_option, BACKENDS)
     themes: str | None = setting(None, text_option)
     questions: str | None = setting(None, text_option)
     answers: str | None = setting(None, text_option)
@@ -139,12 +132,8 @@ class Qags(MetricOptions):
                 "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set qags.answers=READER "
                 "(extractive question answering)"
             )
-        if answers == CLOZE or questions == LEXICAL:
-            raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
-        if self.uses_models != (answers not in (LEXICAL, LLM)):
+        if self.uses_models != (answers != LLM):
             raise ConfigError("qags: name a model for questions and one for answers")
-        if answers == LEXICAL and questions != CLOZE:
-            raise ConfigError("qags: answers=lexical needs questions=cloze")
         uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarity)
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
         unread = [] if self.uses_models else [(name, of_models) for name in _MODEL_OPTIONS]
@@ -173,15 +162,17 @@ class Qags(MetricOptions):
 
     @property
     def uses_models(self) -> bool:
-        return self.stages[1] not in (CLOZE, LLM)
+        return self.stages[1] != LLM
 
     @cached_property
     def _models(self) -> tuple[Questions, Answers] | None:
         return open_models(self) if self.uses_models else None
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError if BERTScore's model does not know the words of any text."""
+        """Raise ConfigError if BERTScore's model knows no text's words, MissingExtra without a noun finder."""
         self._similarities().check(samples)
+        if self.stages[0] != LLM:
+            Nouns(self.stages[0]).check([sample.output for sample in samples if sample.source])
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and similarity. A sample without a source or themes is a `Failure` in each.
@@ -197,14 +188,13 @@ class Qags(MetricOptions):
             for sample, outcome in zip(samples, outcomes, strict=True)
             for row in _rows(sample, outcome, self.similarity)
         ]
-        limits = (_LIMITS,) * (LEXICAL in self.stages)
         # Outputs that a judge failed are counted as failures instead.
         lines = [
             line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.lines
         ]
         left_out = sum(bool(line.left_out) for line in lines)
         notes = (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) * bool(left_out)
-        return MetricResult(columns, tuple(rows), notes + limits)
+        return MetricResult(columns, tuple(rows), notes)
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
         jobs = {
@@ -212,17 +202,7 @@ class Qags(MetricOptions):
             for n, s in enumerate(samples)
             if s.source and s.source.strip() and s.output.strip()
         }
-        # New stages, so that their signatures show what these outputs needed.
-        by_rules = Nouns(self.stages[0] if self.stages[0] != LLM else "nouns", compounds=self.compounds)
-        stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
-        if self.ask and self.asks:
-            judged = judge_model.open(
-                self.ask, self.language or text.detect_language(job.output for job in jobs.values())
-            )
-            chosen: Any = (
-                of[name == LLM] for name, of in zip(self.stages, zip(stages, judged, strict=True), strict=True)
-            )
-            stages = Stages(*chosen)
+        stages = self._open_stages([job.output for job in jobs.values()])
         alike = self._similarities()
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
         results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
@@ -242,6 +222,18 @@ class Qags(MetricOptions):
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return outcomes, tuple(columns)
 
+    def _open_stages(self, outputs: Sequence[str]) -> Stages:
+        """Return new stages, so that their signatures show what these outputs needed."""
+        if self.ask is None or not self.asks:
+            if self._models is None:
+                raise ConfigError(NO_JUDGE)
+            return Stages(Nouns(self.stages[0], compounds=self.compounds), *self._models)
+        judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
+        by_llm = self.stages[0] == LLM
+        themes = judged.themes if by_llm else Nouns(self.stages[0], compounds=self.compounds)
+        questions, answers = self._models or (judged.questions, judged.answers)
+        return Stages(themes, questions, answers)
+
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
         bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
@@ -253,7 +245,8 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
 
     `options` are those of `Qags`. An output without a value is a `Failure` whose item is its index, from 0; its `raw`
     has the questions and answers as `Qags.score` writes them, if any. Raise ConfigError, also unless there are as many
-    sources as outputs, and if a judge model is needed (use judge.evaluate).
+    sources as outputs, and unless `options` name the models of `backend=models`: a judge is asked by
+    judge.evaluate alone.
     """
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
         raise ConfigError("qags: outputs and sources must be lists of equal length")

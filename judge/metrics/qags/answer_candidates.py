@@ -1,6 +1,6 @@
 """Find the themes of a text: its noun phrases, names, times and amounts.
 
-English goes by a spaCy model or by rules; Chinese, Japanese and Korean go by the tools of `judge.text.tokenizers`.
+English goes by a spaCy model; Chinese, Japanese and Korean go by the tools of `judge.text.tokenizers`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from judge import text
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold, whole
-from judge.core.version import __version__
 from judge.metrics.common import ModelError
-from judge.metrics.qags import english_noun_phrases
-from judge.metrics.qags.english_noun_phrases import Span
 from judge.text.tokenizers import LOCK, TOOLS, Tool, load
 
+Span = tuple[int, int]
+"""Start and end of a phrase in its text, in characters."""
 Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
 """The role of a word in a noun phrase. An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五."""
 Words = list[tuple[Span, Part]]
@@ -154,7 +153,7 @@ def _tool(name: str) -> Tool:
     return tool
 
 
-NOUNS = ("nouns", "en", *_TAGGERS)
+NOUNS = ("nouns", *_TAGGERS)
 """Names of the finders: by each text's language, of one language, two other taggers. `spacy:MODEL` also works."""
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
@@ -165,23 +164,29 @@ _SHORT = 20  # longest text, in characters, whose language may follow from the o
 class Nouns:
     """Finds noun phrases as themes, by each text's language or with the finder `tool`.
 
-    English uses the largest installed en_core_web model of spaCy, or rules if there is none; `en` is always rules.
-    With `compounds`, consecutive nouns are one theme (入学試験, with prefixes, suffixes and numbers); otherwise each
-    noun is one, without amounts. English phrases are the same either way. Raises ConfigError for an unknown name or
-    a missing spaCy model, and MissingExtra.
+    English uses the largest installed en_core_web model of spaCy. With `compounds`, consecutive nouns are one theme
+    (入学試験, with prefixes, suffixes and numbers); otherwise each noun is one, without amounts. English phrases are
+    the same either way. Raises ConfigError for an unknown name or a missing spaCy model, and MissingExtra.
     """
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
         if tool not in NOUNS and not tool.startswith(SPACY):
             raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
-        # English texts: the largest installed spaCy model, else the rules.
         models = _ENGLISH if find_spec("spacy") else ()
-        self._english = next((SPACY + model for model in models if find_spec(model)), "en")
+        self._english = next((SPACY + model for model in models if find_spec(model)), "")
         self._compounds = compounds
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
         self.signature  # noqa: B018 - raises if packages are missing
+
+    def check(self, outputs: Sequence[str]) -> None:
+        """Raise MissingExtra if an English text needs a spaCy model that is not installed."""
+        if self._tool or self._english:
+            return
+        for output, language in zip(outputs, languages(outputs), strict=True):
+            if output.strip() and language == "en" and not text.is_cjk(output) and not is_other_language(output):
+                raise MissingExtra(_NO_ENGLISH)
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once, ignoring case.
@@ -195,7 +200,7 @@ class Nouns:
                 if text.is_cjk(output):
                     results.append(_NO_FINDER)
                     continue
-                if english_noun_phrases.is_other_language(output):
+                if is_other_language(output):
                     results.append(_NOT_ENGLISH)
                     continue
             output = clean(output)
@@ -208,11 +213,11 @@ class Nouns:
     def spans(self, clean: str, language: str) -> list[Span]:
         """Return the places of the themes in a cleaned text, in order; results are cached."""
         name = self._tool or (self._english if language == "en" else language)
+        if not name:
+            raise MissingExtra(_NO_ENGLISH)
         self._used.add(name)
         if (clean, name) not in self._kept:
-            if name == "en":
-                phrases = english_noun_phrases.spans(clean)
-            elif name.startswith(SPACY):
+            if name.startswith(SPACY):
                 phrases = _by_spacy(_spacy(name), clean, self._compounds)
             elif self._compounds:
                 phrases = list(_compound_spans(clean, tag_words(name, clean), name in _SPACED))
@@ -225,16 +230,14 @@ class Nouns:
     def signature(self) -> str:
         """The finders used so far, with their versions."""
         signatures = []
-        for name in sorted({self._tool} if self._tool else self._used) or ["en"]:
-            if name == "en":
-                signatures.append(f"rules{__version__}")
-            elif name.startswith(SPACY):
+        for name in sorted({self._tool} if self._tool else self._used):
+            if name.startswith(SPACY):
                 meta = _spacy(name).meta
                 signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
             else:
                 # The versions of the packages decide the results.
                 signatures.append("-".join([name, *(package + version(package) for package in _tool(name).packages)]))
-        return "+".join(signatures) + ("" if self._compounds else "-single")
+        return ("+".join(signatures) or "nouns") + ("" if self._compounds else "-single")
 
 
 _NO_FINDER = ModelError(
@@ -244,7 +247,11 @@ _NO_FINDER = ModelError(
 _NOT_ENGLISH = ModelError(
     "NotEnglish",
     "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
-    "themes=en if it is English",
+    "themes=spacy:en_core_web_sm if it is English",
+)
+_NO_ENGLISH = (
+    "qags: the nouns of English texts need spaCy and a model: pip install spacy, then python -m spacy download "
+    "en_core_web_sm; or name another with --set qags.themes=spacy:MODEL, or leave out qags.backend to ask the judge"
 )
 
 
@@ -261,6 +268,35 @@ def languages(texts: Sequence[str]) -> list[str]:
         "ja" if most == "ja" and language == "zh" and len(passage) <= _SHORT else language
         for passage, language in zip(texts, detected, strict=True)
     ]
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def is_other_language(passage: str) -> bool:
+    """Return whether a text in Latin script is not English.
+
+    It then has at least 8 words, none of them common only in English, and two different ones that are common in other
+    languages or have a letter with a diacritic.
+    """
+    words = [match.group().lower() for match in _WORD.finditer(passage)]
+    if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
+        return False
+    return sum(word in _COMMON_ELSEWHERE or not word.isascii() for word in set(words)) > 1
+
+
+_WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*")
+_MIN_WORDS = 8
+_COMMON_IN_ENGLISH = _set(
+    "the and that this these with from his her he she they their its it you your our my we were not been has have "
+    "would could which who what when into about after said says will if than more"
+)
+_COMMON_ELSEWHERE = _set(  # but van, de, la and others that are in names
+    "der die das und ist nicht ein eine einen auf dem zu im sich dass les des un une et est dans que qui sur pour par "
+    "en una con por para se su lo gli che della não um uma em com na het een voor niet op aan att det som på är og til "
+    "af ikke nie się bir"
+)
 
 
 # From words to phrases
@@ -310,9 +346,8 @@ def _spacy(name: str) -> Any:
     try:
         return spacy.load(model)
     except (OSError, ImportError, ValueError) as error:
-        rules = " or themes=en for the rules" if model in _ENGLISH else ""
         raise ConfigError(
-            f"qags: spaCy cannot load the model {model!r}: name one that is installed{rules} "
+            f"qags: spaCy cannot load the model {model!r}: name one that is installed "
             f"(python -m spacy download {model}, or pip install its package): {error}"
         ) from error
 

@@ -1,6 +1,6 @@
 """Run the pipeline of QAGS: themes of an output → a question for each → answers from source and output.
 
-The stages are protocols; the back ends `lexical`, `models` and `llm` implement them. No request is sent twice. The
+The stages are protocols; the back ends `models` and `llm` implement them. No request is sent twice. The
 answers are compared by exact match and F1 as in SQuAD, ROUGE, chrF and BERTScore. Corrected BERTScore and its ends .65
 and .85 follow an article in Japanese by ty_nlp, 2022-08-30, https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
 """

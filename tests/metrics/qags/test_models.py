@@ -446,7 +446,9 @@ def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.Monk
 
 
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
-    metric = Qags(similarity="bertscore,corrected,f1", bertscore_model=bert, bertscore_layer=1)
+    metric = Qags(
+        themes="llm", ask=lambda asked: [], similarity="bertscore,corrected,f1", bertscore_model=bert, bertscore_layer=1
+    )
     assert [(column.low, column.high) for column in metric.score([]).columns] == [(None, 1.0), (0.0, 1.0), (0.0, 1.0)]
 
 
