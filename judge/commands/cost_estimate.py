@@ -14,7 +14,6 @@ from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
 from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usage
-from judge.criteria.render import TemplateLimitError
 from judge.execution import budget
 from judge.execution.pending import Bundles, Judgment, PendingRequest, by_question
 from judge.providers import Capabilities, Provider, pricing
@@ -248,8 +247,6 @@ class _RequestCounter:
             line.judgments += 1
             try:
                 prompt = self.renderers[criterion.name].render(judgment.sample, judgment.rival)
-            except TemplateLimitError:
-                raise
             except CriterionError:
                 line.broken += 1
             else:

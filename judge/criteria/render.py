@@ -1,39 +1,28 @@
 """Criterion and sample or pair to `Prompt`.
 
 Templates come as texts (`criteria.template_bodies`), so that what is rendered is what a run keeps. Judged text is data:
-it is put in once, never rendered again, between marks that it cannot contain. The package's own templates are rendered
-in this process, all others in a child (`judge.criteria.sandbox`).
+it is put in once, never rendered again, between marks that it cannot contain.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
-import os
 import re
 import secrets
-import signal
-import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import IO, Any, cast
+from typing import Any
 
-import jinja2
-import markupsafe
 from jinja2 import meta, nodes
 
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.format import one_line
 from judge.core.records import Criterion, Prompt, Sample, Scale
+from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
 from judge.criteria.sandbox import (
-    CPU_SECONDS,
-    LIMITS,
-    MEMORY_BYTES,
     MOST_CHARACTERS,
     CriterionView,
     RenderError,
@@ -41,97 +30,14 @@ from judge.criteria.sandbox import (
     Templates,
     fence_digest,
     fenced,
-    pack,
-    render_here,
     strings,
 )
-from judge.criteria.template import is_packaged, parse_cached, read_text, shared_layout
+from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
 
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
-_WINDOWS_SECONDS = 30
-_ENDED = "ended the process that renders it"
-_START = """
-import sys, types
-sys.path += sys.argv[3:]
-package = sys.modules["judge.criteria"] = types.ModuleType("judge.criteria")  # without the slow imports of its own
-package.__path__ = [sys.argv[3] + "/judge/criteria"]
-from judge.criteria.sandbox import serve
-serve(*map(int, sys.argv[1:3]))
-"""
-
-
-class TemplateLimitError(CriterionError):
-    """A template has used up the time or the memory that one prompt has: no other prompt is worth a try."""
-
-
-class _Child:
-    """The process that renders templates that are not the package's own; it ends with this one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: Popen[bytes] | None = None
-        self._parent = 0
-
-    def start(self) -> Popen[bytes]:
-        """Start the process, unless it runs, and do not wait for it. Raises CriterionError."""
-        if self._process is None or self._parent != os.getpid() or self._process.poll() is not None:
-            folders = [str(Path(module).parents[1]) for module in (jinja2.__file__, markupsafe.__file__)]
-            paths = [str(Path(__file__).parents[2]), *folders]
-            kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
-            command = [sys.executable, "-I", "-S", "-c", _START, str(CPU_SECONDS), str(MEMORY_BYTES), *paths]
-            try:
-                self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept)  # noqa: S603
-            except OSError as error:
-                raise CriterionError(f"cannot start Python to render templates ({sys.executable}): {error}") from error
-            self._parent = os.getpid()
-            atexit.register(self.close)
-        return self._process
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None and self._parent == os.getpid():
-            self._process.communicate()
-        self._process = None
-
-    def render(self, templates: Templates, variables: Mapping[str, Any]) -> str:
-        """Have the process render templates. Raises RenderError, also if it has used up a limit."""
-        request = pack(templates, variables)
-        with self._lock:
-            process = self.start()
-            timer = threading.Timer(_WINDOWS_SECONDS, process.kill)
-            if sys.platform == "win32":
-                timer.start()
-            size, reply = 0, b""
-            to_child, from_child = cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
-            try:
-                to_child.write(len(request).to_bytes(8, "big") + request)
-                to_child.flush()
-                size = int.from_bytes(from_child.read(8), "big")
-                reply = from_child.read(min(size, 13 * MOST_CHARACTERS))
-            except OSError:
-                pass  # it has ended
-            finally:
-                timer.cancel()
-            if not reply or len(reply) < size:
-                self._process = None
-                problem = process.communicate()[1].decode(errors="replace")
-                if process.returncode == -getattr(signal, "SIGXCPU", 0):
-                    raise RenderError(LIMITS[TimeoutError])
-                raise RenderError(f"{_ENDED} (code {process.returncode}): {problem[-300:]}")
-        text, *place = map(str, json.loads(reply))
-        if place:
-            raise RenderError(text, *place)
-        return text
-
-
-_child = _Child()
-
-
-def _render(templates: Templates, variables: Mapping[str, Any]) -> str:
-    return (render_here if templates.packaged else _child.render)(templates, variables)
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
@@ -157,7 +63,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
 def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
     own = Path(criterion.path).name
     texts = tuple((name, text, criterion.path if name == own else name) for name, text in templates.items())
-    return Templates(own, texts, all(is_packaged(label, text) for _, text, label in texts))
+    return Templates(own, texts)
 
 
 class Renderer:
@@ -167,8 +73,6 @@ class Renderer:
         self._criterion = criterion
         self._this = _view_of(criterion)
         self._templates = _named(criterion, templates)
-        if not self._templates.packaged:
-            _child.start()  # while the data are read
         gaps = [_slots(label, text) for _, text, label in self._templates.texts]
         self._slots = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
         self._fixed_text: tuple[list[str], list[str]] | None = None
@@ -180,7 +84,7 @@ class Renderer:
         Of a criterion in the form `decision`, or a checklist whose questions share a request, the message is the
         material alone, and what follows the cut is the prompt's question.
         Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
-        what the two samples do not share; TemplateLimitError if it has used up a limit.
+        what the two samples do not share.
         """
         where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
         if self._criterion.pairwise != (rival is not None):
@@ -198,8 +102,7 @@ class Renderer:
                         )
             material, question = self._fill_template(known)
         except RenderError as error:
-            kind = TemplateLimitError if str(error).startswith((*LIMITS.values(), _ENDED)) else CriterionError
-            raise kind(f"{error.place or self._criterion.path}: {error} {where}") from error
+            raise CriterionError(f"{error.place or self._criterion.path}: {error} {where}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
@@ -210,12 +113,12 @@ class Renderer:
             or not self._slots <= known.keys()
             or (self._example_keys and _example_keys(self._this, strings(known)) != self._example_keys)
         ):
-            return self._split_at_cut(_render(self._templates, known))
+            return self._split_at_cut(sandbox.render(self._templates, known))
         if self._fixed_text is None:
             mark = f"<{secrets.token_hex(16)}>"
             gaps = {name: Slot(name, mark) for name in self._slots}
             gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
-            parts = self._split_at_cut(_render(self._templates, {**gaps, "this": self._this}))
+            parts = self._split_at_cut(sandbox.render(self._templates, {**gaps, "this": self._this}))
             self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
         return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
 
@@ -304,11 +207,11 @@ def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
     """
     file = f"layouts/{name}.jinja"
     text = shared_layout(criterion, name)
-    templates = Templates(file, ((file, text, file),), is_packaged(file, text))
+    templates = Templates(file, ((file, text, file),))
 
     def render(**variables: Any) -> str:
         try:
-            return _render(templates, variables).strip()
+            return sandbox.render(templates, variables).strip()
         except RenderError as error:
             raise CriterionError(f"{error.place or file}: {error}") from error
 
@@ -329,7 +232,7 @@ def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], *
     """
     variables = {"this": _view_of(criterion), "pairwise": criterion.pairwise, **more}
     try:
-        text = _render(_named(criterion, templates)._replace(draft=True), variables).strip()
+        text = sandbox.render(_named(criterion, templates)._replace(draft=True), variables).strip()
     except RenderError as error:
         raise CriterionError(f"{criterion.path}: nothing can be drafted without a sample: {error}") from error
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))
@@ -337,18 +240,21 @@ def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], *
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A prompt under test: a Jinja file that reads the data's columns, rendered in the child process."""
+    """A prompt under test: a Jinja file that reads the data's columns."""
 
     path: Path
     text: str
 
     @classmethod
     def read(cls, path: Path) -> PromptFile:
-        """Raises ConfigError for a file that cannot be read."""
+        """Raises ConfigError for a file that cannot be read, or is too long."""
         try:
-            return cls(path, read_text(path))
+            text = read_text(path)
         except CriterionError as error:
             raise ConfigError(str(error)) from error
+        if len(text) > MAX_CHARACTERS:
+            raise ConfigError(f"{path}: has more than {MAX_CHARACTERS:,} characters")
+        return cls(path, text)
 
     def render(self, item: Sample) -> str:
         """Return the prompt for an item. Raises ConfigError, with the place in the template and the item."""
@@ -356,7 +262,7 @@ class PromptFile:
         known |= {"source": item.source} if item.source else {}
         try:
             label = str(self.path)
-            prompt = _render(Templates(label, ((label, self.text, label),)), known).strip()
+            prompt = sandbox.render(Templates(label, ((label, self.text, label),)), known).strip()
             if not prompt:
                 raise RenderError("the prompt is empty")
             return prompt

@@ -1,23 +1,13 @@
-"""The Jinja that templates run in, and the child process that renders every template that is not the package's own.
+"""The Jinja that templates run in: its immutable sandbox, with limits on what a prompt and one operation may make.
 
-The child has 5 seconds of CPU time for each prompt, 512 MB of memory and no environment variables, so no keys. The
-system enforces these limits, whatever a template does (`man setrlimit`). macOS does not enforce the one on memory.
-Windows has neither: there, `judge.criteria.render` ends the child after 30 seconds.
-
-The child imports this module, `judge.core.records` and Jinja, and nothing else that takes time to load.
+A criterion's file is code of its owner, like a test file: no limit ends a loop that never ends.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import pickle
 import re
-import signal
-import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -39,18 +29,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.core.records import Example, Form, ReplyKind, Scale
 
-if sys.platform != "win32":
-    import resource
-
-CPU_SECONDS = 5
-MEMORY_BYTES = 512_000_000
 MOST_CHARACTERS = 10_000_000
-"""What a prompt may have."""
-LIMITS: dict[type[Exception], str] = {
-    MemoryError: f"needs more than {MEMORY_BYTES // 1_000_000} MB of memory",
-    TimeoutError: f"takes too long: {CPU_SECONDS} seconds of computing time",
-    RecursionError: "calls itself, or is nested, too deeply",
-}
+"""What a prompt may have, and what `*` and `%` may make."""
+_MOST_BITS = 1_000_000
+"""What a product or a power of whole numbers may have."""
 _DIGEST_STEP = 8
 _MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
 _INVISIBLE = re.compile(
@@ -61,8 +43,13 @@ _INVISIBLE = re.compile(
 """Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
 _RENDER_ERRORS = (
     TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError,
-    NameError, SyntaxError, TimeoutError,
+    NameError, SyntaxError,
 )  # fmt: skip
+_LIMITS: dict[type[Exception], str] = {
+    MemoryError: "needs more memory than there is",
+    RecursionError: "calls itself, or is nested, too deeply",
+}
+_WIDTH = re.compile(r"\d+")
 
 
 class RenderError(Exception):
@@ -76,12 +63,11 @@ class RenderError(Exception):
 class Templates(NamedTuple):
     """Templates to render: the name of the first one, and the name, text (without header) and label of each.
 
-    Packaged templates are rendered in this process. A draft has the names of a sample's fields in place of a sample.
+    A draft has the names of a sample's fields in place of a sample.
     """
 
     first: str
     texts: tuple[tuple[str, str, str], ...]
-    packaged: bool = False
     draft: bool = False
 
 
@@ -130,6 +116,8 @@ class _Placeholder(ChainableUndefined):
 class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, strict and without chance: equal samples must give equal requests."""
 
+    intercepted_binops = frozenset({"*", "**", "%"})
+
     def __init__(self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined) -> None:
         super().__init__(
             loader=loader, undefined=undefined, finalize=_printed,
@@ -137,6 +125,48 @@ class Sandbox(ImmutableSandboxedEnvironment):
         )  # fmt: skip
         del self.filters["random"], self.globals["lipsum"]
         self.filters["fenced"] = _fence
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Compute what one short operation could make so large that nothing else would fit into memory.
+
+        Raises OverflowError, as Jinja's `range` does.
+        """
+        if operator == "%" and isinstance(left, str):
+            _check_widths(left, right)
+        elif isinstance(left, int) and isinstance(right, int):
+            _check_bits(operator, left, right)
+        elif operator == "*":
+            _check_repetition(left, right)
+        return super().call_binop(context, operator, left, right)
+
+
+def _check_widths(text: str, values: Any) -> None:
+    """Raise OverflowError if a field of `text % values` is too wide: `%1000000000d`, or `%*d` with such a number."""
+    widths = [int(digits[:20]) for digits in _WIDTH.findall(text)] if "%" in text else []
+    if "*" in text and isinstance(values, tuple):
+        widths += [value for value in values if isinstance(value, int)]
+    if max(widths, default=0) > MOST_CHARACTERS:
+        raise OverflowError(f"% would make a text of more than {MOST_CHARACTERS:,} characters")
+
+
+def _check_bits(operator: str, left: int, right: int) -> None:
+    """Raise OverflowError if a product or a power is too long a number."""
+    bits = 0
+    if operator == "*":
+        bits = left.bit_length() + right.bit_length()
+    elif operator == "**" and abs(left) > 1:
+        bits = left.bit_length() * right
+    if bits > _MOST_BITS:
+        raise OverflowError(f"{operator} would make a number of more than {_MOST_BITS:,} bits")
+
+
+def _check_repetition(left: Any, right: Any) -> None:
+    """Raise OverflowError if a text or a list, times a number, is too long."""
+    for sequence, count in ((left, right), (right, left)):
+        repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
+        if repeats and len(sequence) * count > MOST_CHARACTERS:
+            unit = "characters" if isinstance(sequence, str) else "values"
+            raise OverflowError(f"* would make more than {MOST_CHARACTERS:,} {unit}")
 
 
 @pass_context
@@ -224,10 +254,32 @@ def _compiled(templates: Templates) -> Template:
     return environment.get_template(templates.first)
 
 
-def render_here(templates: Templates, variables: Mapping[str, Any]) -> str:
-    """Render templates in this process. Raises RenderError."""
+def _plain(value: Any) -> Any:
+    """Return a value of the data as JSON would hold it, so that a template gets no object with methods of its own."""
+    if isinstance(value, str | CriterionView | Slot):
+        return value
+    if hasattr(value, "tolist"):  # NumPy's
+        return _plain(value.tolist())
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return str(value)  # such as a date
+
+
+def render(templates: Templates, variables: Mapping[str, Any]) -> str:
+    """Render templates. Raises RenderError, for a prompt that becomes too long as soon as it is too long."""
+    pieces: list[str] = []
+    length = 0
     try:
-        text = _compiled(templates).render(variables)
+        plain = {name: _plain(value) for name, value in variables.items()}
+        for piece in _compiled(templates).generate(plain):
+            pieces.append(piece)
+            length += len(piece)
+            if length > MOST_CHARACTERS:
+                raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
     except TemplateSyntaxError as error:
         raise RenderError(error.message or "", f"{error.filename}:{error.lineno}") from error
     except _RENDER_ERRORS as error:
@@ -238,62 +290,5 @@ def render_here(templates: Templates, variables: Mapping[str, Any]) -> str:
             place = f"{file}:{trace.tb_lineno}" if file in labels else place
             trace = trace.tb_next
         reason = f"no template {error} here" if isinstance(error, TemplateNotFound) else str(error)
-        raise RenderError(LIMITS.get(type(error)) or reason or type(error).__name__, place) from error
-    if len(text) > MOST_CHARACTERS:
-        raise RenderError(f"makes a prompt of {len(text):,} characters; at most {MOST_CHARACTERS:,}")
-    return text
-
-
-# Eight bytes with the length stand before each message. Requests are pickled, but for the values of the data, which are
-# plain in the child. Replies are JSON, because the child is not trusted.
-
-
-def pack(templates: Templates, variables: Mapping[str, Any]) -> bytes:
-    """Encode what the child needs to render a prompt. Raises RenderError for a value that JSON cannot hold."""
-    own = {name: value for name, value in variables.items() if isinstance(value, CriterionView | Slot)}
-    data = {name: value for name, value in variables.items() if name not in own}
-    try:
-        plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731  (NumPy's, dates)
-        return pickle.dumps((templates, own, json.dumps(data, default=plain)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise RenderError(f"a value of the data cannot be given to a template: {error}") from error
-
-
-def _unpack(request: bytes) -> tuple[Templates, dict[str, Any]]:
-    templates, own, data = pickle.loads(request)  # noqa: S301 (from the parent process)
-    return templates, {**json.loads(data), **own}
-
-
-def _end(*_: object) -> None:
-    raise TimeoutError
-
-
-def serve(seconds: int, memory: int) -> None:
-    """Render what stdin asks for until it ends: what the child does. The reply is [text], or [reason, place].
-
-    `seconds` of CPU time are for each prompt, `memory` (bytes) is for the process.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
-    if sys.platform != "win32":
-        with suppress(ValueError, OSError):  # the limit is lower already
-            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(signal.SIGPROF, _end)
-    while size := sys.stdin.buffer.read(8):
-        data = sys.stdin.buffer.read(int.from_bytes(size, "big"))
-        if sys.platform != "win32":
-            # The timer ends a loop, and its exception has a line. The limit ends anything, soon after.
-            with suppress(ValueError, OSError):
-                hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-                resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, hard))
-            signal.setitimer(signal.ITIMER_PROF, seconds - 0.6)
-        try:
-            reply = json.dumps([render_here(*_unpack(data))]).encode()
-        except RenderError as error:
-            reply = json.dumps([str(error)[:1_000], error.place]).encode()
-        except (MemoryError, TimeoutError) as error:
-            reply = json.dumps([LIMITS[type(error)], ""]).encode()
-        if sys.platform != "win32":
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.buffer.write(len(reply).to_bytes(8, "big") + reply)
-        sys.stdout.buffer.flush()
+        raise RenderError(_LIMITS.get(type(error)) or reason or type(error).__name__, place) from error
+    return "".join(pieces)

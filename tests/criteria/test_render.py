@@ -23,12 +23,13 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Example, Form, Prompt, ReplyKind, Sample, Scale
+from judge.criteria import sandbox
 from judge.criteria.render import (
     Renderer,
     render_drafting_prompt,
     template_variables,
 )
-from judge.criteria.sandbox import CriterionView, Templates, fenced, render_here
+from judge.criteria.sandbox import CriterionView, Templates, fenced
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -514,7 +515,7 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
         ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
         ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
         ("{{ output + 1 }}", "can only concatenate str"),
-        ("{{ output * 10000000 }}", "needs more than 512 MB of memory"),
+        ("{{ output * 10000000 }}", "* would make more than 10,000,000 characters"),
         ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
         ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),
         ("{% block alone %}{{ super() }}{% endblock %}", "there is no parent block called 'alone'."),
@@ -597,5 +598,5 @@ def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Pa
         templates = Templates("t", (("t", criteria.template_bodies(criterion)["own.jinja"], "t"),))
         assert (
             renderer.render(sample).messages[0]["content"]
-            == render_here(templates, template_variables(sample, renderer._this)).strip()
+            == sandbox.render(templates, template_variables(sample, renderer._this)).strip()
         )

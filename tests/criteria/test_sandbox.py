@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from judge.criteria.sandbox import RenderError, Templates, render_here
+from judge.criteria.sandbox import RenderError, Templates, render
 
 
 def rendered(template: str, output: str) -> str:
-    return render_here(Templates("t", (("t", template, "t.jinja"),)), {"output": output})
+    return render(Templates("t", (("t", template, "t.jinja"),)), {"output": output})
 
 
 @pytest.mark.parametrize(

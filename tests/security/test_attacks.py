@@ -1,18 +1,15 @@
-"""Templates that try to take all time or memory end with a clear error, at the limits of the process that renders."""
+"""Templates, headers and operations that would make something huge are refused with a clear error."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 import yaml
 
-import judge
 from judge import JudgeError, load_criterion, render
-from judge.criteria import builtin
-from judge.criteria import render as render_module
 
 ATTACKS = yaml.safe_load(Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8"))
 ROW = {"item": "a", "system": "s", "output": "A text of words. " * 250, "source": "A source."}
@@ -36,18 +33,8 @@ def prompt(folder: Path, attack: str | dict[str, str]) -> str:
     return render(load_criterion(folder / "main.jinja"), ROW)
 
 
-@pytest.fixture
-def a_second_each(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The child has a fifth of the time that a user's has; `benchmarks/attacks.py` measures with all of it."""
-    monkeypatch.setattr(render_module, "CPU_SECONDS", 1)
-    monkeypatch.setattr(render_module, "_child", render_module._Child())
-    yield
-    render_module._child.close()
-
-
-@pytest.mark.usefixtures("a_second_each")
 @pytest.mark.parametrize("attack", ATTACKS["refused"], ids=lambda attack: str(attack)[:60])
-def test_a_template_that_would_take_all_time_or_memory_is_refused(tmp_path: Path, attack: str | dict[str, str]) -> None:
+def test_a_template_that_would_make_something_huge_is_refused(tmp_path: Path, attack: str | dict[str, str]) -> None:
     with pytest.raises(JudgeError) as caught:
         prompt(tmp_path, attack)
     assert re.search(r"[a-z]\.jinja\b", str(caught.value))
@@ -59,50 +46,41 @@ def test_long_values_within_the_limits_are_rendered(tmp_path: Path, attack: str)
     assert prompt(tmp_path, attack)
 
 
-@pytest.mark.usefixtures("a_second_each")
-def test_a_template_that_attacks_on_one_row_alone_is_refused_there(tmp_path: Path) -> None:
-    bomb = "{% if 'go' in output %}{% for a in range(99999) %}{{ range(99999)|sum }}{% endfor %}{% endif %}{{ output }}"
+def test_a_template_that_asks_for_too_much_on_one_row_is_refused_there() -> None:
+    bomb = "{% if 'go' in output %}{{ output * 100000000 }}{% endif %}{{ output }}"
     criterion = load_criterion(text=HEAD + bomb, name="patient")
-    for _ in range(2):  # the next process renders as the first one did
+    for _ in range(2):
         assert render(criterion, ROW) == ROW["output"].strip()
         with pytest.raises(
-            JudgeError, match=r"patient.jinja:4: takes too long: .* of computing time \(row 1: item 'b'\)"
+            JudgeError, match=r"patient.jinja:4: \* would make more than 10,000,000 characters \(row 1: item 'b'\)"
         ):
             render(criterion, {**ROW, "item": "b", "output": "go"})
 
 
-@pytest.mark.usefixtures("a_second_each")
-def test_the_first_prompt_that_takes_too_long_ends_the_estimate_of_a_run(tmp_path: Path) -> None:
-    path = tmp_path / "slow.jinja"
-    path.write_text(HEAD + "{% for a in range(99999) %}{{ range(99999)|sum }}{% endfor %}{{ output }}", "utf-8")
-    rows = [ROW | {"item": str(n)} for n in range(50)]
-    with pytest.raises(JudgeError, match=r"slow.jinja:4: takes too long: .* \(row 1: item '0'\)"):
-        judge.plan(rows, [path], model="m", base_url="http://127.0.0.1:9/v1", metrics=[])
+def test_a_prompt_ends_as_soon_as_it_is_too_long() -> None:
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{{ output }}{% endfor %}{% endfor %}"
+    with pytest.raises(JudgeError, match="makes a prompt of more than 10,000,000 characters"):
+        render(load_criterion(text=HEAD + endless, name="endless"), ROW)
 
 
-def test_packaged_prompts_need_no_process_and_changed_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_process(*_: object, **__: object) -> None:
-        raise OSError("no process here")
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ '%5d' % 7 }}|{{ '%*d' % (5, 7) }}|{{ '100 %' }}{{ 7 % 4 }}", "    7|    7|100 %3"),
+        ("{{ 'ab' * 3 }} {{ 3 * 'ab' }} {{ [1] * 2 }}", "ababab ababab [1, 1]"),
+        ("{{ 6 * 7 }} {{ 2 ** 10 }} {{ 2 ** 0.5 * 0 }}", "42 1024 0.0"),
+        ("{{ 2 ** -1 }}{{ -2 * 3 }}{{ 'a' * -1 }}", "0.5-6"),
+    ],
+)  # fmt: skip
+def test_operations_within_the_limits_compute_as_in_python(template: str, text: str) -> None:
+    criterion = load_criterion(text=HEAD + template + "{% if 0 %}{{ output }}{% endif %}", name="x")
+    assert render(criterion, ROW) == text.strip()
 
-    monkeypatch.setattr(render_module, "_child", render_module._Child())
-    monkeypatch.setattr(render_module, "Popen", no_process)
-    for criterion in builtin("ja"):
-        assert render(criterion, {**ROW, "reference": "A text."})
-    relevance = load_criterion("relevance")
-    changed = load_criterion(text=relevance.template + "{# mine #}", name="relevance")
-    with pytest.raises(JudgeError, match=r"cannot start Python to render templates .*no process here"):
-        render(changed, ROW)
 
-
-def test_the_process_loads_nothing_slow_and_sees_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    start = render_module._START.replace("serve(*", "import os; print(*os.environ, *sys.modules) or max(*")
-    monkeypatch.setattr(render_module, "_START", start)
-    child = render_module._Child()
-    output = child.start().communicate()[0].decode()
-    assert "judge.criteria.sandbox" in output
-    for name in ("OPENAI_API_KEY", "pandas", "numpy", "openai", "pydantic", "yaml"):
-        assert name not in output
+def test_a_template_gets_values_without_methods_of_their_own() -> None:
+    template = "{{ when[:4] }} {{ path.unlink is defined }} {{ pair }}{% if 0 %}{{ output }}{% endif %}"
+    row = {**ROW, "when": date(2026, 11, 28), "path": Path("/tmp"), "pair": (1, 2)}
+    assert render(load_criterion(text=HEAD + template, name="x"), row) == "2026 False [1, 2]"
 
 
 def test_a_long_document_is_a_prompt() -> None:
