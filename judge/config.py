@@ -191,7 +191,7 @@ class RunConfig(BaseModel):
         lacking=("audit", "diff", "suite"),
     )  # fmt: skip
     ray_workers: int | None = _option(
-        None, "Advanced", "Processes of engine ray (default: one per machine or GPU).", "N",
+        None, "Advanced", "Processes of engine ray (default: one per machine).", "N",
         lacking=("audit", "diff", "suite"), ge=1, le=10_000,
     )  # fmt: skip
     retry_failed: bool = _option(
@@ -534,12 +534,11 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
 
 
 def _resolve_judge(model: Any, folder: Path) -> Any:
-    """Make the path of a judge's script or model folder relative to a folder; return any other judge unchanged."""
+    """Make the path of a judge's script relative to a folder; return any other judge unchanged."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
         return {**model, "name": _resolve_judge(model["name"], folder)}
     kind, slash, path = model.partition("/") if isinstance(model, str) else ("", "", "")
-    is_path = slash and (kind == "scripted" or (kind == "local" and (folder / path).is_dir()))  # else a name on the hub
-    return f"{kind}/{folder / path}" if is_path else model
+    return f"{kind}/{folder / path}" if slash and kind == "scripted" else model
 
 
 def script_of(model: str) -> Path | None:

@@ -130,8 +130,6 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
         return Duration(None, "no model is called" if provider.notice else "nothing to ask")
     if config.engine == "batch":
         return Duration(None, "a batch takes up to 24 hours")
-    if Capabilities.of(provider).gpu:
-        return Duration(None, "depends on this machine; measure it with --limit")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     limits = [
         (total.requests / min(config.max_concurrency, total.requests) * each, f"{config.max_concurrency} at once")
@@ -338,9 +336,9 @@ class _RequestCounter:
                 return  # the text of that reply is read instead
 
     def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
-        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution
+        provider = self.provider
         requests = strategies.requests(
-            prompt, criterion, strategy, self.settings, exact=exact, model=provider.model, endpoint=provider.endpoint
+            prompt, criterion, strategy, self.settings, model=provider.model, endpoint=provider.endpoint
         )
         return {request.key(): request for request in requests}
 
@@ -392,8 +390,7 @@ class _RequestCounter:
         for line in self.lines.values():
             line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
         used = tuple(dict.fromkeys(strategy for (_, strategy), _ in self.draws.most_common()))
-        exact_labels = Capabilities.of(self.provider).full_distribution
-        known = {*self.traits.proven, *self.traits.lacking, *(["logprobs"] if exact_labels else ())}
+        known = {*self.traits.proven, *self.traits.lacking}
         hoping = "logprobs" in used and "logprobs" not in known
         would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
         draws = self.settings.draws if hoping and would_draw else 0

@@ -30,7 +30,7 @@ from judge.core.request_options import Judge
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
 from judge.metrics.bertscore.models import DEFAULT, default_folder
-from judge.providers import Capabilities, Provider, pricing
+from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.results.planning import Finding
 from judge.scoring import strategies
@@ -167,7 +167,7 @@ class ModelCheck:
     def asks(self) -> int:
         if self.provider is None or self.provider.notice:
             return 0
-        return 1 if self.provider.decides or _exact(self.provider) else 3
+        return 1 if self.provider.decides else 3
 
 
 def open_checks(config: RunConfig) -> list[ModelCheck]:
@@ -234,7 +234,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         taken = "key_command's key is accepted" if plan.key_command else taken
         findings.append(Finding(part, "key", "ok", taken))
     drawn: Response | None = None
-    if not (provider.decides or _exact(provider)):
+    if not provider.decides:
         findings += _check_parameters(part, first)
         request = _request(provider, criterion, "samples", settings)
         try:
@@ -256,12 +256,8 @@ def _request(provider: Provider, criterion: Criterion, strategy: Strategy, setti
     """Return a strategy's first request about a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    first = strategies.requests(prompt, criterion, strategy, settings, exact=_exact(provider))[0]
+    first = strategies.requests(prompt, criterion, strategy, settings)[0]
     return replace(first, model=provider.model, endpoint=provider.endpoint)
-
-
-def _exact(provider: Provider) -> bool:
-    return Capabilities.of(provider).full_distribution
 
 
 def _check_parameters(part: str, first: Response) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from judge.cache import cache_location, metrics_folder
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -25,7 +24,6 @@ _HOW_TO_JUDGE = (
     "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
     "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that vendor's key\n"
     "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
-    "  --model local/FOLDER           a transformers model in a folder, run in this process\n"
     "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
@@ -37,7 +35,6 @@ UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
 _ADDED_KEYS = ("system", "reasoning_effort", "extra_body")
 _LACKING: Mapping[str, Collection[str]] = {
     "decisions": _ADDED_KEYS,
-    "local": ("key_command", "headers", "reasoning_effort", "extra_body"),
     "scripted": ("key_command", "headers"),
 }
 """Settings that a judge of this kind cannot use. It refuses them if they are set."""
@@ -170,12 +167,10 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         return opened
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
-    folder = None if config.cache is False else metrics_folder(cache_location(config.cache))
-    cache_option = {"keep": folder} if getattr(provider_class, "keeps", False) else {}
     provider: Provider = (
         provider_class(model, base_url=config.base_url, needs_key=False)
         if keyless
-        else provider_class.open(model, config, **cache_option)
+        else provider_class.open(model, config)
     )
     return provider
 

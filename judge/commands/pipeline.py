@@ -21,7 +21,6 @@ from judge.execution.pending import Row
 from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics import Metric, MetricResult, asks_judge, parallel
 from judge.metrics.common import ModelError, ModelQuestion
-from judge.providers import Capabilities
 from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.stats import pairwise_agreement
@@ -53,12 +52,11 @@ async def run_pipeline(
             score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
             return await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
 
-    # Metrics that ask no judge are measured during requests, unless the judge computes here.
-    computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
+    # Metrics that ask no judge are measured during requests.
     early = {
         name: asyncio.create_task(measure(metric))
         for name, metric in prepared.metrics.items()
-        if not computes_here and not asks_judge(metric)
+        if not asks_judge(metric)
     }
     status = "stopped"
     with _closing_run(prepared, progress):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
 PATTERNS = (
-    "config.json", "generation_config.json", "chat_template.jinja", *_TOKENIZER, "special_tokens_map.json",
+    "config.json", "generation_config.json", *_TOKENIZER, "special_tokens_map.json",
     "added_tokens.json", "merges.txt", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
 )  # fmt: skip
 """The files that are downloaded, and that the digest is of."""
@@ -73,9 +73,9 @@ class ModelFiles:
             raise self.error("config.json is not a model's configuration")
         return config
 
-    def check_complete(self, *, weights: bool = True) -> None:
-        """Raises ConfigError if a file is missing, with or without those of the weights, or code would be needed."""
-        names = missing_files(self.folder, weights=weights)
+    def check_complete(self) -> None:
+        """Raises ConfigError if a file is missing, or code would be needed."""
+        names = missing_files(self.folder)
         if "config.json" not in names and "auto_map" in (config := self.config()):
             own_kinds = import_optional("transformers.models.auto.configuration_auto", self.who).CONFIG_MAPPING_NAMES
             if config.get("model_type") not in own_kinds:
@@ -124,12 +124,12 @@ def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | N
         raise files.error(f"cannot be read: {error}") from error
 
 
-def missing_files(folder: Path, *, weights: bool = True) -> list[str]:
+def missing_files(folder: Path) -> list[str]:
     """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
     missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
     missing_names += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
-    if not weights or (folder / _WEIGHTS).is_file():
+    if (folder / _WEIGHTS).is_file():
         return missing_names
     if not (folder / _INDEX).is_file():
         return [*missing_names, _WEIGHTS]
@@ -140,19 +140,18 @@ def missing_files(folder: Path, *, weights: bool = True) -> list[str]:
     return missing_names + sorted(part for part in parts if not (folder / part).is_file())
 
 
-def snapshot(name: str, label: str, *, who: str, weights: bool = True, revision: str | None = None) -> Path:
+def snapshot(name: str, label: str, *, who: str) -> Path:
     """Return the folder of a hub model in the hub's own cache; missing files are downloaded.
 
     `label` begins the error's message. Raises ConfigError if the model cannot be had, MissingExtra for a package.
     """
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
-    patterns = [pattern for pattern in PATTERNS if weights or "safetensors" not in pattern]
-    download = partial(hub.snapshot_download, name, allow_patterns=patterns, revision=revision)
+    download = partial(hub.snapshot_download, name, allow_patterns=list(PATTERNS))
     cache_problem = ""
     try:
         folder = Path(download(local_files_only=True))
-        if not (missing_names := missing_files(folder, weights=weights)):
+        if not (missing_names := missing_files(folder)):
             return folder
         cache_problem = f"; the copy in its cache lacks {first_names(missing_names, 2)}"
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say

@@ -39,7 +39,6 @@ PROVIDERS = {
     "openai": "judge.providers.openai:OpenAIProvider",
     "decisions": "judge.providers.decisions:DecisionsProvider",
     "scripted": "judge.providers.scripted:ScriptedProvider",
-    "local": "judge.providers.transformers:LocalProvider",
 }
 ENGINES = {
     "local": "judge.execution.engines:run_local",

@@ -40,9 +40,9 @@ _OWN_KEYS = {
     "messages": "criteria", "model": "model", "n": "draws", "temperature": "temperature", "logprobs": "weighting",
     "top_logprobs": "weighting", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
     "response_format": "structured", "reasoning_effort": "reasoning_effort", "stream": "", "stream_options": "",
-    "prompt_cache_key": "", "prompt_cache_options": "", "criterion": "", "labels": "", "questions": "", "headers": "",
+    "prompt_cache_key": "", "prompt_cache_options": "", "criterion": "", "questions": "", "headers": "",
 }  # fmt: skip
-"""Keys of a request that judge sets, and the option for each. The last four are judge's own and never sent."""
+"""Keys of a request that judge sets, and the option for each. The last three are judge's own and never sent."""
 
 
 def hidden(name: str, value: Any) -> bool:

@@ -62,11 +62,11 @@ class _Group:
 class PrefixAwareQueue:
     """Requests that wait to be sent. Times are seconds of a monotonic clock.
 
-    `paced` limits a group to 15 requests a minute while others can be sent. If `led` is False, the order is kept.
+    `paced` limits a group to 15 requests a minute while others can be sent.
     """
 
-    def __init__(self, *, paced: bool = False, led: bool = True) -> None:
-        self._paced, self._led = paced, led
+    def __init__(self, *, paced: bool = False) -> None:
+        self._paced = paced
         self._plain: deque[Request] = deque()
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self._warm: deque[str] = deque()
@@ -94,7 +94,7 @@ class PrefixAwareQueue:
         for request in requests:
             self._waiting += 1
             self._bytes += _size(request)
-            self._latest = request.prefix[0] if self._led else ""
+            self._latest = request.prefix[0]
             if not self._latest:
                 self._plain.append(request)
                 continue

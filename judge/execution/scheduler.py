@@ -100,8 +100,7 @@ class JudgeRun:
         self._next_round_bytes = 0
         self._pending: dict[str, PendingRequest] = {}
         self._bundles = Bundles(draws=settings.draws, apart=traits.splits_merged_criteria)
-        self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
-        self._exact = traits.full_distribution
+        self._queue = PrefixAwareQueue(paced=bool(traits.caching))
         self._outdated: dict[str, Answer | None] = {}
         """Stored replies that are asked for again, by key; None once there is a new one."""
         self._repairs: dict[PendingJudgment, Repair] = {}
@@ -220,7 +219,7 @@ class JudgeRun:
                 wanted = strategies.requests(
                     case.prompt, case.judgment.criterion, case.strategies[0],
                     case.repair.settings if case.repair else self.settings,
-                    exact=self._exact and not case.repair, model=provider.model, endpoint=provider.endpoint,
+                    model=provider.model, endpoint=provider.endpoint,
                     prefix=case.prefix,
                 )  # fmt: skip
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}

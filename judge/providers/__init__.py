@@ -24,8 +24,7 @@ class Provider(Protocol):
     never mixed; if it is empty, nothing is cached. `notice` is a sentence that every report must show, or "". `decides`
     is True for an endpoint of typed questions, which returns probabilities and no text.
 
-    Optional attributes are in `Capabilities`; a wrapper must pass them on. If a class sets `keeps = True`, its `open`
-    takes `keep`, a folder that outlives the run, or None.
+    Optional attributes are in `Capabilities`; a wrapper must pass them on.
     """
 
     name: str
@@ -55,10 +54,7 @@ class Capabilities:
     `caching`: what the server is told about prompt caching; if anything, requests on one document are paced.
     `batches`: the Batch API, for --engine batch.
     `splits_merged_criteria`: a request with several questions of a checklist gets one reply for each of them.
-    `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
-    with a common prefix are best sent together.
     `reasons`: the model is known to reason before it answers.
-    `gpu`: the provider computes in its own process, on a GPU if there is one.
     `shared_state`: what was learned about the server so far, without any key. It can also be set, so that another
     process takes it over.
     """
@@ -66,9 +62,7 @@ class Capabilities:
     caching: object = None
     batches: BatchApi | None = None
     splits_merged_criteria: bool = False
-    full_distribution: bool = False
     reasons: bool = False
-    gpu: bool = False
     shared_state: Any = None
 
     @classmethod

@@ -167,11 +167,6 @@ class RecordingFile:
         params = {key.params for key in self._places if key.model == model}
         return bool(params) and all('"questions"' in text for text in params)
 
-    def exact(self, model: str) -> bool:
-        """Whether a model was ever asked for the probabilities of labels that the request names."""
-        params = {key.params for key in self._places if key.model == model}
-        return any('"labels"' in text and '"questions"' not in text for text in params)
-
     def lines(self) -> Iterator[RecordedCall]:
         """Each call with the replies that count. Raises DataError where the file was changed under way."""
         for key, drawn in self._places.items():
@@ -366,9 +361,8 @@ _MAX_EXPLAINED = 20
 class ReplayProvider(Provider):
     """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
 
-    `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels, and
-    `reasons` where a reply shows it. Nothing
-    it answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
+    `decides` where all that the model was asked were typed questions, `reasons` where a reply shows it. Nothing it
+    answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
     """
 
     name = "replay"
@@ -378,7 +372,7 @@ class ReplayProvider(Provider):
     def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
-        self.decides, self.full_distribution = recorded.decides(model), recorded.exact(model)
+        self.decides = recorded.decides(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws, self.reasons = recorded.draws, model in recorded.reasoning
         self._path, self._recorded = path, recorded

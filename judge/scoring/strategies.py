@@ -29,8 +29,6 @@ MERGED = "criterion"
 EFFORT, HEADERS = "reasoning_effort", "headers"
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a model that reasons, unless the user set their number."""
-LABELS = "labels"
-"""The parameter that lists the labels for a provider that returns the probabilities of all of them."""
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
@@ -141,15 +139,11 @@ def requests(
     strategy: Strategy,
     settings: SamplingOptions,
     *,
-    exact: bool = False,
     model: str = "",
     endpoint: str = "",
     prefix: tuple[str, int] = ("", 0),
 ) -> tuple[Request, ...]:
-    """Return the requests of a strategy, one for each reply with its own cache entry.
-
-    `exact`: the provider can return the probability of every label, so the request lists the labels.
-    """
+    """Return the requests of a strategy, one for each reply with its own cache entry."""
     params: dict[str, Any]
     if strategy == "decisions":
         scale, kind = criterion.scale.asked, criterion.scale.asked.question
@@ -164,9 +158,6 @@ def requests(
         }
         if strategy == "logprobs":
             params["top_logprobs"] = _TOP_LOGPROBS
-            alone = criterion.reply == "score" and criterion.form == "text" and not criterion.cites
-            if exact and alone and not prompt.merged:
-                params[LABELS] = list(criterion.scale.asked.labels)
         if prompt.merged:
             schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
             params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
@@ -263,8 +254,7 @@ def _choices(answers: Iterable[Answer]) -> list[Choice]:
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:
     """Return the first answer in words, from which the strategy `single` can read a score."""
-    responses = (answer for answer in answers if isinstance(answer, Response))
-    return next((response for response in responses if not any(c.shares for c in response.choices)), None)
+    return next((answer for answer in answers if isinstance(answer, Response)), None)
 
 
 def score_reply(
@@ -296,7 +286,7 @@ def score_reply(
         shares, text = choices[0].shares, choices[0].text
         if shares is None:
             raise ParseError("the judge refused to answer the question", text)
-        return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
+        return _score_by_probabilities(shares, criterion, settings.min_mass, text)
     score = read(choices[0], criterion, judged)
     raw, note = choices[0].text, "; ".join(notes) or None
     how = Provenance("single", argmax=score.label, raw=raw, note=note, **_told(score))
@@ -316,8 +306,6 @@ def _told(score: parse.Found) -> dict[str, Any]:
 def _score_by_logprobs(
     choice: Choice, criterion: Criterion, min_mass: float, judged: str | None
 ) -> tuple[float, Provenance]:
-    if choice.shares is not None:
-        return _score_by_probabilities("logprobs", choice.shares, criterion, min_mass, choice.text)
     place: tuple[int, str | None]
     trouble, told = None, dict[str, Any](reading="strict")
     try:
@@ -394,11 +382,11 @@ def _score_by_samples(
 
 
 def _score_by_probabilities(
-    strategy: Strategy, shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
+    shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
 ) -> tuple[float, Provenance]:
     w = expectation.from_probabilities(dict(shares), criterion.scale)
     _check_mass(w.mass, min_mass, raw)
-    return w.value, _provenance(strategy, w)
+    return w.value, _provenance("decisions", w)
 
 
 def _check_mass(mass: float, min_mass: float, raw: str) -> None:

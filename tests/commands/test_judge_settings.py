@@ -221,7 +221,7 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
         ({"reasoning_effort": "very high"}, "should match pattern"),
         ({"model": [{"name": "m", "label": "a|b"}]}, "one line"),
         ({"model": "decisions/m", "system": "Be strict."}, "decisions/m cannot use it"),
-        ({"model": "local/m", "headers": {"X-A": "1"}}, "local/m cannot use it"),
+        ({"model": "scripted/m.yaml", "headers": {"X-A": "1"}}, "scripted/m.yaml cannot use it"),
         (
             {"model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True), "system": "Be strict."},
             "cannot use it",

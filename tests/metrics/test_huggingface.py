@@ -44,9 +44,7 @@ class Online:
         self.folder, self.files, self.down = folder, files, down
         self.downloads = 0
 
-    def snapshot_download(
-        self, name: str, *, allow_patterns: list[str], revision: str | None = None, local_files_only: bool = False
-    ) -> str:
+    def snapshot_download(self, name: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
         assert allow_patterns == list(huggingface.PATTERNS)
         if local_files_only:
             if not self.folder.exists():

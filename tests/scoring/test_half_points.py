@@ -32,7 +32,7 @@ HALVES = ("1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5")
 
 def ask(criterion: Criterion, strategy: Strategy = "single") -> Request:
     prompt = Renderer(criterion, template_bodies(criterion)).render(SAMPLE)
-    return strategies.requests(prompt, criterion, strategy, SamplingOptions(), exact=True)[0]
+    return strategies.requests(prompt, criterion, strategy, SamplingOptions())[0]
 
 
 def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> None:

@@ -115,28 +115,16 @@ def disconnect() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a worker runs: a node by Ray's id and its name, and how many GPUs the worker takes there."""
+    """Where a worker runs: a node by Ray's id and its name."""
 
     node: str
     name: str
-    gpus: int = 0
 
 
-def placements(count: int | None, *, gpu: bool) -> list[Placement]:
-    """Where workers go: one on each node, or as many as wanted in turn.
-
-    Where they are to have a GPU and there are any, one for each GPU. Raises ConfigError where that is fewer than
-    wanted.
-    """
+def placements(count: int | None) -> list[Placement]:
+    """Where workers go: one on each node, or as many as wanted in turn."""
     with _lock:  # a connection that is let go of while it is asked takes the whole process with it
         nodes = [node for node in ray().nodes() if node["Alive"]]
-    with_gpus = [node for node in nodes for _ in range(int(node["Resources"].get("GPU", 0)))] if gpu else []
-    if cards := [Placement(node["NodeID"], node["NodeManagerHostname"], 1) for node in with_gpus]:
-        if count is not None and count > len(cards):
-            raise ConfigError(
-                f"--ray-workers {count}: each takes a GPU for this model, of which the cluster has {len(cards)}"
-            )
-        return cards[:count]
     nodes = [node for node in nodes if node["Resources"].get("CPU")] or nodes
     places = [Placement(node["NodeID"], node["NodeManagerHostname"]) for node in nodes]
     return [places[i % len(places)] for i in range(count or len(places))]
@@ -315,8 +303,7 @@ class RayEngine:
                 for which in (signal.SIGINT, signal.SIGTERM):
                     if (handler := signal.getsignal(which)) is not None:
                         signal.signal(which, handler)
-            gpu = Capabilities.of(self._provider).gpu
-            places = await asyncio.to_thread(placements, self._requested, gpu=gpu)
+            places = await asyncio.to_thread(placements, self._requested)
             self._workers = [_Worker(number, place, node=place.name) for number, place in enumerate(places)]
             for worker in self._workers:
                 self._bring_up(worker)
@@ -370,7 +357,7 @@ class RayEngine:
             await self._bury(worker)
         while True:
             affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            options = {"num_cpus": 0, "num_gpus": worker.placement.gpus, "max_concurrency": _MAX_CONCURRENCY}
+            options = {"num_cpus": 0, "num_gpus": 0, "max_concurrency": _MAX_CONCURRENCY}
             placed = ray().remote(**options, scheduling_strategy=affinity(worker.placement.node, soft=False))
             worker.actor = placed(actor_class()).remote()
             worker.shared_state = Capabilities.of(self._provider).shared_state
