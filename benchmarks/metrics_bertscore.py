@@ -43,13 +43,11 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        exports, kept = Path(folder) / "exports", Path(folder) / "kept"
+        kept = Path(folder) / "kept"
         ways: dict[str, dict[str, Any]] = {
             "torch, fp32": {},
             "torch, bf16": {"precision": "bf16"},
-            "onnxruntime, fp32": {"backend": "onnx", "cache": exports},
         }
-        score(["warm"], ["up"], backend="onnx", cache=exports)  # the export is made once and kept
         score(outputs, references, cache=kept)
         taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs", "again")}
         for _ in range(ROUNDS):
@@ -57,9 +55,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
                 cpu(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
             )
             for name, options in ways.items():
-                (exports / "bertscore" / "embeddings.sqlite").unlink()
                 taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
-                score(["warm"], ["up"], backend="onnx", cache=exports)
             taken["again"] += [cpu(lambda: score(outputs, references, cache=kept)) for _ in range(_AGAIN)]
     torch.set_num_threads(threads)
     theirs = statistics.median(taken["theirs"])

@@ -229,9 +229,8 @@ def measure(
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
-        folder = cache / "bertscore" if cache else None
-        with closing(Store(folder)) as store:
-            embedder = Embedder(options, model, store, folder)
+        with closing(Store(cache / "bertscore" if cache else None)) as store:
+            embedder = Embedder(options, model, store)
             embedder.progress = progress
             embedder.total = len({text for job in jobs.values() for text in job.texts})
             _measure_with_embeddings(jobs, embedder, None if options.idf is False else documents, measured)
@@ -343,7 +342,7 @@ class BertScore(Options):
     default is MiniLM's last, or bert-score's best one. `idf` weights tokens by inverse document frequency, true in all
     references or in a list of texts. `rescale` rescales with bert-score's baseline for `lang`, or the file `baseline`.
     `long` handles texts longer than the model's window: overlapping windows, or a cut. `precision` bf16 is faster and
-    accurate to about .002; `backend` onnx is faster and exact.
+    accurate to about .002.
 
     The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F; `fit` names a human rating to which
     low and high are fitted. `implementation` bert-score uses the package itself. Raises ConfigError and MissingExtra.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from judge.core import records
 from judge.core.huggingface import batches, version
 from judge.core.huggingface import runtime as huggingface_runtime
-from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, TokenizerInfo, TorchEncoder
+from judge.metrics.bertscore.models import PACKAGE, Model, Options, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -198,8 +198,6 @@ Progress = Callable[[int, int], None]
 
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
-    if options.backend == "onnx":
-        return f"onnx|onnxruntime {version('onnxruntime', 'bertscore', 'onnx')}"
     package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
     return package + huggingface_runtime("bertscore")
 
@@ -210,14 +208,14 @@ def clean(text: str) -> str:
 
 
 class Embedder:
-    """Encodes texts for one run. `exports` is the folder of exported models; None stores none."""
+    """Encodes texts for one run."""
 
-    def __init__(self, options: Options, model: Model, store: Store, exports: Path | None) -> None:
-        self._options, self._model, self._store, self._exports = options, model, store, exports
+    def __init__(self, options: Options, model: Model, store: Store) -> None:
+        self._options, self._model, self._store = options, model, store
         parts = [model.digest, model.layer, options.precision, options.long, runtime(options)]
         parts += [options.device or "auto", version("tokenizers", "bertscore")]
         self._scheme = json.dumps(parts)
-        self._made: TorchEncoder | OnnxEncoder | None = None
+        self._made: TorchEncoder | None = None
         self._facts: TokenizerInfo | None = None
         self.progress: Progress | None = None
         self.total = 0
@@ -234,12 +232,9 @@ class Embedder:
         return self._facts
 
     @property
-    def _encoder(self) -> TorchEncoder | OnnxEncoder:
+    def _encoder(self) -> TorchEncoder:
         if self._made is None:
-            if self._options.backend == "onnx":
-                self._made = OnnxEncoder(self._model, self._exports, self._options.device)
-            else:
-                self._made = TorchEncoder(self._model, self._options.precision, self._options.device)
+            self._made = TorchEncoder(self._model, self._options.precision, self._options.device)
         return self._made
 
     def ids(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.int32]]:

@@ -1,7 +1,4 @@
-"""Read the options of BERTScore, find their model, layer and baseline, and encode by torch or onnxruntime.
-
-A model is exported to ONNX once; from then on neither torch nor transformers is needed.
-"""
+"""Read the options of BERTScore, find their model, layer and baseline, and encode by torch."""
 
 from __future__ import annotations
 
@@ -9,12 +6,7 @@ import ast
 import csv
 import hashlib
 import json
-import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,7 +56,6 @@ class Options(MetricOptions):
     baseline: str | None = setting(None, text_option)
     lang: str | None = setting(None, text_option)
     precision: str = setting("fp32", choice_option, ("fp32", "bf16"))
-    backend: str = setting("torch", choice_option, ("torch", "onnx"))
     long: str = setting("window", choice_option, ("window", "cut"))
     device: str | None = setting(None, text_option)
     batch_tokens: int | None = setting(None, whole_number, 1, 1_000_000_000)
@@ -77,15 +68,13 @@ class Options(MetricOptions):
         super().__post_init__()
         rescale_linear(1.0, self.low, self.high)  # raises unless low < high
         if self.package:
-            usual = {"precision": "fp32", "backend": "torch", "batch_tokens": None}
+            usual = {"precision": "fp32", "batch_tokens": None}
             if unknown := [f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value]:
                 raise ConfigError(
                     f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
                     "implementation=judge"
                 )
             object.__setattr__(self, "long", "cut")  # the only way
-        if self.backend == "onnx" and self.precision != "fp32":
-            raise ConfigError(f"bertscore: precision {self.precision} needs backend torch; onnx computes in fp32")
         if self.lang and self.model is None:
             names = _package_table("lang2model")
             if not names:
@@ -184,7 +173,7 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
     """
     path = model.folder / "tokenizer.json"
     try:
-        tokenizer = saved(path)
+        tokenizer = import_optional("tokenizers", "bertscore").Tokenizer.from_file(str(path))
     except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
         return
     vocabulary = json.loads(path.read_text("utf-8"))["model"]
@@ -356,11 +345,6 @@ def _with_space(text: str, known: TokenizerInfo) -> str:
     return f" {text}" if known.spaced else text
 
 
-def saved(path: Path) -> Any:
-    """Load what `Tokenizer.to_str` wrote into a file."""
-    return import_optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))
-
-
 _STACKS = ("layer", "block", "layers", "h", "encoder.layer", "encoder.block", "encoder.layers", "transformer.layer")
 
 
@@ -409,97 +393,3 @@ def cut(network: Any, model: Model) -> Any:
             setattr(holder, last, model.layer if isinstance(layers, int) else layers[: model.layer])
             return network
     raise model.error("has layers that cannot be found: use another model")
-
-
-_FORMAT = 1
-_INPUTS = ["input_ids", "attention_mask"]
-
-
-class OnnxEncoder:
-    """An exported model. The export is stored under `folder`; without one it lives as long as this object."""
-
-    def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
-        runtime = huggingface.import_optional("onnxruntime", "bertscore", "onnx")
-        try:
-            if folder:
-                folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            folder = None
-        if folder and not os.access(folder, os.W_OK):
-            folder = None  # each run exports again
-        parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
-        if folder is None:
-            weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
-        self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
-        kind = (device or "").partition(":")[0]
-        if kind not in ("", "cpu", "cuda"):
-            raise ConfigError(f"bertscore: device must be cpu or cuda with backend onnx, not {device!r}")
-        has_cuda = "CUDAExecutionProvider" in runtime.get_available_providers()
-        if kind == "cuda" and not has_cuda:
-            raise ConfigError(
-                "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or use backend torch"
-            )
-        providers = ["CUDAExecutionProvider"] * (has_cuda and kind != "cpu") + ["CPUExecutionProvider"]
-        if not self._place.is_dir():
-            export(model, self._place)
-        try:
-            self._open(runtime, providers)
-        except Exception:  # noqa: BLE001 - onnxruntime has an error class of its own for each way to be damaged
-            shutil.rmtree(self._place, ignore_errors=True)
-            export(model, self._place)
-            self._open(runtime, providers)
-        self.batch_tokens = huggingface.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
-
-    def _open(self, runtime: Any, providers: list[str]) -> None:
-        known = TokenizerInfo.from_json((self._place / "facts.json").read_text("utf-8"))
-        if known is None:
-            raise ValueError("damaged facts.json")
-        self.facts: TokenizerInfo = known
-        self.tokens = from_tokenizers(saved(self._place / "tokenizer.json"), known)
-        options = runtime.SessionOptions()
-        options.log_severity_level = 4
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning would take CPU from others
-        self._session = runtime.InferenceSession(str(self._place / "model.onnx"), options, providers=providers)
-
-    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
-        """Return the layer's output for texts read together: shape (tokens, dimensions) for each."""
-        rows, mask = huggingface.padded(ids, self.facts.pad)
-        (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
-        return [vectors[place, : len(row)] for place, row in enumerate(ids)]
-
-
-def export(model: Model, place: Path) -> None:
-    """Write model.onnx, tokenizer.json and facts.json into a folder, atomically."""
-    huggingface.import_optional("onnx", "bertscore", "onnx")
-    huggingface.import_optional("onnxscript", "bertscore", "onnx")
-    loaded = load(model, "cpu", attn_implementation="eager")
-    network, inside = loaded.network, huggingface.backend(loaded.tokenizer)
-    if inside is None:
-        raise model.error("its tokenizer runs in Python only: use backend torch")
-    known = facts(loaded.tokenizer, network.config)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:
-        unfinished = Path(temporary) / "export"
-        unfinished.mkdir()
-        torch = huggingface.import_optional("torch", "bertscore")
-
-        class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
-            def __init__(self) -> None:
-                super().__init__()
-                self.network = network
-
-            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-                return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
-
-        rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
-        either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-        with huggingface.silenced():
-            torch.onnx.export(
-                Hidden().eval(), (torch.from_numpy(rows), torch.from_numpy(mask)), str(unfinished / "model.onnx"),
-                input_names=_INPUTS, output_names=["hidden"], dynamic_shapes=dict.fromkeys(_INPUTS, either),
-                dynamo=True, external_data=True, verbose=False,
-            )  # fmt: skip
-        (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
-        (unfinished / "facts.json").write_text(json.dumps(asdict(known)), "utf-8")
-        with suppress(OSError):  # another process wrote the same first
-            unfinished.rename(place)

@@ -151,40 +151,6 @@ def test_batches_of_one_give_the_same(bert: str) -> None:
     assert close(score(OUTPUTS, REFERENCES, model=bert, layer=3), one)
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_onnxruntime_gives_the_same_and_needs_torch_only_once(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
-) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    model = request.getfixturevalue(kind)
-    plain = numbers(score(OUTPUTS, REFERENCES, model=model, layer=2))
-    assert close(score(OUTPUTS[:2], REFERENCES[:2], model=model, layer=2, backend="onnx", cache=tmp_path), plain[:2])
-    for name in ("torch", "transformers"):
-        monkeypatch.setitem(sys.modules, name, None)  # importing it is now an error
-    metric = BertScore(model=model, layer=2, backend="onnx", cache=tmp_path)
-    assert close(score(OUTPUTS, REFERENCES, model=model, layer=2, backend="onnx", cache=tmp_path), plain)
-    assert "|fp32|onnx|onnxruntime " in metric.score([Sample("1", "s", "a", references=("b",))]).columns[0].signature
-
-
-def test_an_export_that_cannot_be_kept_is_made_for_the_run(bert: str, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    (tmp_path / "cache").write_text("in the way")
-    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=1))
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path / "cache"), plain)
-
-
-def test_a_damaged_export_is_made_again(bert: str, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path))
-    (graph,) = (tmp_path / "bertscore").glob("*/model.onnx")
-    graph.write_bytes(graph.read_bytes()[:100])
-    (tmp_path / "bertscore" / "embeddings.sqlite").unlink()
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=1, backend="onnx", cache=tmp_path), plain)
-
-
 def test_bf16_is_near_and_labelled(bert: str) -> None:
     plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
     found = score(OUTPUTS, REFERENCES, model=bert, layer=2, precision="bf16")
@@ -369,7 +335,7 @@ class TestImplementation:
         assert theirs.rows[0].value == pytest.approx(ours.rows[0].value, abs=1e-5)
         assert theirs.rows[0].provenance.note == ours.rows[0].provenance.note
 
-    @pytest.mark.parametrize("option", [{"precision": "bf16"}, {"backend": "onnx"}, {"batch_tokens": 9}])
+    @pytest.mark.parametrize("option", [{"precision": "bf16"}, {"batch_tokens": 9}])
     def test_what_the_package_does_not_have_is_refused(self, option: dict[str, Any]) -> None:
         (name,) = option
         with pytest.raises(
