@@ -21,17 +21,15 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.embedder import Embedder, Encoded, Progress, Store, clean, runtime
-from judge.metrics.bertscore.models import HIGH, LOW, Options, TokenizerInfo, rescale_linear
+from judge.metrics.bertscore.models import Options, TokenizerInfo, rescale_linear
 from judge.metrics.common import ModelError, failure, format_number, no_reference, paired, reference_count, references
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["BertScore", "BertScoreValue", "fit_rescaling", "rescale_linear", "score"]
+__all__ = ["BertScore", "BertScoreValue", "ConfigError", "rescale_linear", "score"]
 
-_FEWEST = 10  # ratings for a fit
-_NARROWEST = 1e-3
 _CELLS = 2**23  # similarities in memory: 32 MiB for texts of any length
 _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with 1024
 
@@ -124,46 +122,6 @@ def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
 def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
     """Return (x - b) / (1 - b) with a baseline b for precision, recall and F (section "Baseline Rescaling")."""
     return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(value, baseline, strict=True)))
-
-
-def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
-    """Return the low and high whose corrected scores are closest to people's ratings, by least squares.
-
-    The ratings are first scaled from their own minimum and maximum to 0 and 1. Raise ConfigError for fewer than 10
-    pairs, for constant scores or ratings, and if ratings do not rise with F.
-    """
-    import numpy as np
-    from scipy.optimize import minimize
-
-    scores, targets = np.asarray(f, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
-    if len(scores) != len(targets):
-        raise ConfigError(f"bertscore: {len(scores)} scores cannot be fitted to {len(targets)} ratings")
-    if len(scores) < _FEWEST:
-        raise ConfigError(f"bertscore: {len(scores)} rated texts are too few to fit; at least {_FEWEST} are needed")
-    if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
-        raise ConfigError("bertscore: a score or rating to be fitted is not a finite number")
-    if not np.ptp(scores) > 0 or not np.ptp(targets) > 0:
-        raise ConfigError("bertscore: cannot be fitted, because all scores or all ratings are equal")
-    targets = (targets - targets.min()) / np.ptp(targets)
-    slope, offset = np.polyfit(scores, targets, 1)
-    if not slope > 0:
-        raise ConfigError("bertscore: cannot be fitted, because the ratings do not rise with F")
-    # Clipping causes local minima, so search from several starts.
-    marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-    starts = [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
-    starts.insert(0, (-offset / slope, 1 / slope))
-
-    def squares(point: npt.NDArray[np.float64]) -> float:
-        low, width = point
-        if width < _NARROWEST:
-            return math.inf
-        return float(((np.clip((scores - low) / width, 0, 1) - targets) ** 2).sum())
-
-    best_starts = sorted(starts, key=lambda start: squares(np.array(start)))[:3]
-    options = {"xatol": 1e-7, "fatol": 1e-12, "maxiter": 2000}
-    optima = [minimize(squares, start, method="Nelder-Mead", options=options) for start in best_starts]
-    low, width = min(optima, key=lambda result: float(result.fun)).x
-    return float(low), float(low + width)
 
 
 # From texts to rows
@@ -344,8 +302,8 @@ class BertScore(Options):
     `long` handles texts longer than the model's window: overlapping windows, or a cut. `precision` bf16 is faster and
     accurate to about .002.
 
-    The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F; `fit` names a human rating to which
-    low and high are fitted. `implementation` bert-score uses the package itself. Raises ConfigError and MissingExtra.
+    The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F. `implementation` bert-score uses the
+    package itself. Raises ConfigError and MissingExtra.
     """
 
     cache: str | Path | None = None
@@ -360,8 +318,7 @@ class BertScore(Options):
         return None if self.cache is None else Path(self.cache)
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError for an unavailable model, layer, baseline or rating, and if the model knows no text."""
-        _check_fit(self.fit, samples)
+        """Raise ConfigError for an unavailable model, layer or baseline, and if the model knows no text."""
         model = models.resolve(self, self._cache)
         models.baseline(self, model.layer)
         pairs = ((clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s))
@@ -372,11 +329,9 @@ class BertScore(Options):
 
         Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
         """
-        _check_fit(self.fit, samples)
         jobs = {n: Pair(s.output, refs) for n, s in enumerate(samples) if s.output.strip() and (refs := references(s))}
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self, self._cache, self.progress, documents)
-        score_range = _ScoreRange.from_options(self, samples, measured.values)
         long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
@@ -389,12 +344,8 @@ class BertScore(Options):
                 continue
             p, r, f = rescaled(value, measured.baseline.values) if measured.baseline else value
             provenance = Provenance("metric", note=long_note if n in measured.long else None)
-            columns = {_F: f, _P: p, _R: r}
-            if not score_range.why:
-                columns[_CORRECTED] = rescale_linear(value.fmeasure, score_range.low, score_range.high)
+            columns = {_F: f, _P: p, _R: r, _CORRECTED: rescale_linear(value.fmeasure, self.low, self.high)}
             rows += [Score(sample.item, sample.system, *column, provenance) for column in columns.items()]
-            if score_range.why:
-                rows.append(failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}"))
         notes = []
         if number := len(measured.long_texts):
             many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
@@ -406,13 +357,13 @@ class BertScore(Options):
             )
             notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
         notes += [f"bertscore: {measured.trouble}."] if measured.trouble else []
-        notes += [score_range.note] if score_range.note else []
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no lower end
             Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)
             for name in (_F, _P, _R)
         ]
-        signature = f"{_CORRECTED}|f|{score_range.signed}|{_signature(self, measured, samples, scaled=False)}"
+        ends = f"low={format_number(self.low)}|high={format_number(self.high)}"
+        signature = f"{_CORRECTED}|f|{ends}|{_signature(self, measured, samples, scaled=False)}"
         corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
         return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
 
@@ -438,48 +389,6 @@ def score(
         else:
             values.append(BertScoreValue(p.value, r.value, f.value))
     return values
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoreRange:
-    """The values of F that become 0 and 1: given, or fitted to human ratings; `why` explains a failed fit."""
-
-    low: float
-    high: float
-    signed: str
-    note: str = ""
-    why: str = ""
-
-    @classmethod
-    def from_options(
-        cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | ModelError]
-    ) -> _ScoreRange:
-        name = options.fit
-        if name is None:
-            signed = f"low={format_number(options.low)}|high={format_number(options.high)}"
-            return cls(options.low, options.high, signed)
-        rated = [
-            (value.fmeasure, samples[n].human[name])
-            for n, value in values.items()
-            if isinstance(value, BertScoreValue) and name in samples[n].human
-        ]
-        try:
-            low, high = fit_rescaling([f for f, _ in rated], [rating for _, rating in rated])
-        except ConfigError as error:
-            why = f"{error} (ratings of {name!r}; without fit, low and high are {LOW:g} and {HIGH:g})"
-            return cls(options.low, options.high, f"fit={name.replace('|', '_')}|fitted=no", why, why)
-        note = f"bertscore_corrected: fitted on {len(rated):,} ratings of {name!r}: low {low:.4f}, high {high:.4f}."
-        return cls(low, high, f"low={low:.6g}|high={high:.6g}|fit={name.replace('|', '_')}", note)
-
-
-def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
-    """Refuse a rating that no sample has, before anything is computed."""
-    if name is None or any(name in sample.human for sample in samples):
-        return
-    known = sorted({rating for sample in samples for rating in sample.human})
-    raise ConfigError(
-        f"bertscore: no sample has a human rating {name!r} to fit to (there are: {', '.join(known) or 'none'})"
-    )
 
 
 def _signature(options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "bert-score"
 LOW, HIGH = 0.65, 0.85
-"""The F that a corrected score counts 0, and the one it counts 1, where nothing was fitted."""
+"""The F that a corrected score counts 0, and the one it counts 1."""
 
 
 def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
@@ -61,7 +61,6 @@ class Options(MetricOptions):
     batch_tokens: int | None = setting(None, whole_number, 1, 1_000_000_000)
     low: float = setting(LOW, number, -100, 100)
     high: float = setting(HIGH, number, -100, 100)
-    fit: str | None = setting(None, text_option)
     implementation: str = setting("judge", choice_option, ("judge", PACKAGE))
 
     def __post_init__(self) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError
 from judge.metrics import bertscore
@@ -16,7 +14,6 @@ from judge.metrics.bertscore import (
     BertScoreValue,
     Weights,
     best_reference,
-    fit_rescaling,
     greedy_match,
     rescale_linear,
     rescaled,
@@ -109,44 +106,3 @@ def test_a_corrected_score_is_stretched_and_clipped(f: float, wanted: float) -> 
 def test_a_stretch_needs_an_end_above_its_beginning(low: float, high: float) -> None:
     with pytest.raises(ConfigError, match="low"):
         rescale_linear(0.7, low, high)
-
-
-@given(
-    st.floats(0.3, 0.7),
-    st.floats(0.05, 0.25),
-    st.sampled_from([(1.0, 5.0), (0.0, 1.0), (-3.0, 100.0)]),
-)
-def test_a_fit_finds_the_stretch_that_made_the_ratings(low: float, width: float, scale: tuple[float, float]) -> None:
-    f = np.linspace(low - 0.1, low + width + 0.1, 60)
-    ratings = [scale[0] + (scale[1] - scale[0]) * rescale_linear(x, low, low + width) for x in f]
-    assert fit_rescaling(f.tolist(), ratings) == pytest.approx((low, low + width), abs=1e-3)
-
-
-def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
-    chance = np.random.default_rng(8)
-    f = chance.uniform(0.5, 0.9, 80)
-    ratings = np.clip((f - 0.6) / 0.2, 0, 1) + chance.normal(0, 0.2, 80)
-    wanted = (ratings - ratings.min()) / np.ptp(ratings)
-
-    def squares(low: float, high: float) -> float:
-        return float(((np.clip((f - low) / (high - low), 0, 1) - wanted) ** 2).sum())
-
-    grid = np.linspace(0.2, 1.4, 121)
-    least = min(squares(low, high) for low in grid for high in grid if high > low + 0.005)
-    assert squares(*fit_rescaling(f.tolist(), ratings.tolist())) <= least + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("f", "ratings", "why"),
-    [
-        ([0.1] * 9, [1.0] * 9, "too few"),
-        ([0.5] * 12, [float(n) for n in range(12)], "are equal"),
-        ([n / 20 for n in range(12)], [3.0] * 12, "are equal"),
-        ([n / 20 for n in range(12)], [-float(n) for n in range(12)], "do not rise"),
-        ([n / 20 for n in range(12)], [float(n) for n in range(11)], "11 ratings"),
-        ([n / 20 for n in range(12)], [math.nan] * 12, "finite"),
-    ],
-)
-def test_what_cannot_be_fitted_is_said(f: list[float], ratings: list[float], why: str) -> None:
-    with pytest.raises(ConfigError, match=why):
-        fit_rescaling(f, ratings)

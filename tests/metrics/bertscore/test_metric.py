@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pytest
 
 import judge.metrics.bertscore as metric
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, fit_rescaling, rescale_linear, score
+from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, rescale_linear, score
 from judge.metrics.bertscore.models import TokenizerInfo
 
 LIMIT = 8
@@ -260,35 +260,6 @@ def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(model: str
     assert "|rescale=own@" in result.columns[0].signature
     assert "rescale" not in result.columns[3].signature
     assert result.columns[0].low is None
-
-
-def rated(count: int, name: str = "overall") -> list[Sample]:
-    texts = [" ".join(f"w{k}" for k in range(n % 6 + 1)) for n in range(count)]
-    return [sample(text, "w0 w1 w2 w3 w4 w5", n=n, human={name: float(n % 6)}) for n, text in enumerate(texts)]
-
-
-def test_low_and_high_are_fitted_to_ratings_and_said(model: str) -> None:
-    samples = [*rated(18), sample("w0 w9", "w0"), sample("", "w0", human={"overall": 1.0})]
-    plain = values(BertScore(model=model, layer=2).score(samples).rows)
-    low, high = fit_rescaling([float(row[0]) for row in plain[:18]], [s.human["overall"] for s in samples[:18]])
-    result = BertScore(model=model, layer=2, fit="overall").score(samples)
-    for row, f in zip(values(result.rows)[:19], plain, strict=False):
-        assert row[3] == pytest.approx(rescale_linear(float(f[0]), low, high))
-    assert result.notes == (f"bertscore_corrected: fitted on 18 ratings of 'overall': low {low:.4f}, high {high:.4f}.",)
-    assert f"|low={low:.6g}|high={high:.6g}|fit=overall|" in result.columns[3].signature
-
-
-def test_what_cannot_be_fitted_leaves_the_other_columns(model: str) -> None:
-    result = BertScore(model=model, layer=2, fit="overall").score(rated(9))
-    assert {row[3] for row in values(result.rows)} == {"NotFitted"}
-    assert all(isinstance(row[0], float) for row in values(result.rows))
-    assert "too few" in result.notes[0]
-
-
-def test_a_rating_that_nobody_gave_is_a_wrong_name(model: str) -> None:
-    with pytest.raises(ConfigError, match=r"'fluency'.*overall"):
-        BertScore(model=model, layer=2, fit="fluency").score(rated(12))
-    assert Letters.made == []
 
 
 def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -> None:
