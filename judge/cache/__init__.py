@@ -30,7 +30,7 @@ def default_folder() -> Path:
 
 
 def metrics_folder(folder: Path) -> Path:
-    """Where metrics keep what took them time, such as embeddings, under a cache folder."""
+    """Where metrics keep what took them time, such as digests of models, under a cache folder."""
     return folder / "metrics"
 
 

@@ -31,7 +31,7 @@ def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
     counts = _counts(folder)
     typer.echo(f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB")
     if size:
-        typer.echo(f"{metrics_folder(folder)}: embeddings, {size / 1e6:.1f} MB")
+        typer.echo(f"{metrics_folder(folder)}: digests of models, {size / 1e6:.1f} MB")
 
 
 @cache_app.command("clear")

@@ -152,7 +152,7 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, command: C
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"x" * 2_000_000)
     place = folder / "cache" / "metrics"
-    assert f"{place}: embeddings, 2.0 MB" in command("doctor", "cache", "stats").out
+    assert f"{place}: digests of models, 2.0 MB" in command("doctor", "cache", "stats").out
     assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB deleted\n"
     assert not kept.exists()
     assert "6 replies" in command("doctor", "cache", "stats").out

@@ -1,6 +1,6 @@
 """Compute BERTScore (Zhang et al. 2020) with bert-score's values, also for texts that break bert-score.
 
-Embeddings are cached between runs. Texts are encoded and matched in parts, so that memory stays bounded.
+Texts are encoded and matched in parts, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +19,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bertscore import models
-from judge.metrics.bertscore.embedder import Embedder, Encoded, Progress, Store, clean, runtime
+from judge.metrics.bertscore.embedder import Embedder, Encoded, Progress, clean, runtime
 from judge.metrics.bertscore.models import Options, TokenizerInfo, rescale_linear
 from judge.metrics.common import ModelError, failure, format_number, no_reference, paired, reference_count, references
 
@@ -143,7 +142,6 @@ class Measured:
     """The unscaled value of each job or why there is none, and the texts longer than the window.
 
     `long` are the jobs with a text in `long_texts`, which are longer than the model's window of `limit` tokens.
-    `trouble` is an error of the store.
     """
 
     model: models.Model
@@ -152,7 +150,6 @@ class Measured:
     long: set[int] = field(default_factory=set)
     long_texts: set[str] = field(default_factory=set)
     limit: int = 0
-    trouble: str = ""
 
     def usable(
         self, jobs: Mapping[int, Pair], troubles: Mapping[str, ModelError | None], lengths: Mapping[str, int]
@@ -178,7 +175,7 @@ def measure(
 ) -> Measured:
     """Return BERTScore of each job by its number; `documents` are the texts for idf.
 
-    Embeddings are stored in `cache`. Raise ConfigError and MissingExtra before anything is computed.
+    `cache` is the folder for digests of models. Raise ConfigError and MissingExtra before anything is computed.
     """
     jobs = {n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()}
     documents = [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
@@ -187,12 +184,10 @@ def measure(
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
-        with closing(Store(cache / "bertscore" if cache else None)) as store:
-            embedder = Embedder(options, model, store)
-            embedder.progress = progress
-            embedder.total = len({text for job in jobs.values() for text in job.texts})
-            _measure_with_embeddings(jobs, embedder, None if options.idf is False else documents, measured)
-            measured.trouble = store.trouble
+        embedder = Embedder(options, model)
+        embedder.progress = progress
+        embedder.total = len({text for job in jobs.values() for text in job.texts})
+        _measure_with_embeddings(jobs, embedder, None if options.idf is False else documents, measured)
     return measured
 
 
@@ -246,7 +241,7 @@ def _trouble(
 def _measure_with_package(
     jobs: Mapping[int, Pair], options: Options, documents: Sequence[str], measured: Measured
 ) -> None:
-    """Compute BERTScore of each job by bert-score itself, which cuts long texts and stores no embedding."""
+    """Compute BERTScore of each job by bert-score itself, which cuts long texts."""
     with huggingface.translated_errors(measured.model, 0):
         scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
             model_type=str(measured.model.folder), num_layers=measured.model.layer, idf=options.idf is not False,
@@ -356,7 +351,6 @@ class BertScore(Options):
                 "(long: cut is what bert-score does)"
             )
             notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-        notes += [f"bertscore: {measured.trouble}."] if measured.trouble else []
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no lower end
             Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)

@@ -274,7 +274,7 @@ Tokenize = Callable[[str], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class TokenizerInfo:
-    """Facts about a model that avoid loading it again.
+    """Facts about a model's tokenizer.
 
     `limit` is the number of tokens it reads at once, including special ones; `prefix` and `suffix` surround every text;
     `weightless` are ids with weight 0; `spaced` means that a text begins with a space; `unknown` is the id of unknown
@@ -293,15 +293,6 @@ class TokenizerInfo:
     def room(self) -> int:
         """Return how many tokens of a text fit into one window."""
         return self.limit - len(self.prefix) - len(self.suffix)
-
-    @classmethod
-    def from_json(cls, text: str) -> TokenizerInfo | None:
-        """Return the information that `asdict` wrote as JSON; None for anything else."""
-        try:
-            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(text).items()}
-            return cls(**fields)
-        except (AttributeError, TypeError, ValueError):
-            return None
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:

@@ -160,19 +160,9 @@ def test_bf16_is_near_and_labelled(bert: str) -> None:
     assert "|bf16|torch " in signature
 
 
-def test_a_second_run_imports_neither_torch_nor_transformers(
-    monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path
-) -> None:
-    options: dict[str, Any] = {"model": bert, "layer": 2, "idf": True, "cache": tmp_path}
-    first = numbers(score(OUTPUTS, REFERENCES, **options))
-    for name in ("torch", "transformers", "tokenizers"):
-        monkeypatch.setitem(sys.modules, name, None)
-    assert numbers(score(OUTPUTS, REFERENCES, **options)) == first
-
-
-def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta: str, tmp_path: Path) -> None:
+def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta: str) -> None:
     before = transformers.utils.logging.is_progress_bar_enabled()
-    score(OUTPUTS, REFERENCES, model=roberta, layer=1, cache=tmp_path)
+    score(OUTPUTS, REFERENCES, model=roberta, layer=1)
     score(["word " * 100], REFERENCES[:1], model=roberta, layer=1)
     assert capfd.readouterr() == ("", "")
     assert transformers.utils.logging.is_progress_bar_enabled() == before
