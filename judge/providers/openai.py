@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,11 +17,19 @@ from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
 from judge.providers.http_client import MAX_TEXT, HttpClient, Options, body_error, options, usage
 from judge.providers.pricing import per_token
+from judge.providers.refusals import (
+    REFUSED_STATUSES,
+    RefusalSearch,
+    mentions_parameter,
+    optional_parameters,
+)
 from judge.providers.server_capabilities import Caching, RequestAdapter
 from judge.providers.vendors import Vendor
 
 _OWN_BATCHES: Mapping[str, type[BatchApi]] = {"anthropic": AnthropicBatchApi, "gemini": GoogleBatchApi}
 """The vendors whose batches are in a format of their own."""
+_TEXTS_BEFORE_STOPPING = 3
+"""So many texts are refused without any parameter before the run stops: one alone may be too long, or filtered."""
 
 
 class OpenAIProvider:
@@ -49,6 +58,11 @@ class OpenAIProvider:
             dialect or RequestAdapter(),
             caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
         )
+        self._answered = False
+        self._accepted: dict[str, int] = {}
+        """The optional parameters that the server has accepted, with the most of each."""
+        self._texts_refused: set[str] = set()
+        self._searching = asyncio.Lock()
         batches = _OWN_BATCHES.get(name, BatchApi)
         self.batches = batches(
             batches.client(http, http_options),
@@ -94,28 +108,65 @@ class OpenAIProvider:
         return self._adapter.caching
 
     async def complete(self, request: Request) -> Response:
-        """One response, whose `unmet` says what this server would not do. Raises Transient or Refused.
+        """Return one response, whose `unmet` says what this server does not do. Raises Transient or Refused.
 
-        It has a choice for each of the `n` wanted, or fewer. Words that helped once are used from then on; what did
-        not help is forgotten.
+        It has a choice for each of the `n` wanted, or fewer. What the server accepts after a refusal is remembered.
         """
-        before = dialect = self._adapter
-        while True:
-            body = dialect.body(request)
+        adapter = self._adapter
+        try:
+            return await self._send(adapter, request)
+        except Refused as refused:
+            body = adapter.body(request)
+            if refused.param in body and refused.status is None:  # hidden reasoning used up the limit
+                self._adapter = replace(self._adapter, too_short=body[refused.param])
+                return await self._send(self._adapter, request)
+            if refused.status not in REFUSED_STATUSES or not self._may_be_a_parameter(refused, body):
+                raise
+            return await self._search(adapter, request, refused)
+
+    def _may_be_a_parameter(self, refused: Refused, body: Mapping[str, Any]) -> bool:
+        """Return whether a refusal may be about a parameter: one that was never accepted, or one that it names."""
+        present = optional_parameters(body)
+        unproven = any(value > self._accepted.get(name, 0) for name, value in present.items())
+        return unproven or mentions_parameter(refused, body)
+
+    async def _search(self, adapter: RequestAdapter, request: Request, refused: Refused) -> Response:
+        """Find out by trying what this server accepts, one request at a time: what one learns, the others use."""
+        async with self._searching:
+            if adapter != self._adapter:  # another request has learned something meanwhile
+                adapter = self._adapter
+                try:
+                    return await self._send(adapter, request)
+                except Refused as again:
+                    if again.status not in REFUSED_STATUSES:
+                        raise
+                    refused = again
             try:
-                data, limits = await self._http.post("/chat/completions", body)
-                response = _response(data, body, dialect.unmet(request, body), self.endpoint, limits)
-            except Refused as refused:
-                tried, dialect = dialect, dialect.after_refusal(refused, body) or dialect
-                if dialect == tried:
-                    raise
-            else:
-                dialect = dialect.with_max_choices(len(response.choices), body)
-                if dialect != before:  # what another request has learned meanwhile is not unlearned by this one
-                    self._adapter = dialect
-                return response
+                accepted, response = await RefusalSearch(
+                    adapter, request, lambda changed: self._send(changed, request)
+                ).run(refused)
+            except Refused as error:
+                if error is refused and not self._answered:
+                    self._texts_refused.add(request.key())
+                    if len(self._texts_refused) >= _TEXTS_BEFORE_STOPPING:
+                        error.stops = "always"
+                raise
+            self._adapter = accepted.with_max_choices(len(response.choices), accepted.body(request))
+            return response
+
+    async def _send(self, adapter: RequestAdapter, request: Request) -> Response:
+        body = adapter.body(request)
+        data, limits = await self._http.post("/chat/completions", body)
+        response = _response(data, body, adapter.unmet(request, body), self.endpoint, limits)
+        self._answered = True
+        for name, value in optional_parameters(body).items():
+            self._accepted[name] = max(value, self._accepted.get(name, 0))
+        if len(response.choices) < body.get("n", 1):
+            self._adapter = self._adapter.with_max_choices(len(response.choices), body)
+        return response
 
     async def aclose(self) -> None:
+        self._searching = asyncio.Lock()  # the old one belongs to the event loop that ends
         await self._http.aclose()
         await self.batches.aclose()
 
