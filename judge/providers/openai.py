@@ -16,6 +16,7 @@ from judge.providers.anthropic_batch import AnthropicBatchApi
 from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
 from judge.providers.http_client import MAX_TEXT, HttpClient, Options, body_error, options, usage
+from judge.providers.message_text import is_only_thinking, message_text
 from judge.providers.pricing import per_token
 from judge.providers.refusals import (
     REFUSED_STATUSES,
@@ -178,7 +179,7 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str,
     requested, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
     if not 1 <= len(choices) <= requested:
         raise Refused(f"{url} sent {len(choices)} choices where {requested} were asked for", billed=True)
-    if any(c.finish_reason == "length" and not c.text and not c.tokens for c in choices):
+    if any(c.finish_reason == "length" and not c.tokens and is_only_thinking(c.text) for c in choices):
         limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
         raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit, billed=True)
     if len(choices) < requested and "n" not in unmet:
@@ -193,15 +194,14 @@ def _choice(data: Any, url: str) -> Choice:
     message = data.get("message") if isinstance(data, dict) else None
     if not isinstance(message, dict):
         raise Refused(f"{url} sent a choice without a message", billed=True)
-    text, refusal = message.get("content"), message.get("refusal")
-    finish = str(data.get("finish_reason") or "stop")
-    if text is None and isinstance(refusal, str):
-        text, finish = refusal, "refusal"
-    if not isinstance(text, str | None):
-        raise Refused(f"{url} sent a message whose content is {type(text).__name__}, not text", billed=True)
-    if text and len(text) > MAX_TEXT:
+    try:
+        read = message_text(message)
+    except ValueError as error:
+        raise Refused(f"{url} sent a message whose content is {error}, not text", billed=True) from error
+    if len(read.text) > MAX_TEXT:
         raise Refused(f"{url} sent a text of more than 1 MB, which no judge's reply has", billed=True)
-    return Choice(text or "", finish, _tokens(data.get("logprobs")))
+    finish = "refusal" if read.refused else str(data.get("finish_reason") or "stop")
+    return Choice(read.text, finish, _tokens(data.get("logprobs")))
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:

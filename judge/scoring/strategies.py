@@ -36,6 +36,8 @@ _QUOTE_TOKENS = 256
 """Room for a quoted sentence."""
 _NOT_REPAIRED = ("refusal", "content_filter", "abort")
 """Finish reasons after which no question for the score alone is asked."""
+_LONGEST_THINKING = 4_000
+"""Characters of a reply's thinking that are sent back, from its end."""
 _ROUNDING = 0.001
 """How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
@@ -193,7 +195,8 @@ class Repair:
         """Return the provenance of a score that was read in the answer."""
         note = "; ".join(filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"]))
         raw = parse.join_replies([self.reply, *_choices(answers)])
-        return replace(provenance, reading="repaired", reason=text_alone(self.reply), raw=raw, note=note)
+        reason = _text_or_empty(self.reply) or None
+        return replace(provenance, reading="repaired", reason=reason, raw=raw, note=note)
 
     def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
         """Return the error of a judgment that still has no score."""
@@ -215,17 +218,17 @@ def repair(
 ) -> Repair | None:
     """Return the question for the score alone after the first reply that allows it, None if there is none.
 
-    Not after a refusal, what a filter or server broke off, an empty reply, one that ended inside its thinking, or the
-    answer to a typed question. Only the finish reason says that a reply is a refusal.
+    Not after a refusal, what a filter or server broke off, an empty reply, or the answer to a typed question. Only the
+    finish reason says that a reply is a refusal.
     """
     if strategy == "decisions":
         return None
     for choice in _choices(answers):
         if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
             continue
-        try:
-            text = whole(text_alone(choice))
-        except ParseError:
+        # Thinking alone is sent back as the judge's turn, because chat templates want turns to alternate.
+        text = whole(_text_or_empty(choice) or choice.text.strip()[-_LONGEST_THINKING:])
+        if not text:
             continue
         # A judge that writes down its thinking gets room to do so again.
         limit = _TOKEN_LIMIT["score" if text == whole(choice.text).strip() else "reason_then_score"]
@@ -245,6 +248,13 @@ def repair(
 def text_alone(choice: Choice) -> str:
     """Return the text of a reply, finished or not, without its thinking. Raises ParseError if nothing is left."""
     return parse.reply_text(replace(choice, finish_reason="stop"))
+
+
+def _text_or_empty(choice: Choice) -> str:
+    try:
+        return text_alone(choice)
+    except ParseError:
+        return ""
 
 
 def _choices(answers: Iterable[Answer]) -> list[Choice]:

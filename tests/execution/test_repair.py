@@ -192,6 +192,17 @@ def test_thinking_is_not_sent_back_and_has_room() -> None:
     assert question.params["max_tokens"] == 1024
 
 
+@pytest.mark.parametrize(
+    "first", [reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), reply("A 4.</think>")]
+)
+def test_a_reply_that_is_only_thinking_is_asked_again(first: Answer) -> None:
+    provider = Asked(first)
+    row = only(run(provider))
+    assert (row.value, row.provenance.reading, row.provenance.reason) == (4.0, "repaired", None)
+    (question,) = provider.questions
+    assert [message["role"] for message in question.messages] == ["user", "assistant", "user"]
+
+
 @pytest.mark.parametrize("text", ["Good, though it leaves out", '{"reason": "It leaves out'])
 def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
     row = only(run(Asked(reply(text, "length"))))
@@ -206,7 +217,7 @@ def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
     "first",
     [
         reply("I cannot rate this.", "refusal"), reply(UNREAD, "content_filter"), reply(UNREAD, "abort"), reply(""),
-        reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), Refused("no"),
+        Refused("no"),
     ],
 )  # fmt: skip
 def test_no_question_follows_a_refusal_a_filter_or_an_empty_reply(first: Answer) -> None:

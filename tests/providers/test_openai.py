@@ -265,7 +265,7 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
         ({"object": "list"}, Refused, "no chat completion"),
         ([1], Refused, "no chat completion"),
         ({"choices": [{}]}, Refused, "without a message"),
-        ({"choices": [{"message": {"content": [1]}}]}, Refused, "content is list"),
+        ({"choices": [{"message": {"content": [1]}}]}, Refused, "content is a list"),
         ({"error": {"message": "upstream fell over", "code": 502}}, Transient, "upstream fell over"),
         ({"error": {"message": "slow down", "code": "429"}}, Transient, "slow down"),
         ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),

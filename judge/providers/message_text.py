@@ -1,0 +1,103 @@
+"""The text of a chat message, in whichever shape a server sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
+_THINKING_FIELDS = ("reasoning", "reasoning_content", "thinking")
+"""Where servers put what a model thought: Ollama and vLLM, DeepSeek, and a few gateways."""
+
+
+class MessageText(NamedTuple):
+    """What a message says. `refused`: the text is a refusal."""
+
+    text: str
+    refused: bool = False
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+def message_text(message: Mapping[str, Any]) -> MessageText:
+    """Return the text of a chat message.
+
+    Its content may be a text, a list of parts (Mistral's reasoning models), or the arguments of a tool call, by which
+    some gateways ask for JSON. If there is only thinking, it is returned between `<think>` and `</think>`, so that a
+    reader of the reply sees it and no score is read from it.
+
+    Raises ValueError, which names the type, if the content is no text.
+    """
+    content = message.get("content")
+    text = _joined(content)
+    if text.strip():
+        return MessageText(text)
+    refusal = message.get("refusal") or _refusal_in(content)
+    if isinstance(refusal, str) and refusal.strip():
+        return MessageText(refusal, refused=True)
+    if arguments := _tool_arguments(message):
+        return MessageText(arguments)
+    thinking = _thinking(message)
+    if thinking.strip():
+        return MessageText(f"{_OPEN}{thinking}{_CLOSE}")
+    return MessageText(text)
+
+
+def is_only_thinking(text: str) -> bool:
+    """Return whether `message_text` found nothing but thinking, or nothing at all."""
+    return not text or (text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1)
+
+
+def _joined(content: Any) -> str:
+    """Return the text of a content without its thinking. Raises ValueError if it is no text."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, Sequence):
+        raise ValueError(type(content).__name__)
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif not isinstance(part, Mapping):
+            raise ValueError(f"a list of {type(part).__name__}")
+        elif part.get("type") not in _THINKING_PARTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+    return "".join(texts)
+
+
+def _parts(content: Any) -> list[Mapping[str, Any]]:
+    listed = content if isinstance(content, list) else [content]
+    return [part for part in listed if isinstance(part, Mapping)]
+
+
+def _refusal_in(content: Any) -> Any:
+    """Return the text of a part that is a refusal, as OpenAI sends it beside JSON schemas."""
+    return next((part.get("refusal") for part in _parts(content) if part.get("type") == "refusal"), None)
+
+
+def _tool_arguments(message: Mapping[str, Any]) -> str:
+    """Return the arguments of the only tool call, "" if there is none or more than one."""
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in _parts(calls)] if isinstance(calls, list) else []
+    functions = functions or [message.get("function_call")]
+    if len(functions) != 1 or not isinstance(functions[0], Mapping):
+        return ""
+    arguments = functions[0].get("arguments")
+    return arguments if isinstance(arguments, str) else ""
+
+
+def _thinking(message: Mapping[str, Any]) -> str:
+    for name in _THINKING_FIELDS:
+        if isinstance(message.get(name), str) and message[name].strip():
+            return str(message[name])
+    texts = []
+    for part in _parts(message.get("content")):
+        if part.get("type") in _THINKING_PARTS:
+            thought = next((part[name] for name in (*_THINKING_FIELDS, "text") if part.get(name)), "")
+            texts.append(thought if isinstance(thought, str) else _joined(thought))
+    return "".join(texts)
