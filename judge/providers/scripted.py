@@ -223,13 +223,25 @@ class FunctionProvider(Provider):
         return FunctionProvider, (self._function,)
 
     async def complete(self, request: Request) -> Response:
-        """What the function says, asked once where a text is read in two ways. Raises Refused with what it raised."""
+        """Return what the function says, called once for each draw. Raises Refused with what it raised.
+
+        A reply to a request for token probabilities is kept, as the same prompt follows without them.
+        """
         prompt = text_of(request)
-        remembered = None if "top_logprobs" in request.params else self._first_replies.pop(prompt, None)
-        reply = self._validated(await self._call(prompt)) if remembered is None else remembered
-        if isinstance(reply, str) and "top_logprobs" in request.params:
+        wants_probabilities = "top_logprobs" in request.params
+        reply: str | Mapping[Any, float] | None = None
+        if not wants_probabilities:
+            reply = self._first_replies.pop(prompt, None)
+        if reply is None:
+            reply = self._validated(await self._call(prompt))
+        if wants_probabilities and isinstance(reply, str):
             self._first_replies[prompt] = reply
-        return Response(to_choices(reply, request), Usage(), self.name)
+        if isinstance(reply, Mapping):
+            return Response(to_choices(reply, request), Usage(), self.name)
+        others = [
+            _as_text(self._validated(await self._call(prompt))) for _ in range(1, int(request.params.get("n", 1)))
+        ]
+        return Response(tuple(map(Choice, [reply, *others])), Usage(), self.name)
 
     async def _call(self, prompt: str) -> object:
         try:
@@ -245,7 +257,7 @@ class FunctionProvider(Provider):
             raise Refused(f"{self.model} raised {reason}") from error
 
     def _validated(self, reply: object) -> str | Mapping[Any, float]:
-        """The reply in one of its two forms. Raises Refused for what is none."""
+        """Return the reply in one of its two forms. Raises Refused for anything else."""
         if isinstance(reply, str):
             return reply
         if isinstance(reply, Integral) and not isinstance(reply, bool):
@@ -253,15 +265,13 @@ class FunctionProvider(Provider):
         if isinstance(reply, Real) and not isinstance(reply, bool):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
-        if (
-            isinstance(reply, Mapping)
-            and reply
-            and all(
-                isinstance(share, Real) and not isinstance(share, bool) and 0 <= float(share) < math.inf
-                for share in reply.values()
+        if isinstance(reply, Mapping) and reply and all(map(_is_number, reply.values())):
+            if all(0 <= float(share) <= 1 for share in reply.values()):
+                return reply
+            raise Refused(
+                f"{self.model} returned {repr(reply)[:80]}, which holds no probabilities: they are numbers from 0 to "
+                "1. Divide weights by their sum"
             )
-        ):
-            return reply
         expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
         raise Refused(f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}")
 
@@ -270,6 +280,17 @@ class FunctionProvider(Provider):
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
             self._thread = None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _as_text(reply: str | Mapping[Any, float]) -> str:
+    """Return a reply as text; of probabilities, the likeliest label."""
+    if isinstance(reply, str):
+        return reply
+    return str(max(reply, key=lambda label: reply[label]))
 
 
 def text_of(request: Request) -> str:

@@ -55,8 +55,8 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str | None, scale:
     probability is `ambiguous`. It belongs to one of several labels, but the beginning of only one ("8" for 80), or of a
     number word ("on"), may also become none.
 
-    Raises ParseError if no label has probability, `start` is outside the tokens, or a text that is no label begins with
-    one ("4 of 5 names").
+    Raises ParseError if no label has probability, `start` is outside the tokens, the probabilities of a token add up to
+    more than 1.01, or a text that is no label begins with one ("4 of 5 names").
     """
     tally = _tally(tokens, start, label, _spellings_of(scale))
     if not any(tally.weights.values()):
@@ -99,6 +99,8 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
 
 _MAX_SUM = 1.05
 """The largest sum of rounded probabilities: those of ten labels, with two decimals each."""
+_MAX_LISTED = 1.01
+"""The largest sum of a token's listed probabilities that is still rounding."""
 
 
 def _check_labels(labels: Iterable[str], scale: Scale) -> None:
@@ -247,17 +249,7 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, table: _Spell
     prefix, weight = "", 1.0
     for place in range(first, len(tokens)):
         token = tokens[place]
-        # Servers repeat the chosen token in its list, so a text counts once. A sum above 1 is rounding or an error; it
-        # is scaled to 1, which keeps the proportions.
-        alternatives: dict[str, float] = {}
-        for text, logprob in token.top:
-            if (p := _probability(logprob)) > alternatives.get(text, 0.0):
-                alternatives[text] = p
-        if token.text not in alternatives and (p := _probability(token.logprob)) > 0:
-            alternatives[token.text] = p
-        total = math.fsum(alternatives.values())
-        if total > 1:
-            alternatives = {text: p / total for text, p in alternatives.items()}
+        alternatives = _listed_probabilities(token)
         chosen = alternatives.pop(token.text, 0.0)
         missing = weight * max(0.0, 1.0 - chosen - math.fsum(alternatives.values()))
         if prefix:
@@ -281,6 +273,28 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, table: _Spell
     if label is not None:
         tally.add(label, weight)
     return tally
+
+
+def _listed_probabilities(token: Token) -> dict[str, float]:
+    """Return the probability of each text that a token lists, itself included; their sum is at most 1.
+
+    Servers repeat the chosen token in its list, so a text counts once. A sum just above 1 is rounding and is scaled.
+    Raises ParseError for more: some servers fill in 0.0 for every logarithm.
+    """
+    probabilities: dict[str, float] = {}
+    for text, logprob in token.top:
+        probability = _probability(logprob)
+        if probability > probabilities.get(text, 0.0):
+            probabilities[text] = probability
+    own = _probability(token.logprob)
+    if token.text not in probabilities and own > 0:
+        probabilities[token.text] = own
+    total = math.fsum(probabilities.values())
+    if total > _MAX_LISTED:
+        raise ParseError(f"the server's probabilities for one token add up to {total:.2f}", token.text)
+    if total > 1:
+        probabilities = {text: probability / total for text, probability in probabilities.items()}
+    return probabilities
 
 
 def _probability(logprob: float) -> float:

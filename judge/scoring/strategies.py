@@ -17,7 +17,19 @@ from typing import Any, Literal
 
 from judge.core.errors import ConfigError, JudgeError, ParseError, ProviderError
 from judge.core.messages import option
-from judge.core.records import Choice, Criterion, Message, Prompt, Provenance, Reading, Request, Response, Scale, whole
+from judge.core.records import (
+    Choice,
+    Criterion,
+    Message,
+    Prompt,
+    Provenance,
+    Reading,
+    Request,
+    Response,
+    Scale,
+    Token,
+    whole,
+)
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -38,6 +50,13 @@ _NOT_REPAIRED = ("refusal", "content_filter", "abort")
 """Finish reasons after which no question for the score alone is asked."""
 _LONGEST_THINKING = 4_000
 """Characters of a reply's thinking that are sent back, from its end."""
+_LOST_SHARE = 0.1
+"""The share of draws that may be lost by their label: so few change no mean by much."""
+_LOST_DIFFERENCE = 0.5
+"""The most that the shares of lost draws may differ between two labels."""
+_NO_TOKENS = "the reply came without token probabilities"
+_NEARLY_CERTAIN = -0.001
+"""The logarithm of a probability that leaves nothing worth listing to other tokens."""
 _ROUNDING = 0.001
 """How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
@@ -291,6 +310,9 @@ def score_reply(
     if strategy == "samples":
         return _score_by_samples(choices, len(answers), criterion, notes, judged)
     if strategy == "logprobs":
+        if "logprobs" in replies[0].unmet and choices[0].tokens is None:
+            # One reply without a score says nothing of the draws that follow, so it is not repaired.
+            raise UnusableReply(_NO_TOKENS, choices[0].text, lasting=True)
         return _score_by_logprobs(choices[0], criterion, settings.min_mass, judged)
     if strategy == "decisions":
         shares, text = choices[0].shares, choices[0].text
@@ -326,7 +348,7 @@ def _score_by_logprobs(
             raise
         place, trouble = (error.place, None), error
     if choice.tokens is None:
-        raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
+        raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
         start, found = place
@@ -340,7 +362,11 @@ def _score_by_logprobs(
                 start, found = error.place, None
         # Half points that the prompt does not ask for count only if the judge wrote one.
         scale = criterion.scale.asked if found in (None, *criterion.scale.asked.labels) else criterion.scale
+        if _lists_the_chosen_token_alone(choice.tokens, start):
+            raise UnusableReply("the server lists at most 1 probability for a token", choice.text, lasting=True)
         w = expectation.from_logprobs(choice.tokens, start, found, scale)
+    except UnusableReply:
+        raise
     except ParseError as error:
         raise trouble or UnusableReply(str(error), choice.text) from error
     if found != place[1]:
@@ -356,6 +382,17 @@ def _score_by_logprobs(
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
     notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
     return w.value, _provenance("logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told)
+
+
+def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
+    """Return whether the token at a place has no alternatives, though it does not have all of the probability."""
+    position = 0
+    for token in tokens:
+        position += len(token.text)
+        if start < position:
+            others = [text for text, _ in token.top if text != token.text]
+            return not others and token.logprob < _NEARLY_CERTAIN
+    return False
 
 
 def _score_by_samples(
@@ -377,6 +414,8 @@ def _score_by_samples(
     parsed = [place for place in scores if place is not None]
     if not parsed:
         raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
+    if reason := _lost_by_label(choices, scores, criterion):
+        raise ParseError(reason, raw)
     w = expectation.from_samples([place.label if place else None for place in scores], criterion.scale)
     likeliest = [place for place in parsed if place.label == w.argmax]
     quotes = Counter(place.quote for place in likeliest if place.quote)
@@ -389,6 +428,27 @@ def _score_by_samples(
     reading: Reading = "prose" if any(place.reading == "prose" for place in parsed) else "strict"
     told = {"reason": likeliest[0].reason, "quote": max(quotes, key=quotes.__getitem__, default=None)}
     return w.value, _provenance("samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told)
+
+
+def _lost_by_label(choices: Sequence[Choice], scores: Sequence[parse.Found | None], criterion: Criterion) -> str:
+    """Return why the draws that count are a selection by their label, "" if they are not.
+
+    A draw may be refused because the judged text has the same number. If that happens to one label and not to another,
+    the mean of the rest is the mean of another distribution.
+    """
+    counted = Counter(score.label for score in scores if score is not None)
+    lost: Counter[str] = Counter()
+    for choice, score in zip(choices, scores, strict=True):
+        if score is None:
+            try:
+                lost[read(choice, criterion, "").label] += 1
+            except ParseError:
+                continue  # this draw has no score at all, whatever the judged text
+    shares = [lost[label] / (lost[label] + counted[label]) for label in {*lost, *counted}]
+    if lost.total() < max(2, _LOST_SHARE * len(choices)) or max(shares) - min(shares) <= _LOST_DIFFERENCE:
+        return ""
+    label, count = lost.most_common(1)[0]
+    return f"{count} of {len(choices)} draws give {label} in words of the judged text and cannot count; the others do"
 
 
 def _score_by_probabilities(

@@ -218,10 +218,18 @@ def test_an_entry_that_the_server_repeats_counts_once() -> None:
             assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
-def test_probabilities_that_sum_to_more_than_one_keep_their_proportions() -> None:
-    result = from_logprobs((Token("4", math.log(0.9), (("4", math.log(0.9)), ("5", math.log(0.3)))),), 0, "4", FIVE)
-    assert result.distribution == pytest.approx({"4": 0.75, "5": 0.25})
-    assert (result.mass, result.low, result.high) == pytest.approx((1.0, 4.25, 4.25))
+def test_a_sum_of_probabilities_just_above_one_keeps_its_proportions() -> None:
+    listed = (("4", math.log(0.75)), ("5", math.log(0.255)))
+    result = from_logprobs((Token("4", math.log(0.75), listed),), 0, "4", FIVE)
+    assert result.distribution == pytest.approx({"4": 0.75 / 1.005, "5": 0.255 / 1.005})
+    assert result.mass == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("logprob", [0.0, -0.3, -1.0])
+def test_probabilities_that_add_up_to_more_than_one_are_none(logprob: float) -> None:
+    listed = tuple((label, logprob) for label in "12345")
+    with pytest.raises(ParseError, match="add up to"):
+        from_logprobs((Token("4", logprob, listed),), 0, "4", FIVE)
 
 
 @pytest.mark.parametrize("logprob", [-9999.0, -math.inf, math.nan, math.inf, 0.5, 9999.0])
@@ -447,7 +455,9 @@ def test_what_is_found_counts_wherever_the_tokens_are_cut(scale: Scale, data: st
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1)))) if len(text) > 1 else []
     pieces = [text[i:j] for i, j in pairwise([0, *cuts, len(text)])]
     tops = st.lists(st.tuples(TEXTS, st.floats(-50, -1)), max_size=5).map(tuple)
-    reply = [Token(piece, -0.1, data.draw(tops)) for piece in pieces]
+    shares = [data.draw(tops) for _ in pieces]
+    listed = [tuple((other, logprob - 3) for other, logprob in share) for share in shares]  # all below 0.05
+    reply = [Token(piece, -0.3, share) for piece, share in zip(pieces, listed, strict=True)]
     found = find(text, "score", scale)
     assert found.label == label
     result = from_logprobs(reply, found.start, found.label, scale)

@@ -1,0 +1,72 @@
+"""Draws that count are no selection, and numbers that are no probabilities are not used as such."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from judge.core.errors import ParseError
+from judge.core.records import Choice, Response, Token
+from judge.criteria import load
+from judge.scoring import strategies
+from judge.scoring.strategies import SamplingOptions, UnusableReply
+
+COHERENCE = load("coherence")
+
+
+def token_reply(chosen: str, logprob: float, listed: dict[str, float]) -> Response:
+    token = Token(chosen, logprob, tuple(listed.items()))
+    return Response((Choice(chosen, "stop", (token,)),))
+
+
+@pytest.mark.parametrize("listed", [{}, {"4": math.log(0.95)}])
+def test_a_chosen_token_without_alternatives_is_no_distribution(listed: dict[str, float]) -> None:
+    reply = token_reply("4", math.log(0.95), listed)
+    with pytest.raises(UnusableReply, match="at most 1 probability") as caught:
+        strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
+    assert caught.value.lasting
+
+
+def test_a_certain_token_needs_no_alternatives() -> None:
+    value, provenance = strategies.score_reply(
+        "logprobs", [token_reply("4", 0.0, {"4": 0.0})], COHERENCE, SamplingOptions()
+    )
+    assert (value, provenance.method) == (4.0, "logprobs")
+
+
+@pytest.mark.parametrize("filler", [0.0, math.log(0.5)])
+def test_probabilities_above_one_are_the_next_strategys_turn(filler: float) -> None:
+    reply = token_reply("4", filler, dict.fromkeys("12345", filler))
+    with pytest.raises(UnusableReply, match="add up to"):
+        strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
+
+
+def test_a_reply_whose_server_refused_probabilities_is_followed_by_draws() -> None:
+    refused = replace(Response((Choice("I would rather not say."),)), unmet=("logprobs",))
+    with pytest.raises(UnusableReply) as caught:
+        strategies.score_reply("logprobs", [refused], COHERENCE, SamplingOptions(), judged="")
+    assert caught.value.lasting
+
+
+def draws(*texts: str) -> list[Response]:
+    return [Response((Choice(text),)) for text in texts]
+
+
+@pytest.mark.parametrize("lost", ["5", "3"])
+def test_draws_that_are_lost_by_their_label_leave_no_mean(monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    """A reader that refuses one label if the judged text has it, whatever the grammar of replies does today."""
+    plain = strategies.read
+
+    def refusing(choice: Choice, criterion: object, judged: str | None) -> object:
+        if judged == f"It has a {lost}." and choice.text == lost:
+            raise ParseError("the judged text has it")
+        return plain(choice, criterion, judged)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(strategies, "read", refusing)
+    half = draws(*["3"] * 10, *["5"] * 10)
+    with pytest.raises(ParseError, match="10 of 20 draws"):
+        strategies.score_reply("samples", half, COHERENCE, SamplingOptions(), judged=f"It has a {lost}.")
+    value, _ = strategies.score_reply("samples", half, COHERENCE, SamplingOptions(), judged="It has none.")
+    assert value == 4.0
