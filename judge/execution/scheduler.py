@@ -13,7 +13,7 @@ from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, StorageError, Unrecorded
 from judge.core.format import one_line
 from judge.core.messages import option
-from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
+from judge.core.records import Criterion, Failure, Provenance, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine
 from judge.execution.group_commit import GroupCommit
@@ -208,7 +208,7 @@ class JudgeRun:
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
         strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
-        new, provider = list[PendingRequest](), self.provider
+        new = list[PendingRequest]()
         while cases:
             if any(case.strategies[0] == "samples" for case in cases):
                 if not self.counts.draws:  # settled for all judgments, by what the first replies showed
@@ -216,12 +216,7 @@ class JudgeRun:
                     self.counts.draws = fewer or self.settings.draws
                 self.settings = replace(self.settings, draws=self.counts.draws)
             for case in cases:
-                wanted = strategies.requests(
-                    case.prompt, case.judgment.criterion, case.strategies[0],
-                    case.repair.settings if case.repair else self.settings,
-                    model=provider.model, endpoint=provider.endpoint,
-                    prefix=case.prefix,
-                )  # fmt: skip
+                wanted = self._requests_of(case)
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}
             keys = {key for case in cases for key in case.requests} - self._pending.keys()
             stored = self.cache.get_many(list(keys)) if self.provider.endpoint else {}
@@ -257,6 +252,15 @@ class JudgeRun:
                     new += self._subscribe(case)
             cases = without_strategy
         self._enqueue(new)
+
+    def _requests_of(self, case: PendingJudgment) -> tuple[Request, ...]:
+        model, endpoint = self.provider.model, self.provider.endpoint
+        if case.repair:
+            return case.repair.requests(model, endpoint, case.prefix, case.strategies[0])
+        return strategies.requests(
+            case.prompt, case.judgment.criterion, case.strategies[0], self.settings,
+            model=model, endpoint=endpoint, prefix=case.prefix,
+        )  # fmt: skip
 
     def _subscribe(self, case: PendingJudgment) -> Iterator[PendingRequest]:
         """Have a judgment wait for its requests; yield those that nobody waited for yet."""
@@ -348,9 +352,9 @@ class JudgeRun:
             answers = [case.fallback]
         try:
             judged = judgment.judged(self.settings)
-            value, provenance = strategies.score_reply(
-                case.strategies[0], answers, judgment.criterion, self.settings, case.notes, judged=judged
-            )
+            if case.strategies[0] == "samples" and self._repair_draws(case, answers, judged):
+                return
+            value, provenance = self._value_of(case, answers, judged)
         except ParseError as error:
             last = not isinstance(error, UnusableReply) or len(case.strategies) == 1
             # Of the unusable replies, only draws are so because none has a score.
@@ -393,28 +397,54 @@ class JudgeRun:
             column = judgment.criterion.name + self.suffix
             if provenance.quote:
                 provenance = replace(provenance, quote=quotes.find_quote(provenance.quote, sample.texts))
-            if case.repair:
-                provenance = case.repair.provenance(answers, provenance)
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
         self._leave(case)
         self.counts.cached += not case.waited
         self.counts.shared += case.waited and not case.requested_here
 
+    def _value_of(
+        self, case: PendingJudgment, answers: Sequence[Answer], judged: str | None
+    ) -> tuple[float, Provenance]:
+        strategy = case.strategies[0]
+        if case.repair:
+            return case.repair.score(strategy, answers, self.settings, case.notes, judged=judged)
+        return strategies.score_reply(
+            strategy, answers, case.judgment.criterion, self.settings, case.notes, judged=judged
+        )
+
     def _repair(self, case: PendingJudgment, answers: Sequence[Answer], trouble: ParseError) -> bool:
         """Have the judge asked for the score alone, after a reply without one; return False if it cannot be asked."""
-        judgment, question = case.judgment, self._questions.get(case.judgment.criterion.name)
         repair = None
-        if question and not case.repair and not self.counts.trials[judgment.criterion.name].stopped:
+        if (question := self._repair_question(case)) is not None:
             repair = strategies.repair(
-                answers, case.prompt, judgment.criterion, case.strategies[0],
+                answers, case.prompt, case.judgment.criterion, case.strategies[0],
                 settings=self.settings, trouble=trouble, question=question,
             )  # fmt: skip
+        return self._ask_again(case, repair)
+
+    def _repair_draws(self, case: PendingJudgment, answers: Sequence[Answer], judged: str | None) -> bool:
+        """Have the judge asked again after the draws that have no score; return False if all have one."""
+        repair = None
+        if (question := self._repair_question(case)) is not None:
+            repair = strategies.repair_draws(
+                answers, case.prompt, case.judgment.criterion,
+                settings=self.settings, judged=judged, question=question,
+            )  # fmt: skip
+        return self._ask_again(case, repair)
+
+    def _repair_question(self, case: PendingJudgment) -> str | None:
+        """Return the question for the score alone, None if this judgment may not be asked again."""
+        name = case.judgment.criterion.name
+        return None if case.repair or self.counts.trials[name].stopped else self._questions.get(name)
+
+    def _ask_again(self, case: PendingJudgment, repair: Repair | None) -> bool:
         if repair is None:
             return False
         self._leave(case)
         second = replace(
-            case, judgment=replace(judgment, criterion=repair.criterion), prompt=repair.prompt, notes=[*case.notes],
-            strategies=[*repair.strategies], requests={}, answers={}, fallback=None, repair=repair, first=case,
+            case, judgment=replace(case.judgment, criterion=repair.criterion), prompt=repair.prompt,
+            notes=[*case.notes], strategies=[*repair.strategies], requests={}, answers={}, fallback=None,
+            repair=repair, first=case,
         )  # fmt: skip
         self._repairs[second] = repair
         self._retried.append([second])

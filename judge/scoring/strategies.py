@@ -54,6 +54,8 @@ _LOST_SHARE = 0.1
 """The share of draws that may be lost by their label: so few change no mean by much."""
 _LOST_DIFFERENCE = 0.5
 """The most that the shares of lost draws may differ between two labels."""
+_READINGS: tuple[Reading, ...] = ("repaired", "prose")
+"""The readings that a mean of draws names if one of its draws was read so."""
 _NO_TOKENS = "the reply came without token probabilities"
 _NEARLY_CERTAIN = -0.001
 """The logarithm of a probability that leaves nothing worth listing to other tokens."""
@@ -210,6 +212,25 @@ class Repair:
     strategy: Strategy
     trouble: ParseError
 
+    def requests(self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy) -> tuple[Request, ...]:
+        """Return the requests of the question, by the strategy that reads its answer."""
+        return requests(
+            self.prompt, self.criterion, strategy, self.settings, model=model, endpoint=endpoint, prefix=prefix
+        )
+
+    def score(
+        self,
+        strategy: Strategy,
+        answers: Sequence[Answer],
+        settings: SamplingOptions,
+        notes: Sequence[str],
+        *,
+        judged: str | None,
+    ) -> tuple[float, Provenance]:
+        """Return the value of the answers, and its provenance. Raises like `score_reply`."""
+        value, provenance = score_reply(strategy, answers, self.criterion, settings, notes, judged=judged)
+        return value, self.provenance(answers, provenance)
+
     def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
         """Return the provenance of a score that was read in the answer."""
         note = "; ".join(filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"]))
@@ -225,6 +246,60 @@ class Repair:
         return ParseError(f"{self.trouble}; the question for the score alone {outcome}: {error}", raw)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawRepair(Repair):
+    """The questions for the score alone after the draws of a judgment that have none: one for each different reply.
+
+    `draws` are all replies and `scores` what was read in them; `requested` is how many were asked for. `questions` maps
+    the replies without a score to the messages that ask again.
+    """
+
+    draws: tuple[Choice, ...] = ()
+    scores: tuple[parse.Found | None, ...] = ()
+    requested: int = 0
+    questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
+
+    def requests(self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy) -> tuple[Request, ...]:
+        """Return a request for each question."""
+        asked = []
+        for messages in self.questions.values():
+            prompt = replace(self.prompt, messages=messages)
+            asked += requests(
+                prompt, self.criterion, strategy, self.settings, model=model, endpoint=endpoint, prefix=prefix
+            )
+        return tuple(asked)
+
+    def score(
+        self,
+        strategy: Strategy,
+        answers: Sequence[Answer],
+        settings: SamplingOptions,
+        notes: Sequence[str],
+        *,
+        judged: str | None,
+    ) -> tuple[float, Provenance]:
+        """Return the mean over all draws, those among them that were asked again included."""
+        found: dict[str, parse.Found] = {}
+        for text, answer in zip(self.questions, answers, strict=True):
+            if isinstance(answer, Response) and answer.choices:
+                try:
+                    found[text] = replace(read(answer.choices[0], self.criterion, judged), reading="repaired")
+                except ParseError:
+                    continue  # counted among the draws without a score
+        scores = [score or found.get(draw.text) for draw, score in zip(self.draws, self.scores, strict=True)]
+        repaired = sum(before is None and after is not None for before, after in zip(self.scores, scores, strict=True))
+        asked = f"{repaired} of {len(self.draws)} draws were asked again for the score alone: {self.trouble}"
+        value, provenance = _average_draws(
+            self.draws,
+            scores,
+            self.criterion,
+            requested=self.requested,
+            notes=[*notes, asked] if repaired else notes,
+            trouble=self.trouble,
+        )
+        return value, replace(provenance, raw=parse.join_replies([*self.draws, *_choices(answers)]))
+
+
 def repair(
     answers: Iterable[Answer],
     prompt: Prompt,
@@ -237,31 +312,81 @@ def repair(
 ) -> Repair | None:
     """Return the question for the score alone after the first reply that allows it, None if there is none.
 
-    Not after a refusal, what a filter or server broke off, an empty reply, or the answer to a typed question. Only the
-    finish reason says that a reply is a refusal.
+    Not after a refusal, what a filter or server broke off, an empty reply, or the answer to a typed question, nor after
+    draws, as one cannot stand for all (see `repair_draws`). Only the finish reason says that a reply is a refusal.
     """
-    if strategy == "decisions":
+    if strategy in ("decisions", "samples"):
         return None
     for choice in _choices(answers):
-        if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
-            continue
-        # Thinking alone is sent back as the judge's turn, because chat templates want turns to alternate.
-        text = whole(_text_or_empty(choice) or choice.text.strip()[-_LONGEST_THINKING:])
-        if not text:
-            continue
-        # A judge that writes down its thinking gets room to do so again.
-        limit = _TOKEN_LIMIT["score" if text == whole(choice.text).strip() else "reason_then_score"]
-        if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the question's part of a reply
-            text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
-        turns = ({"role": "assistant", "content": text}, {"role": "user", "content": question})
-        return Repair(
-            replace(prompt, messages=(*prompt.messages, *turns), merged=()),
-            replace(criterion, reply="score", form="text", cite=False),
-            replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit),
-            ("logprobs", "single") if strategy == "logprobs" else ("single",),
-            choice, strategy, trouble,
-        )  # fmt: skip
+        messages = _question_after(choice, prompt, question)
+        if messages is not None:
+            return Repair(
+                replace(prompt, messages=messages, merged=()),
+                replace(criterion, reply="score", form="text", cite=False),
+                _repair_settings(settings, choice),
+                ("logprobs", "single") if strategy == "logprobs" else ("single",),
+                choice,
+                strategy,
+                trouble,
+            )
     return None
+
+
+def repair_draws(
+    answers: Sequence[Answer],
+    prompt: Prompt,
+    criterion: Criterion,
+    *,
+    settings: SamplingOptions,
+    judged: str | None,
+    question: str,
+) -> DrawRepair | None:
+    """Return the questions after the draws that have no score, None if all have one or none can be asked again."""
+    draws = _choices(answers)
+    scores, trouble = _read_draws(draws, criterion, judged)
+    questions: dict[str, tuple[Message, ...]] = {}
+    asked_again: list[Choice] = []
+    for draw, score in zip(draws, scores, strict=True):
+        if score is None and draw.text not in questions:
+            messages = _question_after(draw, prompt, question)
+            if messages is not None:
+                questions[draw.text] = messages
+                asked_again.append(draw)
+    if trouble is None or not questions:
+        return None
+    return DrawRepair(
+        replace(prompt, messages=questions[asked_again[0].text], merged=()),
+        replace(criterion, reply="score", form="text", cite=False),
+        max((_repair_settings(settings, draw) for draw in asked_again), key=lambda one: one.max_tokens or 0),
+        ("single",),
+        asked_again[0],
+        "samples",
+        trouble,
+        draws=tuple(draws),
+        scores=tuple(scores),
+        requested=len(answers),
+        questions=questions,
+    )
+
+
+def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Message, ...] | None:
+    """Return the messages that ask again after a reply, None if it cannot be asked again."""
+    if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
+        return None
+    # Thinking alone is sent back as the judge's turn, because chat templates want turns to alternate.
+    text = whole(_text_or_empty(choice) or choice.text.strip()[-_LONGEST_THINKING:])
+    if not text:
+        return None
+    if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the question's part of a reply
+        text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
+    return (*prompt.messages, {"role": "assistant", "content": text}, {"role": "user", "content": question})
+
+
+def _repair_settings(settings: SamplingOptions, choice: Choice) -> SamplingOptions:
+    """Return how to ask again: a judge that writes down its thinking gets room to do so again."""
+    thinks = _text_or_empty(choice) != whole(choice.text).strip()
+    limit = _TOKEN_LIMIT["reason_then_score" if thinks else "score"]
+    return replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit)
 
 
 def text_alone(choice: Choice) -> str:
@@ -399,6 +524,14 @@ def _score_by_samples(
     choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str], judged: str | None
 ) -> tuple[float, Provenance]:
     """Average the replies that have a score; count those that have none in the note."""
+    scores, trouble = _read_draws(choices, criterion, judged)
+    return _average_draws(choices, scores, criterion, requested=requested, notes=notes, trouble=trouble)
+
+
+def _read_draws(
+    choices: Sequence[Choice], criterion: Criterion, judged: str | None
+) -> tuple[list[parse.Found | None], ParseError | None]:
+    """Return what is read in each reply, None for one without a score, and the first error."""
     places: dict[tuple[str, str], parse.Found | None] = {}
     trouble: ParseError | None = None
     for choice in choices:
@@ -409,7 +542,18 @@ def _score_by_samples(
             except ParseError as error:
                 places[reply] = None
                 trouble = trouble or error
-    scores = [places[choice.text, choice.finish_reason] for choice in choices]
+    return [places[choice.text, choice.finish_reason] for choice in choices], trouble
+
+
+def _average_draws(
+    choices: Sequence[Choice],
+    scores: Sequence[parse.Found | None],
+    criterion: Criterion,
+    *,
+    requested: int,
+    notes: Sequence[str],
+    trouble: ParseError | None,
+) -> tuple[float, Provenance]:
     raw = parse.join_replies(choices)
     parsed = [place for place in scores if place is not None]
     if not parsed:
@@ -425,7 +569,8 @@ def _score_by_samples(
     if unanswered := requested - len(choices):
         messages.append(f"{unanswered} of {requested} draws were not answered")
     note = "; ".join(messages) or None
-    reading: Reading = "prose" if any(place.reading == "prose" for place in parsed) else "strict"
+    readings = {place.reading for place in parsed}
+    reading = next((name for name in _READINGS if name in readings), "strict")
     told = {"reason": likeliest[0].reason, "quote": max(quotes, key=quotes.__getitem__, default=None)}
     return w.value, _provenance("samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told)
 

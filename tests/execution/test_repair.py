@@ -145,14 +145,36 @@ def test_an_answer_without_token_probabilities_is_read_itself() -> None:
     assert "without token probabilities" in p.note
 
 
-def test_draws_are_repaired_only_if_none_has_a_score() -> None:
-    provider = Asked()
-    p = only(run(provider, weighting="samples", draws=3)).provenance
-    assert (p.method, p.reading, len(provider.questions)) == ("single", "repaired", 1)
-    assert "none of 3 draws has a score" in p.note
-    some = Asked(lambda r: Response((Choice(UNREAD), Choice("Good.\nScore: 4"))[: r.params["n"]]))
-    assert only(run(some, weighting="samples", draws=2)).provenance.method == "samples"
-    assert some.questions == []
+def mixed(*texts: str) -> Callable[[Request], Response]:
+    """A judge whose draws of one request are these texts in turn."""
+    return lambda request: Response(tuple(Choice(texts[i % len(texts)]) for i in range(request.params["n"])))
+
+
+def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
+    provider = Asked(mixed(UNREAD, "Good.\nScore: 2", "Nice, in a way."), second="4")
+    row = only(run(provider, weighting="samples", draws=6))
+    assert (row.value, row.provenance.n, row.provenance.reading) == (pytest.approx(10 / 3), 6, "repaired")
+    assert len(provider.questions) == 2, "one for each different reply"
+    assert "4 of 6 draws were asked again" in row.provenance.note
+
+
+def test_no_repaired_reply_stands_for_all_draws() -> None:
+    provider = Asked(mixed(UNREAD, "I give up.", "No idea."), second="4")
+    p = only(run(provider, weighting="samples", draws=6)).provenance
+    assert (p.method, p.n, len(provider.questions)) == ("samples", 6, 3)
+
+
+def test_draws_that_stay_without_a_score_are_counted() -> None:
+    provider = Asked(mixed(UNREAD, "Good.\nScore: 2"), second="no idea")
+    row = only(run(provider, weighting="samples", draws=4))
+    assert (row.value, row.provenance.n, row.provenance.mass) == (2.0, 2, 0.5)
+    assert "2 of 4 draws had no score" in row.provenance.note
+
+
+def test_draws_are_not_asked_again_if_repairs_are_off() -> None:
+    provider = Asked(mixed(UNREAD, "Good.\nScore: 4"))
+    assert only(run(provider, weighting="samples", draws=2, repair="off")).provenance.n == 1
+    assert provider.questions == []
 
 
 def test_a_comparison_is_repaired_too() -> None:
