@@ -255,7 +255,7 @@ class RunConfig(BaseModel):
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""
         own = {name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}}
-        own = {name: value for name, value in own.items() if value is not None}
+        own = {name: value for name, value in own.items() if value is not None and name in type(self).model_fields}
         if "key_env" in own:
             own.setdefault("key_command", None)
         return self.model_copy(update=own)

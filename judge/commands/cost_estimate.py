@@ -53,7 +53,7 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
         raise ConfigError(f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out")
     judges = [
-        judge_forecast(config, prepared.judges[estimate.judge], estimate)
+        judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     ]
     known = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
@@ -106,7 +106,7 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()
-        return pricing.cost_usd(provider.model, provider.endpoint, usage, batched=batched, decides=provider.decides)
+        return pricing.cost_of(provider, usage, batched=batched)
 
     read, written = int(total.read), int(total.written)
     price = cost(Usage(read, written))
@@ -120,8 +120,8 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
         extra_read = round(total.read * (estimate.each - 1 + first))
         more = cost(Usage(extra_read, round(total.written * (estimate.draws - 1 + first))))
     batch = ", half price in a batch" if discounted else "; half of it if it has a Batch API"
-    why = pricing.price_source(decides=provider.decides) + (batch if config.engine == "batch" else "")
-    rates = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
+    why = pricing.price_source(provider) + (batch if config.engine == "batch" else "")
+    rates = pricing.prices_of(provider)
     return Price(price, cached, more, why, rates and (rates[0] * _MILLION, rates[3] * _MILLION))
 
 

@@ -323,7 +323,7 @@ def _auto_weighting(
 
 def _price(part: str, provider: Provider, first: Response, drawn: Response | None, draws: int) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
-    per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
+    per_token = pricing.prices_of(provider)
     if per_token is None:
         why = pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
         return Finding(part, "price", "missing", why)
@@ -333,6 +333,6 @@ def _price(part: str, provider: Provider, first: Response, drawn: Response | Non
     price = pricing.cost(usage, per_token)
     times = f" {requests} times" if requests > 1 else ""
     each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
-    source = pricing.price_source(decides=provider.decides)
+    source = pricing.price_source(provider)
     summary = f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
     return Finding(part, "price", "ok", f"{summary}; judge plan DATA estimates yours")

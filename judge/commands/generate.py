@@ -169,7 +169,8 @@ class _Writer:
     async def write(self, tools: _Tools) -> list[list[Sample | Failure]]:
         """Return for each item its texts or failures."""
         config, counts = tools.config, self.counts
-        retrier = judge_run.make_retrier(config, self.provider, counts, tools.ledger, tools.deadline)
+        own = self._model.plan
+        retrier = judge_run.make_retrier(own, self.provider, counts, tools.ledger, tools.deadline)
 
         def tell(done: int) -> None:
             counts.done = done
@@ -177,7 +178,7 @@ class _Writer:
         async with AsyncExitStack() as closing:
             engine = await closing.enter_async_context(judge_run.open_engine(config, self.provider, retrier))
             client = MetricClient(
-                self.provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=config.max_concurrency,
+                self.provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=own.max_concurrency,
                 settings=self._settings, recording=tools.recording, retry_failed=config.retry_failed, engine=engine,
             )  # fmt: skip
             await closing.enter_async_context(client)
@@ -218,7 +219,7 @@ class _Writer:
             text: MetricReply = read_reply(question, stored[key]) if key in stored else assumed
             if isinstance(text, str):
                 outputs.append(replace(_generation(item, place % n + 1, n), system=self._name, output=text))
-        return outputs, judge_forecast(config, provider, estimate)
+        return outputs, judge_forecast(self._model.plan, provider, estimate)
 
     @property
     def provider(self) -> Provider:

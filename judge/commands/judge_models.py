@@ -164,7 +164,7 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
                 address = f"{UNKNOWN}{vendor.url}"
             config = load_config(given={"base_url": address})
         opened: Provider = plugins.load("providers", "openai").open(model, config, vendor)
-        return opened
+        return _with_price(opened, judge)
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     provider: Provider = (
@@ -172,6 +172,16 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         if keyless
         else provider_class.open(model, config)
     )
+    return _with_price(provider, judge)
+
+
+def _with_price(provider: Provider, judge: Judge) -> Provider:
+    """Tell a provider what the user says that its tokens cost. Raises ConfigError for one that costs nothing."""
+    if judge.price is None:
+        return provider
+    if not hasattr(provider, "price"):
+        raise ConfigError(f"price: {judge.name} sends nothing that is priced by tokens; leave it out")
+    provider.price = judge.price
     return provider
 
 

@@ -64,7 +64,7 @@ def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedge
     """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
     deadline = deadline_of(prepared.config)
     return {
-        name: make_retrier(prepared.config, provider, progress.judges[name], ledger, deadline)
+        name: make_retrier(prepared.plans[name], provider, progress.judges[name], ledger, deadline)
         for name, provider in prepared.judges.items()
     }
 
@@ -130,7 +130,8 @@ async def open_judges(prepared: PreparedRun, retriers: Mapping[str, Retrier]) ->
                 asked, prepared.judges[name], prepared.settings[name],
                 cache=cache, retrier=retriers[name],
                 emit=checklist.collect(((one.criterion, one.sample) for one in asked), suffix, emit),
-                flush=flush, counts=retriers[name].counts, concurrency=prepared.config.max_concurrency, suffix=suffix,
+                flush=flush, counts=retriers[name].counts, suffix=suffix,
+                concurrency=prepared.plans[name].max_concurrency,
                 recording=prepared.recording, engine=engine, criteria=_criteria_of_judge(prepared, name),
                 retry_failed=prepared.config.retry_failed, model_traits=traits,
             )  # fmt: skip
@@ -234,7 +235,8 @@ async def metric_client(
         engine = await opened.enter_async_context(open_engine(config, provider, retriers[name]))
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
-            concurrency=config.max_concurrency, settings=prepared.settings[name], recording=prepared.recording,
+            concurrency=prepared.plans[name].max_concurrency, settings=prepared.settings[name],
+            recording=prepared.recording,
             retry_failed=config.retry_failed, engine=engine,
         )  # fmt: skip
         yield await opened.enter_async_context(asker)

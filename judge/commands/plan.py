@@ -190,7 +190,10 @@ def one_line_estimate(prepared: PreparedRun) -> str:
     elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
         line += "; no model is called"
     else:
-        judges = [judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
+        judges = [
+            judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
+            for estimate in estimates
+        ]
         usage = sum((judge.usage for judge in judges), Usage())
         parts = [
             f"{line}: about {requests:,} requests",

@@ -16,7 +16,7 @@ from judge.core.format import no_ansi
 from judge.core.records import Usage
 from judge.execution.progress import Progress
 from judge.providers import Provider
-from judge.providers.pricing import cost_usd
+from judge.providers.pricing import cost_of
 from judge.results.planning import sum_prices
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _state(counts: Progress, providers: Mapping[str, Provider], start: float) ->
         notes = ", ".join(f"{number:,} {kind}" for number, kind in prompt_cache if number)
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens" + (f" ({notes})" if notes else ""))
         price = sum_prices(
-            cost_usd(judge.model, judge.endpoint, each.usage, decides=judge.decides, batched=each.batched)
+            cost_of(judge, each.usage, batched=each.batched)
             for name, each in counts.judges.items()
             if (judge := providers.get(name)) is not None
         )

@@ -27,7 +27,7 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers import Provider
-from judge.providers.pricing import cost_usd, is_own, why_unknown
+from judge.providers.pricing import cost_of, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
 from judge.scoring.checklist import whole
@@ -204,7 +204,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
             times = draws / counts.draws
             read = times if provider.learned.get("n") == 1 else 1  # a server that gives one reply per request
             more_usage = Usage(round(usage.prompt_tokens * read), round(usage.completion_tokens * times))
-            price = cost_usd(provider.model, provider.endpoint, more_usage, decides=provider.decides)
+            price = cost_of(provider, more_usage)
             money = f" ({dollars(price)})" if price is not None else ""
             before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more_usage))
             note += f" {draws} would take about {after:,} tokens{money} instead of {before:,}."
@@ -353,10 +353,10 @@ def describe_use(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
     elif counts.sent and counts.usage == Usage():
         cost = {"usd": None, "note": "the server counted no tokens"}
     else:
-        model, endpoint, note = provider.model, provider.endpoint, ""
-        price = cost_usd(model, endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
-        if price is None and is_own(endpoint):
-            note = why_unknown(model, endpoint, decides=provider.decides)
+        note = ""
+        price = cost_of(provider, counts.usage, batched=counts.batched)
+        if price is None and is_own(provider.endpoint):
+            note = why_unknown(provider.model, provider.endpoint, decides=provider.decides)
         elif price is None:
             note = "no published price for this model and endpoint"
         cost = {"usd": price, "note": note}

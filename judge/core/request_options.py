@@ -170,6 +170,17 @@ ExtraBody = Annotated[
     AfterValidator(_check_body),
 ]
 Label = Annotated[str, AfterValidator(_check_label)]
+
+
+class TokenPrice(BaseModel):
+    """US dollars for a million tokens that a model reads (`input`) and writes (`output`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens read.")
+    output: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens written.")
+
+
 KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(program)]
 
 
@@ -186,6 +197,11 @@ class ModelSettings(BaseModel):
     reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
     extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
+    rpm: int | None = Field(default=None, ge=1, description="Requests per minute.")
+    tpm: int | None = Field(default=None, ge=1, description="Tokens per minute.")
+    max_concurrency: int | None = Field(default=None, ge=1, le=10_000, description="Requests in flight.")
+    timeout: float | None = Field(default=None, gt=0, description="Longest wait for a reply, in seconds.")
+    price: TokenPrice | None = Field(default=None, description="Dollars per million tokens, for --budget and costs.")
 
 
 class Judge(ModelSettings):

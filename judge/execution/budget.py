@@ -26,7 +26,7 @@ from judge.core.errors import BudgetReached, ConfigError, ProviderError, Refused
 from judge.core.messages import option
 from judge.core.records import Request, Usage
 from judge.providers import Provider
-from judge.providers.pricing import cost, per_token
+from judge.providers.pricing import cost, prices_of
 from judge.text.languages import HAN, HANGUL, KANA
 
 _ASCII = 1 / 4.5
@@ -111,11 +111,12 @@ class BudgetLedger:
         if self.budget is None or (self.budget.unit == "usd" and provider.notice):
             return False
         if self.budget.unit == "usd":
-            prices = per_token(provider.model, provider.endpoint, decides=provider.decides)
+            prices = prices_of(provider)
             if prices is None:
                 raise ConfigError(
                     f"{option('budget', str(self.budget))}: nobody has published a price for {provider.model} at "
-                    f"{provider.endpoint}; give the budget in tokens, for example {option('budget', '2mtokens')}"
+                    f"{provider.endpoint}; give the budget in tokens, for example {option('budget', '2mtokens')}, "
+                    "or the model's price: model: {name: ..., price: {input: 0.5, output: 1.5}}"
                 )
             self._prices[provider.model, provider.endpoint, provider.decides] = prices
         return True

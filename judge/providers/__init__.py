@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from judge.core.records import Request, Response
+from judge.core.request_options import TokenPrice
 
 if TYPE_CHECKING:
     from judge.providers.batches import BatchApi
@@ -55,6 +56,7 @@ class Capabilities:
     `batches`: the Batch API, for --engine batch.
     `splits_merged_criteria`: a request with several questions of a checklist gets one reply for each of them.
     `reasons`: the model is known to reason before it answers.
+    `price`: what the user says that its tokens cost. It can also be set.
     `shared_state`: what was learned about the server so far, without any key. It can also be set, so that another
     process takes it over.
     """
@@ -63,6 +65,7 @@ class Capabilities:
     batches: BatchApi | None = None
     splits_merged_criteria: bool = False
     reasons: bool = False
+    price: TokenPrice | None = None
     shared_state: Any = None
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
+from judge.core.request_options import TokenPrice
 from judge.providers.http_client import HttpClient, Options, body_error, options, usage
 
 _NO_SUCH_PATH = (404, 405, 501)
@@ -107,6 +108,7 @@ class DecisionsProvider:
         self.model = model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
+        self.price: TokenPrice | None = None
         self.shared_state = path
 
     @classmethod

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response, Token
+from judge.core.request_options import TokenPrice
 from judge.providers.anthropic_batch import AnthropicBatchApi
 from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
@@ -59,6 +60,7 @@ class OpenAIProvider:
             dialect or RequestAdapter(),
             caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
         )
+        self.price: TokenPrice | None = None
         self._answered = False
         self._accepted: dict[str, int] = {}
         """The optional parameters that the server has accepted, with the most of each."""

@@ -8,11 +8,15 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from judge.core.records import Usage
+from judge.providers import Capabilities, Provider
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 0.5
 """What a request costs in a batch, as a share of its price online (OpenAI, Anthropic and Google, 2026)."""
 _NO_USAGE = Usage()
+_MILLION = 1e6
+TokenPrices = tuple[float, float, float, float]
+"""US dollars for a token that is read afresh, read from the provider's cache, written to it, and put out."""
 _SAMPLE_TOKENS = 1000
 _DECISION_PRICES = {"gpt-6-luna": 0.10e-6}
 """Typed questions at OpenAI: dollars for a token read; answers are free, and nothing is cheaper for being cached.
@@ -33,13 +37,35 @@ def cost_usd(
     """
     if usage == Usage():
         return 0.0
-    prices = per_token(model, endpoint, decides=decides)
+    return _discounted(usage, batched, per_token(model, endpoint, decides=decides))
+
+
+def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> float | None:
+    """US dollars for the tokens of many requests to a provider, at the user's price or else the published one.
+
+    None if neither is known.
+    """
+    if usage == Usage():
+        return 0.0
+    return _discounted(usage, batched, prices_of(provider))
+
+
+def prices_of(provider: Provider) -> TokenPrices | None:
+    """The price of a provider's token: the user's, else the published one, else None."""
+    own = Capabilities.of(provider).price
+    if own is None:
+        return per_token(provider.model, provider.endpoint, decides=provider.decides)
+    read, written = own.input / _MILLION, own.output / _MILLION
+    return read, read, read, written
+
+
+def _discounted(usage: Usage, batched: Usage, prices: TokenPrices | None) -> float | None:
     if prices is None:
         return None
     return cost(usage, prices) - (1 - BATCH) * cost(batched, prices)
 
 
-def cost(usage: Usage, prices: tuple[float, float, float, float]) -> float:
+def cost(usage: Usage, prices: TokenPrices) -> float:
     """US dollars for tokens at the prices that `per_token` gives."""
     fresh = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
     counts = (fresh, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
@@ -47,8 +73,8 @@ def cost(usage: Usage, prices: tuple[float, float, float, float]) -> float:
 
 
 @lru_cache
-def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[float, float, float, float] | None:
-    """The price of a token: read afresh, read from the provider's cache, written to it, and put out."""
+def per_token(model: str, endpoint: str, *, decides: bool = False) -> TokenPrices | None:
+    """The published price of a token, None if there is none."""
     if decides:
         price_read = _DECISION_PRICES.get(model) if endpoint == DEFAULT_URL else None
         return None if price_read is None else (price_read, price_read, price_read, 0.0)
@@ -66,8 +92,14 @@ def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[floa
         return None
 
 
-def price_source(*, decides: bool = False) -> str:
-    """Where prices are from, with its version."""
+def price_source(provider: Provider) -> str:
+    """Where the prices of a provider are from, with the source's version."""
+    if Capabilities.of(provider).price is not None:
+        return "the price given for this model"
+    return _published_source(decides=provider.decides)
+
+
+def _published_source(*, decides: bool) -> str:
     return "LiteLLM's price map 1.106" if decides else f"genai-prices {version('genai-prices')}"
 
 
@@ -78,7 +110,8 @@ def why_unknown(model: str, endpoint: str, *, decides: bool = False) -> str:
     if is_own(endpoint):
         return "a server of your own: no known price"
     place = urlsplit(endpoint).netloc or "this provider"
-    return f"{'no price of typed questions' if decides else price_source() + ' has no price'} for {model} at {place}"
+    what = "no price of typed questions" if decides else f"{_published_source(decides=False)} has no price"
+    return f"{what} for {model} at {place}"
 
 
 def is_own(endpoint: str) -> bool:
