@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from judge.core.records import Sample
+from judge.text.abbreviations import belongs_to_word
 
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -80,34 +81,37 @@ LANGUAGES: Mapping[str, Language] = {language.code: language for language in _TA
 DEFAULT_LANGUAGE = "en"
 if TYPE_CHECKING:
     LanguageCode = str
+    LanguageChoice = str
 else:
+    LanguageChoice = Literal[*LANGUAGES, "auto"]
     LanguageCode = Literal[*LANGUAGES]
     """A code in the table, as a type whose values are known: options check and list them."""
 _BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 
 # \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut them in pieces.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 )
 # Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels and marks: Thai and
 # Lao vowels before and after it, and consonants that are written below it.
-_CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
-_CLUSTER = (
-    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{_CLUSTERED}]"
-    rf"(?:[\u1039\u17d2](?=\w)[{_CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{_CLUSTERED}])*"
+CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+CLUSTER = (
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{CLUSTERED}]"
+    rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
 )
-_SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
+SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
 _LETTERS_OF = {
     letters: re.compile(f"[{letters}]") for row in _BY_SCRIPT for letters in (row.letters, row.own_letters) if letters
 }
-_TOKEN = re.compile(f"[{_SCRIPTS}]|{_CLUSTER}|(?:[^\\W{_SCRIPTS}{_CLUSTERED}][{_MARKS}]*)+")
-_WORD = re.compile(f"(?:[^\\W_][{_MARKS}{_CLUSTERED}]*)+")
-_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{_SCRIPTS}{_CLUSTERED}][{_MARKS}]*)+")
-_UNSPACED = re.compile(f"[{HAN}{KANA}]|{_CLUSTER}")
-_SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{_CLUSTERED}][{_MARKS}]*)+")
+_TOKEN = re.compile(f"[{SCRIPTS}]|{CLUSTER}|(?:[^\\W{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
+_WORD = re.compile(f"(?:[^\\W_][{MARKS}{CLUSTERED}]*)+")
+_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
+_UNSPACED = re.compile(f"[{HAN}{KANA}]|{CLUSTER}")
+_SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{CLUSTERED}][{MARKS}]*)+")
 
-_CJK = re.compile(f"[{_SCRIPTS}]").search
+_CJK = re.compile(f"[{SCRIPTS}]").search
+_TWO_LETTERS = frozenset(("CJK", "KANA", "HANGUL"))
 _BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search
 _NO_WIDE_MARKS = re.compile("[^！-／：-＠［-｀｛-･]+")
 
@@ -129,9 +133,10 @@ _OWN_SHARE = 0.1  # Japanese prose has about half of kana; a の in a Chinese ti
 def detect_language(texts: Iterable[str]) -> str:
     """Return the code of the language of most of the words, by script; `en` stands for Latin or any other script.
 
-    Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
-    Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or `han_writing` says so, else Chinese.
-    Looks at the first 2,000 characters of each text, 200,000 in all. No letters at all: `en`.
+    Two characters of Han or kana count as a word, so that a sentence full of Latin names keeps its language; a word of
+    Korean ends at white space. Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or
+    `han_writing` says so, else Chinese. Looks at the first 2,000 characters of each text, 200,000 in all. No letters at
+    all: `en`.
     """
     return _most_written(_beginnings(texts))[0]
 
@@ -182,6 +187,38 @@ def han_writing(text: str) -> str:
     return likely[0] if len(likely) == 1 or "ja" not in likely else ""
 
 
+@cache
+def _form_letters() -> dict[str, frozenset[str]]:
+    """Return the frequent characters that only one of the two forms of Chinese writes.
+
+    They are the frequent characters of GB 2312 that Big5 lacks altogether, and the reverse: 们 这 国, and 們 這 國.
+    """
+    own = {"Simplified": "big5", "Traditional": "gb2312"}
+    forms = {}
+    for writing, other in own.items():
+        lacking = (char for char in _frequent_characters()[writing] if not char.encode(other, "ignore"))
+        forms[writing] = frozenset(lacking)
+    return forms
+
+
+def han_form(text: str) -> str:
+    """Return `Simplified` or `Traditional`, the form of most characters that only one form of Chinese writes.
+
+    "" if no or as many characters of either form occur: 中文 is the same in both. Characters that merged in Simplified
+    Chinese but are written in both (后, 里, 面, 干) do not tell. The text has to be Chinese: 国 is Japanese as well.
+    """
+    counts = {form: sum(map(letters.__contains__, text)) for form, letters in _form_letters().items()}
+    simplified, traditional = counts["Simplified"], counts["Traditional"]
+    if simplified == traditional:
+        return ""
+    return "Simplified" if simplified > traditional else "Traditional"
+
+
+def html_language(code: str, text: str) -> str:
+    """Return the `lang` attribute of a text in a language: browsers choose the forms of Han characters by it."""
+    return "zh-Hant" if code == "zh" and han_form(text) == "Traditional" else code
+
+
 def language_of(samples: Iterable[Sample]) -> str:
     """Return the code of the language of the samples' outputs and sources."""
     return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
@@ -200,23 +237,52 @@ def detect_language_or_none(text: str) -> str | None:
 def _most_written(text: str) -> tuple[str, int]:
     """Return the language that most words of a text are in, and how many letters (of an alphabet, words) it has."""
     text = normal(text)
-    words = len(_OTHER_WORD.findall(text))
+    words = _words_by_language(text)
+    code = max(words, key=words.__getitem__)
+    row = LANGUAGES[code]
+    return code, len(_LETTERS_OF[row.letters].findall(text)) if row.letters else int(words[code])
+
+
+def word_shares(texts: Iterable[str]) -> dict[str, float]:
+    """Return the share of the words, 0-1, that are in each language by their script, the largest first.
+
+    Reads and counts as `detect_language` does. Empty without any word.
+    """
+    words = _words_by_language(normal(_beginnings(texts)))
+    in_all = sum(words.values())
+    ordered = sorted(words.items(), key=lambda item: -item[1])
+    return {code: count / in_all for code, count in ordered if count}
+
+
+def _words_by_language(text: str) -> dict[str, float]:
+    """Count the words of each language by script; of equal counts, the language of a script of its own comes first.
+
+    A word of Korean is what stands between white space and has a Hangul letter, so `GPT와` is one. Two letters of
+    Chinese or Japanese are a word.
+    """
     if text.isascii():
-        return DEFAULT_LANGUAGE, words
+        return {DEFAULT_LANGUAGE: len(_OTHER_WORD.findall(text))}
     letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS_OF.items()}
-    counts = {
-        row.code: letters[row.letters]
-        for row in _BY_SCRIPT
-        if not row.own_letters
-        or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
-        or han_writing(text) == row.code
-    }
-    code = max(counts, key=counts.__getitem__)
-    return (code, counts[code]) if counts[code] >= max(1, 2 * words) else (DEFAULT_LANGUAGE, words)
+    words: dict[str, float] = {}
+    rest = text
+    for row in _BY_SCRIPT:
+        has_own_letters = not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+        is_japanese = row.letters == HAN and "ja" in words
+        if not letters[row.letters] or is_japanese or not (has_own_letters or han_writing(text) == row.code):
+            continue
+        if row.spaced:
+            parts = rest.split()
+            own = [part for part in parts if _LETTERS_OF[row.letters].search(part)]
+            words[row.code] = len(own)
+            rest = " ".join(part for part in parts if not _LETTERS_OF[row.letters].search(part))
+        else:
+            words[row.code] = letters[row.letters] / 2
+    words[DEFAULT_LANGUAGE] = len(_OTHER_WORD.findall(rest))
+    return words
 
 
 def is_cjk(text: str) -> bool:
-    """Return whether ROUGE's English rules, which keep a-z and 0-9 only, would lose more than half of the letters.
+    """Return whether more than half of the letters are beyond a-z, so that ROUGE's English rules do not suit them.
 
     True for Chinese, Japanese and Korean, and as well for Cyrillic, Greek, Arabic and other scripts.
     """
@@ -224,6 +290,41 @@ def is_cjk(text: str) -> bool:
         return False
     letters = [letter for letter in unicodedata.normalize("NFKC", text).lower() if letter.isalpha()]
     return 2 * sum(map(str.isascii, letters)) < len(letters)
+
+
+def has_letter_beyond_ascii(text: str) -> bool:
+    """Return whether a text has a letter that is not a-z, in any script and after NFKC."""
+    return not text.isascii() and _BEYOND_ASCII(unicodedata.normalize("NFKC", text)) is not None
+
+
+def is_latin(text: str) -> bool:
+    """Return whether all letters and digits of a text are Latin ones, with or without diacritics."""
+    if text.isascii():
+        return True
+    letters = {letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()}
+    return {script_of(letter) for letter in letters if not letter.isascii()} <= {"LATIN", ""}
+
+
+def main_script(text: str) -> str:
+    """Return the script of most of a text, as the first word of Unicode's names: LATIN, CYRILLIC, CJK, KANA, HANGUL …
+
+    A character of Han, kana or Hangul counts as two letters. "" for a text without letters.
+    """
+    if text.isascii():
+        return "LATIN" if any(map(str.isalpha, text)) else ""
+    counts: Counter[str] = Counter()
+    for letter, number in Counter(unicodedata.normalize("NFKC", text)).items():
+        if letter.isalpha() and (script := script_of(letter)):
+            counts[script] += number * (2 if script in _TWO_LETTERS else 1)
+    return max(counts, key=counts.__getitem__) if counts else ""
+
+
+def script_of(letter: str) -> str:
+    """Return the script of a letter, as `main_script`; "" for letters of no script, such as ʼ."""
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    if name in ("HIRAGANA", "KATAKANA"):
+        return "KANA"
+    return "" if name in ("MODIFIER", "KATAKANA-HIRAGANA") else name
 
 
 def is_english(text: str) -> bool:
@@ -279,18 +380,33 @@ _TIGHT = "|".join(
     + (rf"|(?<=[{row.final}])\.(?=[{row.letters}])" if row.final else "")
     for row in _BY_SCRIPT
 )
+# French puts a space before the mark that closes a quotation: « Bonjour ! » dit-il. In »Halt!« it would be the opening.
+_SPACED_CLOSER = r"[»›”](?=[\s.,;:!?…)\]]|\Z)"
+_FRENCH_CLOSER = rf"[ \u00a0\u202f]{_SPACED_CLOSER}"
 # Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops that no word or number
 # holds need no white space, and others need none between letters of Chinese, Japanese or Korean.
 _CANDIDATE = re.compile(
     rf"(?P<wide>(?:[{_WIDE}]|．(?![0-9０-９]))[.!?{_WIDE}]*[{_CLOSERS}]*\s*)"
     rf"|(?P<danda>[।॥۔።။។]+[{_CLOSERS}]*\s*)"
     rf"|(?P<tight>{_TIGHT})"
-    rf"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++[{_CLOSERS}]*+\s+)"  # read once: the runs may be long
+    # read once: the runs may be long
+    rf"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
 )
 _OPENS = {closing: opening for row in _TABLE for opening, closing in row.quotes}
 _BRACKET = re.compile(f"[{''.join((*_OPENS.values(), *_OPENS))}]")
 
 # What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles, Korean verbs of saying.
+# A name that ends in a stop, and the particle after it: モーニング娘。が来日した, けいおん！の曲, 乙女。のように.
+_NOUN = "々〆\u30a1-\u30fa\u30fc\u4e00-\u9fffA-Za-z0-9"
+_PARTICLES = (
+    "を|にも|には|への|との|からの",
+    f"[のにはもへ](?=[{_NOUN}「『、])",
+    f"[がとで](?=[{_NOUN}「『])",  # `が、` begins a sentence
+    "の(?![ちんびぼど])(?=[ぁ-ん])",  # so do のち and のんびり
+)
+_PARTICLE = f"(?:{'|'.join(_PARTICLES)})"
+_NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
+_TOGETHER = "「『（"  # what keeps its sentences together, whatever the stops
 _GOES_ON = re.compile("|".join(["[、，,]", *(row.goes_on for row in _TABLE if row.goes_on)])).match
 _DAY = re.compile(r"\d{1,2}\.").match  # of a date that follows
 _DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search
@@ -386,10 +502,13 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
 def _stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
     """Return whether a stop ends a sentence; one that needs no white space after it, not inside what is `held`."""
     mark, end = match.group().rstrip(), match.end()
+    around = bisect(held, (match.start(), 0)) - 1
+    inside = around >= 0 and held[around][1] >= end
     if match.lastgroup != "spaced":
-        around = bisect(held, (match.start(), 0)) - 1
-        inside = around >= 0 and held[around][1] >= end
-        return not inside and not (mark[-1] in _CLOSERS and _GOES_ON(line, end))
+        goes_on = (mark[-1] in _CLOSERS and _GOES_ON(line, end)) or _NAME_GOES_ON(line, end)
+        return not inside and not goes_on
+    if inside and line[held[around][0]] in _TOGETHER:
+        return False  # （p. 3）
     small = line[end].islower()  # the line is stripped: something follows
     if mark[-1] in _CLOSERS:
         return not (small and mark[-1] in _QUOTES) and not _GOES_ON(line, end)
@@ -422,6 +541,9 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     if small in _BEFORE_NUMBERS and not spaced:
         return following[:1].isdecimal()
     named = word[0].isupper() and (len(word) == 1 or small in _OFTEN_LAST)
+    abroad = belongs_to_word(word, before, following)
+    if abroad is not None:
+        return abroad
     german = small in ("mio", "mrd", "str", "usw", "jh")
     if spaced or named or german or small in ("etc", "ph.d") or _DOTTED(word):
         starters = _STARTERS_AFTER_MIO if german else _STARTERS_AFTER_EE_UU if capitals else _STARTERS

@@ -80,9 +80,36 @@ OTHERS = """
 배가 늦게 도착했다.| 승객들은 2024. 5. 3. 항구에서 기다렸다.|그리고 떠났다!|정말?|네
 "늦었다." 라고 말했다.| “네.”라고 답했다.| 값은 3.5만 원이다.| 초.중.고 학생도 왔다.
 """
+# Stops inside brackets, names and French quotations, and after abbreviations of many languages.
+NO_END = """
+この点は報告（p. 12）に詳しい。|次の章（cf. Ito et al. 2019, fig. 3）も見よ。
+详见报告（p. 12）。|另见（vol. 2, No. 3）。|完。
+「No. 5 は売れた. 本当だ」と彼は言った。|次。
+モーニング娘。が歌った。|昨夜、赤い公園。のライブがあった。|次は乙女。を聴く。|娘。には勝てない。
+アニメ「けいおん！」を見た。|ラブライブ！は人気だ。|ハイキュー！！の作者も来た。|本当か！？|とても良い。
+雨だ。|が、船は出た。|彼は待った。|でも来ない。|とても寒い。|のちに晴れた。
+« Qui va là ? » cria-t-il. |Personne. |« Bonne nuit ! » |Il ferma la porte.
+Il dit : « Viens vite ! », puis sortit. |« Non. » |Rien.
+Er rief: »Halt!« und ging. |»Wer da?« fragte sie.
+Она родилась в 1990 г. в Твери. |В 1812 г. Наполеон пришёл в Москву. |В XX в. всё было иначе.
+Он умер в 1837 г. |После этого прошло 5 тыс. дней. |Это стоит 3 млн. рублей.
+Дом стоит на ул. Ленина, д. 5, кв. 7. |См. рис. 3, табл. 2 и т. д. |И т. п. |Конец.
+Проф. Иванов жил там, т. е. в Твери. |Он ушёл в 5 в. до н. э. |Это всё.
+Він народився в 1990 р. у Києві, вул. Хрещатик. |Потім поїхав.
+Ông sống ở TP. Hồ Chí Minh. |PGS. TS. Nguyễn Văn An đến Tp. Huế. |Bà ở Hà Nội.
+Urodził się w 1990 r. w Krakowie, ul. Długa 5. |Tzw. prof. dr hab. Nowak zna np. Anię. |Potem wyszedł.
+Tzv. jaro r. 1968 trvalo, např. Petr to ví. |Pak skončilo. |Obr. 3 to ukazuje.
+Sn. Kaya geldi, bkz. Ek 2. |Sonra gitti.
+La Dña. Ana vive en la Avda. Mayor 5. |Il sig. Rossi, pag. 3, n. 5. |Fine.
+Toko di Jl. Sudirman No. 5 ramai. |Dia pergi.
+Ο κ. Παπάς γεννήθηκε το 300 π.Χ. στην Αθήνα. |Μετά έφυγε, π.χ. στη Ρώμη.
+พ.ศ. 2560 ฝนตก
+डॉ. सिंह आए।| वे गए।
+The lamp has 60 W. |The other is off. |It weighed 5 gr. |He came in. |nobody did.
+"""
 
 
-@pytest.mark.parametrize("line", [line for line in (ENGLISH + OTHERS).splitlines() if line])
+@pytest.mark.parametrize("line", [line for line in (ENGLISH + OTHERS + NO_END).splitlines() if line])
 def test_sentences_of_running_text(line: str) -> None:
     assert text.sentences(line.replace("|", "")) == [part.strip() for part in line.split("|")]
 
