@@ -83,10 +83,7 @@ class Cider(WordMetric):
                 )
 
             def rate(output: str) -> float:
-                tokenizer = name
-                if self.tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
-                    tokenizer = text.tokenizer_for([output])  # the item's tokenizer would drop the output
-                vectors = self._vectors(self._counts(tokenizer, output), idf, items)
+                vectors = self._vectors(self._counts(name, output), idf, items)
                 mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
                 return min(10 * mean, 10.0)  # rounding may exceed the limit
 
@@ -103,7 +100,7 @@ class Cider(WordMetric):
 
     def _counts(self, name: str, string: str) -> Counts:
         words = text.words(name)(string)
-        if self.stem and name == "en":
+        if self.stem and name in text.ENGLISH:
             words = [text.porter.stem(word) for word in words]
         return Counter(
             ngram

@@ -54,10 +54,6 @@ class ModelError:
 Entry = TypeVar("Entry")
 Rate = Callable[[str], float]
 """Maps an output to its value."""
-_LOSS = (
-    "lost more than half of their letters to the tokenizer {tokenizer}, so values compare very little: "
-    "omit {option} to choose by script"
-)
 _BY_SPACES = ("13a", "intl", "none", "words", "spaces")
 _UNCUT = (
     "are in a script that the tokenizer {tokenizer} does not split into words, so values are too low: set {option}, "
@@ -119,20 +115,17 @@ def signed_words(tokenizers: Iterable[str]) -> str:
 
 
 def tokenizer_note(metric: str, tokenizer: str | None, strings: Iterable[str], option: str = "tokenizer") -> Note:
-    """Count the texts that a tokenizer does not suit: it drops most of their letters, or leaves them in one piece.
+    """Count the texts that a tokenizer by white space leaves in one piece.
 
     Where None chooses by script, count those that are split into characters for lack of a tokenizer.
     """
     distinct = set(strings)
-    other = [string for string in distinct if not string.isascii()]
-    if tokenizer is None or tokenizer in _BY_SPACES:
-        unspaced = [string for string in other if text.is_unspaced([string])]
-        some = len(unspaced) if tokenizer else sum(text.detect_language([string]) == "en" for string in unspaced)
-        message = _UNCUT if tokenizer else _CLUSTERS
-    else:
-        cut = text.words(tokenizer) if tokenizer in text.TOKENIZERS else str.split
-        some, message = sum(text.drops_most_letters(string, cut(string)) for string in other), _LOSS
-    return Note(metric, some, len(distinct), message.format(tokenizer=tokenizer, option=f"{metric}.{option}"))
+    unspaced = [string for string in distinct if not string.isascii() and text.is_unspaced([string])]
+    if tokenizer is None:
+        some = sum(text.detect_language([string]) == "en" for string in unspaced)
+        return Note(metric, some, len(distinct), _CLUSTERS)
+    some = len(unspaced) if tokenizer in _BY_SPACES else 0
+    return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}"))
 
 
 def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ class Meteor(WordMetric):
                 name = self.tokenizer or text.tokenizer_for([output, *targets])
                 used.add(name)
                 words = text.words(name)(output)
-                english = name == "en"
+                english = name in text.ENGLISH
                 return max(self._value(words, each, english, english and synonyms) for each in reference_words(name))
 
             return rate

@@ -7,20 +7,27 @@ from judge.text.languages import (
     Language,
     detect_language,
     detect_language_or_none,
+    han_form,
     han_writing,
+    has_letter_beyond_ascii,
     is_cjk,
+    is_latin,
     is_unspaced,
     language_of,
+    main_script,
     normal,
+    script_of,
     sentence_spans,
     sentences,
     tokens,
+    word_shares,
 )
+from judge.text.latin import latin_language
 from judge.text.tokenizers import (
+    ENGLISH,
     TOKENIZERS,
     TOOLS,
     Tokenizer,
-    drops_most_letters,
     installed,
     signature,
     tokenizer,
@@ -29,8 +36,8 @@ from judge.text.tokenizers import (
 )
 
 __all__ = [
-    "DEFAULT_LANGUAGE", "LANGUAGES", "TOKENIZERS", "TOOLS", "Language", "Tokenizer", "detect_language",
-    "detect_language_or_none", "drops_most_letters", "han_writing", "installed", "is_cjk", "is_unspaced",
-    "language_of", "normal", "porter", "sentence_spans", "sentences", "signature", "tokenizer", "tokenizer_for",
-    "tokens", "words",
+    "DEFAULT_LANGUAGE", "ENGLISH", "LANGUAGES", "TOKENIZERS", "TOOLS", "Language", "Tokenizer", "detect_language",
+    "detect_language_or_none", "han_form", "han_writing", "has_letter_beyond_ascii", "installed", "is_cjk", "is_latin",
+    "is_unspaced", "language_of", "latin_language", "main_script", "normal", "porter", "script_of", "sentence_spans",
+    "sentences", "signature", "tokenizer", "tokenizer_for", "tokens", "word_shares", "words",
 ]  # fmt: skip

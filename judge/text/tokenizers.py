@@ -16,7 +16,19 @@ from typing import Any
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.core.records import whole
-from judge.text.languages import cut_words, detect_language, is_cjk, is_english, is_unspaced, tokens
+from judge.text.languages import (
+    CLUSTER,
+    CLUSTERED,
+    MARKS,
+    SCRIPTS,
+    cut_words,
+    detect_language,
+    is_cjk,
+    is_english,
+    is_latin,
+    is_unspaced,
+    tokens,
+)
 
 Tokenizer = Callable[[str], list[str]]
 Analyse = Callable[[str], Iterable[tuple[str, Any]]]
@@ -50,7 +62,14 @@ class Tool:
 
 
 def _en(text: str) -> list[str]:
-    return text.lower().encode("ascii", "replace").translate(_EN).decode("ascii").split()
+    lowered = text.lower()
+    if _NOT_LATIN(lowered):
+        return _EN_WORD.findall(lowered)
+    return lowered.encode("ascii", "replace").translate(_EN).decode("ascii").split()
+
+
+def _en_all(text: str) -> list[str]:
+    return _en(text) if text.isascii() else _EN_WORD.findall(text.lower())
 
 
 def _zh(text: str) -> list[str]:
@@ -91,6 +110,15 @@ def _kiwi() -> Analyse:
 
 
 _EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+# A letter or digit that is in none of Unicode's blocks of Latin letters.
+_NOT_LATIN = re.compile("[^\\W_\x00-\u02ff\u1d00-\u1dbf\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]").search
+# rouge-score ends a word at every letter beyond a-z. So does this, but the letter stays on the word:
+# "müller" is "mü", "ller"; "über" is whole; "lg가" is "lg", "가"; "паром" is whole, as no a-z is near.
+_ASCII_RUN = rf"[a-z0-9]+[{MARKS}]*"
+_OTHER_RUN = rf"(?:[^\W_a-z0-9{SCRIPTS}{CLUSTERED}][{MARKS}]*+)"
+_EN_WORD = re.compile(
+    rf"[{SCRIPTS}]|{CLUSTER}|{_OTHER_RUN}++(?:{_ASCII_RUN}{_OTHER_RUN}*+)?|{_ASCII_RUN}{_OTHER_RUN}*+"
+)
 # What sacrebleu's `zh` sets apart, one character a token. Its U+20000-2A6D6 is written so that U+2001-2A6D is read.
 _ZH = re.compile(
     "[\u2001-\u2a6d\u2e80-\u2eff\u2f00-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u4db5"
@@ -103,7 +131,9 @@ _ZH_13A = [
     (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
     (re.compile(r"([0-9])-"), r"\1 - "),
 ]
-_BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "words": cut_words, "char": tokens, "spaces": str.split, "zh": _zh}
+_BUILT_IN: Mapping[str, Tokenizer] = {
+    "en": _en, "en-all": _en_all, "words": cut_words, "char": tokens, "spaces": str.split, "zh": _zh,
+}  # fmt: skip
 _MECAB = 20_000  # it gives up on some texts of 250,000 characters, and its time grows with a run's square
 TOOLS: Mapping[str, Tool] = {
     "ja": Tool(
@@ -128,7 +158,11 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy", 2_000),
 }
-TOKENIZERS: tuple[str, ...] = ("en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
+TOKENIZERS: tuple[str, ...] = (
+    "en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi", "en-all",
+)  # fmt: skip
+ENGLISH: tuple[str, ...] = ("en", "en-all")
+"""The tokenizers of English, whose words have stems and synonyms."""
 
 _WITH_LETTER = re.compile(r"[^\W_]").search
 LOCK = RLock()
@@ -139,7 +173,10 @@ _loaded: dict[str, Analyse] = {}
 def tokenizer(name: str) -> Tokenizer:
     """The function that cuts a text of any length into tokens, none of them empty or blank. It can be pickled.
 
-    - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9; other letters are lost.
+    - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9. A text that is all in Latin letters
+      loses those with diacritics, as in rouge-score; one with letters of other scripts is cut by `en-all`.
+    - `en-all`: as `en`, but another letter stays on the run that it ends; letters of scripts without spaces and of
+      Korean are tokens of their own.
     - `words`: `cut_words`, for alphabets other than English; `char`: `tokens`, for scripts without spaces.
     - `spaces`: what stands between white space, with case and punctuation.
     - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give
@@ -161,20 +198,28 @@ def tokenizer(name: str) -> Tokenizer:
 def words(name: str) -> Tokenizer:
     """As `tokenizer` after NFKC, lower-cased and without tokens that hold no letter and no digit.
 
-    `spaces` keeps case and all tokens. `en` gives for a text in NFC what rouge-score does: symbols such as ™ and ½ stay
-    separators.
+    Every letter and every decimal digit of the text belongs to a token, but for Latin letters with diacritics in an
+    English text by `en`, which gives for a text in NFC what rouge-score does. There and in `en-all`, symbols such as ™
+    and ½ stay separators. `spaces` keeps case and all tokens.
     """
     return partial(_words, name, tokenizer(name))
 
 
 def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
-    if name == "en" and not text.isascii():
+    if name in ENGLISH and not text.isascii():
         text = unicodedata.normalize("NFC", text)
         # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the symbol's NFKC form.
-        symbols = {ord(mark): " " for mark in {*text} if not (mark.isascii() or mark.isalpha() or mark.isdecimal())}
-        text = text.translate(symbols)
+        text = text.translate({ord(mark): " " for mark in {*text} if _is_compatibility_symbol(mark)})
     tokens = cut(unicodedata.normalize("NFKC", text))
-    return tokens if name in ("en", "spaces") else [token.lower() for token in tokens if _WITH_LETTER(token)]
+    return tokens if name in (*ENGLISH, "spaces") else [token.lower() for token in tokens if _WITH_LETTER(token)]
+
+
+def _is_compatibility_symbol(mark: str) -> bool:
+    """Return whether NFKC would make letters or digits of a symbol: true for ™ and ½, false for é, Ⅳ and ३."""
+    if mark.isascii() or mark.isalpha() or mark.isdecimal():
+        return False
+    is_written_number = unicodedata.category(mark) in ("Nl", "Mn", "Mc")  # Ⅳ; a vowel sign of an Indic word
+    return not is_written_number and unicodedata.normalize("NFKC", mark) != mark
 
 
 def installed(name: str) -> bool:
@@ -185,9 +230,10 @@ def installed(name: str) -> bool:
 def tokenizer_for(parts: Sequence[str]) -> str:
     """Return the name of a tokenizer that suits all the parts.
 
-    `en` for letters a-z, and for other Latin letters in English (`is_english`). Where `en` would lose more than half
-    of the letters of a part, the `language` of such parts if it is `zh`, `ja` or `ko` and installed, else `char` for
-    scripts without spaces. Otherwise `words`.
+    `en` for letters a-z, and for other Latin letters in English (`is_english`); `en-all` where letters of other scripts
+    are among them. Where more than half of the letters of
+    a part are not a-z, the `language` of such parts if it is `zh`, `ja` or `ko` and installed, else `char` for scripts
+    without spaces. Otherwise `words`.
     """
     if all(map(str.isascii, parts)):
         return "en"
@@ -197,21 +243,9 @@ def tokenizer_for(parts: Sequence[str]) -> str:
         return language if installed(language) else "char"
     if any(is_unspaced([part]) for part in unreadable):
         return "char"
-    return "words" if unreadable or not is_english("\n".join(parts)) else "en"
-
-
-def drops_most_letters(text: str, tokens: Sequence[str]) -> bool:
-    """Return whether the tokens hold fewer than half of the text's letters; both are counted after NFKC."""
-    return 2 * _letters("".join(tokens)) < _letters(text)
-
-
-def _letters(text: str) -> int:
-    if text.isascii():
-        return len(text.encode().translate(None, _NO_ASCII_LETTER))
-    return sum(map(str.isalpha, unicodedata.normalize("NFKC", text)))
-
-
-_NO_ASCII_LETTER = bytes(code for code in range(128) if not chr(code).isalpha())
+    if unreadable or not is_english("\n".join(parts)):
+        return "words"
+    return "en" if all(map(is_latin, parts)) else "en-all"
 
 
 def signature(name: str) -> str:

@@ -39,7 +39,7 @@ def summeval_words(shared_data: Callable[[str], Path]) -> set[str]:
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     texts = {one for row in rows for one in (row["summary"], row["source"], *row["references"])}
-    words = {word for one in texts for word in cut(one) if len(word) > 3}
+    words = {word for one in texts for word in cut(one) if len(word) > 3 and word.isascii()}
     assert len(words) == 6951
     return words
 

@@ -153,7 +153,8 @@ _CUTS = {"squad": str.split}
 
 def _unit(pair: Pair, tokenizer: str) -> str:
     """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by white space."""
-    return "char" if any(map(_CJK, pair)) else {"en": "squad", "words": "words"}.get(tokenizer, "char")
+    units = dict.fromkeys(text.ENGLISH, "squad") | {"words": "words"}
+    return "char" if any(map(_CJK, pair)) else units.get(tokenizer, "char")
 
 
 def _bertscore_signature(signature: str) -> str:

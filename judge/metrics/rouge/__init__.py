@@ -59,7 +59,7 @@ from judge.metrics.common import (
     tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, script_words, vocabulary
+from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, vocabulary
 from judge.metrics.rouge.variants import DEFAULTS, MULTI, Kind, Pltrdy, Rouge155, RougeScore, Variant, combine, kinds
 
 __all__ = ["Rouge", "RougeScore", "RougeScores", "score"]
@@ -207,7 +207,7 @@ class Rouge(MetricOptions):
         """Return the tokenizer of an output and its references."""
         if chosen := self.tokenizer or self.preset:
             return chosen
-        if self.package and not any(map(text.is_cjk, parts)):
+        if self.package and all(map(text.is_latin, parts)):
             return "en"
         return text.tokenizer_for(parts)
 
@@ -278,9 +278,10 @@ class Rouge(MetricOptions):
                     value = getattr(scored, _VALUES[column.value])
                     rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
         note = tokenizer_note("rouge", "spaces" if self.preset else self.tokenizer, compared)
-        if self.script:
-            some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in compared)
-            note = replace(note, some=some, text=f"lost more than half of their letters to the preset {SCRIPT}")
+        if self.script or self.package:
+            some = sum(map(text.has_letter_beyond_ascii, compared))
+            reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
+            note = replace(note, some=some, text=f"have letters beyond a-z, which {reader} drops")
         elif self.preset:
             note = replace(note, text=f"are in a script that the preset {PLTRDY} does not split into words")
         chosen = [] if self.tokenizer or self.preset or self.package else chosen_tokenizer_notes(used, compared)
@@ -293,7 +294,7 @@ class Rouge(MetricOptions):
         tokens = f"tok={self.preset if used else '-'}" if self.preset else signed_words(used)
         if self.package:
             tokens = tokens.removesuffix("|form=nfkc")
-        stems = "no" if not self.stem or self.preset == PLTRDY else "en" if {"en", SCRIPT} & {*used} else "-"
+        stems = "no" if not self.stem or self.preset == PLTRDY else "en" if {*text.ENGLISH, SCRIPT} & {*used} else "-"
         parts = [name, value, f"nrefs={references}", f"stem={stems}", tokens]
         if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")

@@ -144,7 +144,8 @@ class _Words(dict[str, str]):
     def __init__(self, rules: Rules) -> None:
         super().__init__()
         self._stopwords = rules.stopwords
-        self._porter = {"en": porter.stem, SCRIPT: porter.stem155}.get(rules.tokenizer) if rules.stem else None
+        stemmers = dict.fromkeys(text.ENGLISH, porter.stem) | {SCRIPT: porter.stem155}
+        self._porter = stemmers.get(rules.tokenizer) if rules.stem else None
         self._exceptions = dict(rules.exceptions)
         self._characters: dict[str, str] = {}
         self._lock = Lock()  # two threads must not give one character to two words

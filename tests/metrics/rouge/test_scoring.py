@@ -80,7 +80,10 @@ def test_any_words_as_the_package_has_them(words: st.SearchStrategy[str]) -> Non
     check()
 
 
-ANY_TEXT = st.text(max_size=30).map(lambda text: normalize("NFKC", text))
+# rouge-score drops letters beyond a-z, which judge keeps.
+ANY_TEXT = st.text(max_size=30).map(
+    lambda text: "".join(c for c in normalize("NFKC", text) if c.isascii() or not c.isalnum())
+)
 
 
 @given(ANY_TEXT, ANY_TEXT)
