@@ -164,9 +164,11 @@ def test_empty_output_scores_the_lowest(name: str) -> None:
 @pytest.mark.parametrize("whole", TEXTS)
 def test_equal_texts_score_the_best(name: str, whole: str) -> None:
     columns = metric(name).score([]).columns
-    if name == "bertscore" and whole in TEXTS[2:4]:
+    if name == "bertscore" and whole in TEXTS[1:]:
         rows = metric(name).score([Sample("1", "a", whole, references=(whole,))]).rows
-        assert {row.error for row in rows if isinstance(row, Failure)} == {"UnknownText"}, "MiniLM knows few characters"
+        assert {row.error for row in rows if isinstance(row, Failure)} == {"UnknownText"}, (
+            "MiniLM is a model of English"
+        )
         return
     found = values(name, whole, "x y z", whole)
     tolerance = 0.01 if name == "meteor" else 1e-5  # METEOR takes a little off for the one chunk there is

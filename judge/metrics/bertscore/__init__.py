@@ -142,10 +142,12 @@ class Measured:
     """The unscaled value of each job or why there is none, and the texts longer than the window.
 
     `long` are the jobs with a text in `long_texts`, which are longer than the model's window of `limit` tokens.
+    `unfit` are the texts in a script or language that the model cannot read.
     """
 
     model: models.Model
     baseline: models.Baseline | None
+    unfit: Mapping[str, ModelError] = field(default_factory=dict)
     values: dict[int, BertScoreValue | ModelError] = field(default_factory=dict)
     long: set[int] = field(default_factory=set)
     long_texts: set[str] = field(default_factory=set)
@@ -157,10 +159,10 @@ class Measured:
         """Return the jobs with those references that can be measured, and note jobs without a value and long texts."""
         usable: dict[int, Pair] = {}
         for n, job in jobs.items():
-            known = tuple(text for text in job.references if not troubles[text])
-            by_output = known or troubles[job.output]
+            known = tuple(text for text in job.references if not (troubles[text] or text in self.unfit))
+            by_output = known or troubles[job.output] or job.output in self.unfit
             part, text = ("an output", job.output) if by_output else ("a reference", job.references[0])
-            if trouble := troubles[text]:
+            if trouble := troubles[text] or self.unfit.get(text):
                 self.values[n] = replace(trouble, message=f"has {part} {trouble.message}")
                 continue
             usable[n] = Pair(job.output, known)
@@ -180,7 +182,7 @@ def measure(
     jobs = {n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()}
     documents = [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
     model = models.resolve(options, cache)
-    measured = Measured(model, models.baseline(options, model.layer))
+    measured = Measured(model, models.baseline(options, model.layer), models.unfit_texts(model, jobs.values()))
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:

