@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.format import first_names
@@ -204,6 +205,7 @@ def _digest(folder: Path, cache: Path | None) -> str:
     return hasher.hexdigest()
 
 
+_TOKENIZER_PACKAGES = ("sentencepiece", "protobuf", "fugashi", "unidic_lite")  # transformers asks for them by name
 _OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -214,6 +216,8 @@ def load_tokenizer(files: ModelFiles) -> Any:
         with silenced():
             return transformers.AutoTokenizer.from_pretrained(str(files.folder), **_OFFLINE)
     except Exception as error:  # whatever another package makes of a file that is not what it should be
+        if lacking := [name for name in _TOKENIZER_PACKAGES if name in str(error)]:
+            raise missing(lacking[0].replace("_", "-"), files.who, "qags") from error
         raise files.error(f"its tokenizer cannot be loaded: {first_line(error)}") from error
 
 
@@ -266,16 +270,16 @@ class LoadedModel:
         """Return the token that pads the shorter texts of a batch."""
         return self.tokenizer.pad_token_id or 0
 
-    def pair_backend(self) -> Any:
-        """Return the `tokenizers` object, ready for `pair_windows`. Raises ConfigError if there is none."""
+    def pair_tokenizer(self) -> PairTokenizer:
+        """Return what cuts pairs of texts into windows with the places of their tokens. Raises ConfigError."""
         inside = backend(self.tokenizer)
-        if inside is None:
+        if inside is not None:
+            return FastPairTokenizer(inside)
+        if not hasattr(self.tokenizer, "build_inputs_with_special_tokens"):  # neither fast nor of transformers' own
             raise self.files.error(
                 "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
             )
-        inside.no_padding()
-        inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
-        return inside
+        return SlowPairTokenizer(self.tokenizer)
 
     def outputs(self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]) -> list[Any]:
         """Return outputs of the network, such as `logits`, as arrays for texts read together; `more` are inputs.
@@ -292,7 +296,7 @@ class LoadedModel:
     def window_outputs(
         self, windows: Sequence[Sequence[Any]], tokens: int | None, *names: str
     ) -> list[list[list[npt.NDArray[np.float64]]]]:
-        """Return these outputs for each of the windows, by `pair_windows`, of each pair of texts. Raises ConfigError.
+        """Return these outputs for each of the windows, by `PairTokenizer`, of each pair of texts. Raises ConfigError.
 
         `tokens` are read together.
         """
@@ -375,16 +379,164 @@ def backend(tokenizer: Any) -> Any:
     return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
 
 
-def pair_windows(inside: Any, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> list[Any]:
-    """Return the encodings of a pair in which the text of index `long` is read in windows that overlap.
+class Window(Protocol):
+    """A pair of texts, or a part of one of them beside the other, as token ids with special tokens.
 
-    `size` and `overlap` are tokens of a window, special ones and those of the other text included, and tokens that
-    neighbouring windows share.
+    For each token: the segment that the model is told, 0 or 1 for the text that it is from (None for a special token),
+    and where it begins and ends in that text.
     """
-    inside.enable_truncation(size, stride=overlap, strategy=("only_first", "only_second")[long])
-    first = inside.encode(*texts)
-    inside.no_truncation()
-    return [first, *first.overflowing]
+
+    ids: list[int]
+    type_ids: list[int]
+    sequence_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+
+
+class PairTokenizer(Protocol):
+    """Cuts texts into tokens, in which [SEP] and its like are plain text."""
+
+    def ids(self, text: str) -> list[int]:
+        """Return the token ids of one text, without special tokens."""
+
+    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
+        """Return a pair, of which the text of index `long` is read in windows that overlap.
+
+        `size` and `overlap` are tokens of a window, special ones and those of the other text included, and tokens that
+        neighbouring windows share.
+        """
+
+
+class FastPairTokenizer:
+    """A `PairTokenizer` by a tokenizer of the package `tokenizers`."""
+
+    def __init__(self, inside: Any) -> None:
+        self._inside = inside
+        inside.no_padding()
+        inside.no_truncation()
+        inside.encode_special_tokens = True
+
+    def ids(self, text: str) -> list[int]:
+        return list(self._inside.encode(text, add_special_tokens=False).ids)
+
+    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
+        self._inside.enable_truncation(size, stride=overlap, strategy=("only_first", "only_second")[long])
+        first = self._inside.encode(*texts)
+        self._inside.no_truncation()
+        return [first, *first.overflowing]
+
+
+@dataclass(frozen=True, slots=True)
+class _SlowWindow:
+    ids: list[int]
+    type_ids: list[int]
+    sequence_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+
+
+class SlowPairTokenizer:
+    """A `PairTokenizer` by a tokenizer that is written in Python, such as BertJapaneseTokenizer with MeCab.
+
+    It tells no places of its tokens, so they are found by the letters of the pieces: see `piece_spans`.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def _pieces(self, text: str) -> list[str]:
+        pieces = self._tokenizer.tokenize(text, split_special_tokens=True)
+        special = {*self._tokenizer.all_special_tokens}
+        unknown = self._tokenizer.unk_token
+        return [unknown if piece in special else piece for piece in pieces]
+
+    def ids(self, text: str) -> list[int]:
+        return list(self._tokenizer.convert_tokens_to_ids(self._pieces(text)))
+
+    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
+        tokenizer = self._tokenizer
+        ids = [self.ids(text) for text in texts]
+        spans = [piece_spans(text, self._pieces(text), tokenizer.unk_token) for text in texts]
+        special = len(tokenizer.build_inputs_with_special_tokens([], []))
+        room = max(1, size - special - len(ids[1 - long]))
+        step = max(1, room - overlap)
+        starts = [0]
+        while starts[-1] + room < len(ids[long]):
+            starts.append(starts[-1] + step)
+        cuts = [slice(start, start + room) for start in starts]
+        return [self._window(ids, spans, [cut, slice(None)] if long == 0 else [slice(None), cut]) for cut in cuts]
+
+    def _window(
+        self, ids: Sequence[list[int]], spans: Sequence[list[tuple[int, int]]], cuts: Sequence[slice]
+    ) -> _SlowWindow:
+        first, second = (each[cut] for each, cut in zip(ids, cuts, strict=True))
+        # Numbers below 0 mark the places of the two texts among the special tokens.
+        layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
+        window = _SlowWindow([], list(self._tokenizer.create_token_type_ids_from_sequences(first, second)), [], [])
+        for token in layout:
+            if token >= 0:
+                window.ids.append(token)
+                window.sequence_ids.append(None)
+                window.offsets.append((0, 0))
+                continue
+            place = -1 - token
+            part = ids[place][cuts[place]]
+            window.ids.extend(part)
+            window.sequence_ids.extend([place] * len(part))
+            window.offsets.extend(spans[place][cuts[place]])
+        return window
+
+
+_MOST_SKIPPED = 20  # characters that a tokenizer drops between two pieces
+# A character with the marks that NFKC composes with it: ｶﾞ, か with a combining mark, é as two characters.
+_COMPOSED = re.compile(r"(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1160-\u11ff]*")
+
+
+def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[tuple[int, int]]:
+    """Return where pieces of a text begin and end in it, in order; an empty place if a piece does not occur there.
+
+    Case, Unicode's form and white space may differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a
+    space. `unknown` stands for all text up to the next piece that is known.
+    """
+    letters: list[str] = []
+    origins: list[tuple[int, int]] = []
+    for match in _COMPOSED.finditer(text):
+        for letter in _plain(match.group()):
+            letters.append(letter)
+            origins.append(match.span())
+    plain_text = "".join(letters)
+
+    def span(start: int, stop: int) -> tuple[int, int]:
+        if start >= stop:
+            place = origins[start][0] if start < len(origins) else len(text)
+            return place, place
+        return origins[start][0], origins[stop - 1][1]
+
+    spans: list[tuple[int, int]] = []
+    waiting: list[int] = []  # unknown pieces
+    place = 0
+    for number, piece in enumerate(pieces):
+        spans.append(span(place, place))
+        if piece == unknown:
+            waiting.append(number)
+            continue
+        plain = _plain(piece.removeprefix("##") if len(piece) > 2 else piece)
+        end = len(plain_text) if waiting else place + _MOST_SKIPPED + len(plain)
+        found = plain_text.find(plain, place, end) if plain else -1
+        if found < 0:
+            continue
+        for each in waiting:
+            spans[each] = span(place, found)
+        waiting = []
+        place = found + len(plain)
+        spans[-1] = span(found, place)
+    for each in waiting:
+        spans[each] = span(place, len(plain_text))
+    return spans
+
+
+def _plain(text: str) -> str:
+    """Return the letters of a text or piece in one form: NFKC, folded case, no white space."""
+    folded = unicodedata.normalize("NFKC", text.replace("▁", " ")).casefold()
+    return "".join(folded.split())
 
 
 MOST_UNKNOWN = 0.2

@@ -229,7 +229,8 @@ def _vocabulary(folder: Path) -> list[str]:
     """Return the pieces of a tokenizer as text, without marks of bytes or of white space; none if unreadable."""
     if (folder / "tokenizer.json").is_file():
         try:
-            tokenizer = saved(folder / "tokenizer.json")
+            path = folder / "tokenizer.json"
+            tokenizer = import_optional("tokenizers", "bertscore").Tokenizer.from_file(str(path))
             return list(tokenizer.decode_batch([[n] for n in tokenizer.get_vocab().values()]))
         except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
             return []

@@ -114,15 +114,14 @@ class CrossEncoder:
 
     def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
         model = self.model
-        inside, special = model.pair_backend(), int(model.tokenizer.num_special_tokens_to_add(pair=True))
+        inside, special = model.pair_tokenizer(), int(model.tokenizer.num_special_tokens_to_add(pair=True))
         room = huggingface.limit(model.tokenizer, model.network.config) - special
         both = records.whole(text).strip(), records.whole(claim).strip()
-        inside.no_truncation()
-        size = len(inside.encode(both[1], add_special_tokens=False).ids)
+        size = len(inside.ids(both[1]))
         if size > room // 2:
             return ModelError("ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}")
         shown = min(self.window, room - size)
-        windows = huggingface.pair_windows(inside, both, 0, size=shown + size + special, overlap=shown // 3)
+        windows = list(inside.windows(both, 0, size=shown + size + special, overlap=shown // 3))
         for place, part in enumerate(("text", "claim")):
             ids = [i for each in windows for i, of in zip(each.ids, each.sequence_ids, strict=True) if of == place]
             if not ids:

@@ -251,7 +251,7 @@ class ExtractiveReader:
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
         model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
-        if self.null and model.tokenizer.cls_token_id not in model.pair_backend().encode("a", "b").ids:
+        if self.null and model.tokenizer.cls_token_id not in _pair_ids(model):
             raise self.weights.error("has no [CLS] to say null with: set null to false")
         return model
 
@@ -281,15 +281,14 @@ class ExtractiveReader:
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
             return UNANSWERABLE
-        model, inside = self._model, self._model.pair_backend()
+        model, inside = self._model, self._model.pair_tokenizer()
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
         room = min(self.window, huggingface.limit(model.tokenizer, model.network.config)) - special
-        inside.no_truncation()
-        size = len(inside.encode(question, add_special_tokens=False).ids)
+        size = len(inside.ids(question))
         if size > room // 2:
             return ModelError("QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}")
         overlap = min(self.stride, (room - size) // 2)
-        return huggingface.pair_windows(inside, (question, text), 1, size=room + special, overlap=overlap)
+        return list(inside.windows((question, text), 1, size=room + special, overlap=overlap))
 
     def _answer(self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]) -> str | ModelError:
         """Return the answer with the best score of all windows."""
@@ -309,6 +308,11 @@ class ExtractiveReader:
         if some and best == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
         return UNANSWERABLE if null > best else answer
+
+
+def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
+    """Return the tokens of a short pair of texts with the model's special ones."""
+    return model.pair_tokenizer().windows(("a", "b"), 1, size=16, overlap=0)[0].ids
 
 
 def best_span(starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int) -> tuple[float, int, int]:

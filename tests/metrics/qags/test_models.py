@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -459,3 +462,149 @@ def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, t
     assert before == generator(t5).signature
     assert str(tmp_path) not in before
     assert generator(tiny.copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature != before
+
+
+JAPANESE = "古い橋は川の水で閉鎖された。町長は人々を丘の上の道へ送ったが、ﾊﾞｽは宝物を運んだ。"
+ASKED_IN_JAPANESE = "何が閉鎖されたか"
+
+
+@pytest.fixture(scope="session")
+def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A reader with MeCab's words and no token places that points at 宝物, and does not know 川."""
+    fugashi, unidic = pytest.importorskip("fugashi"), pytest.importorskip("unidic_lite")
+    folder = tmp_path_factory.mktemp("japanese")
+    tagger = fugashi.GenericTagger(f'-d "{unidic.DICDIR}" -r "{unidic.DICDIR}/mecabrc"')
+    words = {word.surface for word in tagger(unicodedata.normalize("NFKC", JAPANESE + ASKED_IN_JAPANESE))} - {"川"}
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words), "橋", "##橋"]), "utf-8")
+    tokenizer = transformers.BertJapaneseTokenizer(
+        str(folder / "vocab.txt"), word_tokenizer_type="mecab", mecab_kwargs={"mecab_dic": "unidic_lite"}
+    )
+    fields = {"vocab_size": len(tokenizer) + 1, "max_position_embeddings": 48, "num_hidden_layers": 0}
+    model = tiny.made("Bert", "ForQuestionAnswering", 4, **fields)
+    with torch.no_grad():
+        model.qa_outputs.weight.zero_()
+        model.qa_outputs.weight[:, 0] = 1.0
+        words = model.bert.embeddings.word_embeddings.weight
+        words[tokenizer.convert_tokens_to_ids("宝物"), 0] = 50.0
+        words[tokenizer.cls_token_id, 0] = 0.2
+    return str(tiny.saved(folder, model, tokenizer))
+
+
+def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(japanese: str) -> None:
+    asked = reader(japanese)
+    assert not asked._model.tokenizer.is_fast
+    texts = [JAPANESE, JAPANESE.replace("宝物", " 宝物 ") * 3, f"[SEP]{JAPANESE}", "川。"]
+    *found, last = asked.answers([(ASKED_IN_JAPANESE, text) for text in texts])
+    assert found == ["宝物"] * 3
+    assert last in ("川", "。", "川。")
+    assert reader(japanese, null=True).answers([(ASKED_IN_JAPANESE, "川。")]) == [UNANSWERABLE]
+
+
+def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(japanese)
+    slow = huggingface.SlowPairTokenizer(tokenizer)
+    windows = slow.windows((ASKED_IN_JAPANESE, JAPANESE), 1, size=24, overlap=4)
+    assert len(windows) > 1
+    read: list[int] = []
+    for window in windows:
+        own = [n for n, which in enumerate(window.sequence_ids) if which == 1]
+        places = [window.offsets[n] for n in own]
+        assert places == sorted(places)
+        ids = [window.ids[n] for n in own]
+        overlap = next(size for size in range(len(ids), -1, -1) if read[len(read) - size :] == ids[:size])
+        assert overlap == (4 if read else 0)
+        read += ids[overlap:]
+        assert len(window.ids) == len(window.type_ids) == len(window.offsets) <= 24
+        # The piece and the text at its place are the same letters.
+        for n in own:
+            start, stop = window.offsets[n]
+            piece = tokenizer.convert_ids_to_tokens(window.ids[n])
+            if piece != "[UNK]":
+                assert unicodedata.normalize("NFKC", JAPANESE[start:stop]) == piece
+    assert read == slow.ids(JAPANESE)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "found"),
+    [
+        ("The Ferry", ["the", "fer", "##ry"], ["The", "Fer", "ry"]),
+        ("ﾊﾞｽは来た", ["バス", "は", "来", "##た"], ["ﾊﾞｽ", "は", "来", "た"]),
+        ("川と橋", ["[UNK]", "と", "橋"], ["川", "と", "橋"]), ("橋と川", ["橋", "と", "[UNK]"], ["橋", "と", "川"]),
+        ("川 山", ["[UNK]", "[UNK]"], ["川 山", "川 山"]), ("が゙cafe\u0301", ["café"], ["cafe\u0301"]),
+        ("a b", ["▁a", "▁b"], ["a", "b"]), ("a b", ["a", "x", "b"], ["a", "", "b"]), ("", ["a"], [""]),
+        ("##", ["##"], ["##"]), ("a\0b", ["a", "b"], ["a", "b"]),
+    ],
+)  # fmt: skip
+def test_pieces_are_found_in_their_text(text: str, pieces: list[str], found: list[str]) -> None:
+    spans = huggingface.piece_spans(text, pieces, "[UNK]")
+    assert [text[start:stop] for start, stop in spans] == found
+
+
+def test_a_slow_tokenizer_cuts_windows_as_a_fast_one(bert: str) -> None:
+    """BERT's own pieces by a tokenizer that hides its places."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    fast = huggingface.FastPairTokenizer(tokenizer.backend_tokenizer)
+
+    class Slow:
+        unk_token, all_special_tokens = tokenizer.unk_token, tokenizer.all_special_tokens
+        convert_tokens_to_ids = staticmethod(tokenizer.convert_tokens_to_ids)
+
+        @staticmethod
+        def tokenize(text: str, **_: Any) -> list[str]:
+            return tokenizer.tokenize(text)
+
+        @staticmethod
+        def build_inputs_with_special_tokens(a: list[int], b: list[int]) -> list[int]:
+            return [tokenizer.cls_token_id, *a, tokenizer.sep_token_id, *b, tokenizer.sep_token_id]
+
+        @staticmethod
+        def create_token_type_ids_from_sequences(a: list[int], b: list[int]) -> list[int]:
+            return [0] * (len(a) + 2) + [1] * (len(b) + 1)
+
+    slow = huggingface.SlowPairTokenizer(Slow())
+    for long in (0, 1):
+        texts = (QUESTIONS[1], " ".join(TEXTS))[:: 1 if long else -1]
+        by_slow, by_fast = (
+            [
+                (window.ids, window.type_ids, window.sequence_ids, window.offsets)
+                for window in each.windows(texts, long, size=30, overlap=6)
+            ]
+            for each in (slow, fast)
+        )
+        assert by_slow == by_fast
+
+
+def test_a_t5_with_a_sentencepiece_model_alone_writes_questions(tiny: Any, tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*TEXTS, "answer: context:"] * 20), model_writer=model, vocab_size=80, pad_id=0,
+        eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    (tmp_path / "spiece.model").write_bytes(model.getvalue())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "T5Tokenizer", "extra_ids": 0}))
+    torch.manual_seed(1)
+    config = transformers.T5Config(
+        vocab_size=80, d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, decoder_start_token_id=0,
+        initializer_factor=8.0, tie_word_embeddings=False,
+    )  # fmt: skip
+    folder = tiny.saved(tmp_path, transformers.T5ForConditionalGeneration(config))
+    asked = generator(folder)
+    found = asked.questions(ASKED)
+    assert len({str(each) for each in found}) > 1
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    assert asked._ids("answer: river") == [*processor.encode("answer: river"), 1]
+
+
+@pytest.mark.parametrize("package", ["fugashi", "unidic_lite", "sentencepiece"])
+def test_a_package_that_a_tokenizer_lacks_is_named_with_its_extra(
+    bert: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: Any, **__: Any) -> None:
+        raise ImportError(f"You need to install {package} to use this tokenizer")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lacks)
+    with pytest.raises(MissingExtra, match=rf"{package.replace('_', '-')}: pip install 'textjudge\[qags\]'"):
+        huggingface.load_tokenizer(models.locate(models.READER, bert))
