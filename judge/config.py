@@ -32,7 +32,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
 from judge.data.rows import is_address
-from judge.text.languages import LanguageCode
+from judge.text.languages import LanguageChoice, LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
@@ -117,7 +117,7 @@ class RunConfig(BaseModel):
         lacking=("diff",),
     )  # fmt: skip
     language: LanguageCode | None = _option(
-        None, "Scoring", "Language of the prompts (default: the data's).", "LANGUAGE"
+        None, "Scoring", "Language of the prompts, or auto (default): that of most words.", "LANGUAGE"
     )
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = _option(
         "auto", "Scoring", "How a score is computed.", "METHOD"
@@ -278,6 +278,12 @@ class RunConfig(BaseModel):
     def parse_repair(cls, value: Any) -> Any:
         """Accept a boolean, because YAML reads a bare `on` or `off` as one."""
         return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+    @field_validator("language", mode="before", json_schema_input_type=LanguageChoice | None)
+    @classmethod
+    def parse_language(cls, value: Any) -> Any:
+        """Accept `auto`, the default: the language of most words of the data."""
+        return None if value == "auto" else value
 
     @field_validator("map", mode="before", json_schema_input_type=dict[str, str | list[str]])
     @classmethod

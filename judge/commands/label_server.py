@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from judge.commands.label import Labelling
 from judge.core.errors import DataError, JudgeError
 from judge.report.renderers.html import label_page
+from judge.text.languages import html_language
 
 _HOST = "127.0.0.1"
 _LONGEST_BODY = 100_000  # bytes
@@ -52,7 +53,8 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
             [*key[1:], *value] for key, value in labelling.done().items() if served and key[0] == rater
         ],
     }  # fmt: skip
-    return label_page(content, language=labelling.language)
+    shown = "\n".join(written for unit in units for written in unit.texts)
+    return label_page(content, language=html_language(labelling.language, shown))
 
 
 class LabelServer(ThreadingHTTPServer):

@@ -39,7 +39,26 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     if names and mismatched:
         note = f"{mismatched:,} of {len(rows):,} outputs are in another script than their references"
         notes.append(f"{note}: ROUGE, BLEU and chrF mean little there.")
+    other_form = sum(_in_other_form(sample) for sample in rows)
+    if names and other_form:
+        notes.append(
+            f"{other_form:,} of {len(rows):,} outputs are in Traditional Chinese and their references "
+            "in Simplified, or the reverse, so that equal words differ: convert one side, for example with OpenCC."
+        )
     return names, notes
+
+
+def _in_other_form(sample: Sample) -> bool:
+    """Return whether an output and all its references are Chinese, but one in Traditional, the other in Simplified."""
+    form = text.han_form(sample.output)
+    if not form or not _is_chinese(sample.output):
+        return False
+    others = {text.han_form(reference) for reference in sample.references if _is_chinese(reference)}
+    return form not in others and bool(others - {""})
+
+
+def _is_chinese(string: str) -> bool:
+    return text.detect_language([string]) == "zh"
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:

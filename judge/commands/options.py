@@ -26,7 +26,7 @@ class JudgeOptions(TypedDict, total=False):
     temperature: float | None
     max_tokens: int | None
     replay: str | Path | None
-    language: Literal["en", "ja", "ko", "zh"] | None
+    language: Literal["en", "ja", "ko", "zh", "auto"] | None
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] | None
     draws: int | None
     min_mass: float | None

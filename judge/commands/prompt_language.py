@@ -25,6 +25,7 @@ _ENGLISH = {
 _ENGLISH_SHARE = 0.08  # English prose has about 0.2, German and Dutch less than 0.03
 _WORD = re.compile(r"[^\W\d_]+").findall
 _MIN_LETTERS = 10
+_MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
 _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match
 
@@ -60,6 +61,7 @@ def choose_prompt_language(
     if config.language is not None:
         return {"name": config.language, "how": "chosen"}, notes
     language, how = text.language_of(rows), "one of several" if languages else "detected"
+    notes += _mixture(rows) if judged and not languages else []
     sample_text = "\n".join(f"{row.output}\n{row.source or ''}"[:_MAX_ITEMS] for row in rows[:_MAX_ITEMS])
     if text.LANGUAGES[language].letters == text.languages.HAN:
         writing = text.han_writing(sample_text)
@@ -74,6 +76,24 @@ def choose_prompt_language(
         if sum(word in _ENGLISH for word in words) < _ENGLISH_SHARE * len(words):
             how = "not identified: English prompts"
     return {"name": language, "how": how}, notes
+
+
+def _mixture(rows: Sequence[Sample]) -> list[str]:
+    """Return a note on texts that mix two scripts: in which language the judge is asked, and how to choose another."""
+    shares = text.word_shares(string for row in rows for string in (row.output, row.source or ""))
+    (first, most), *others = shares.items() if shares else [("", 0.0)]
+    if not others or others[0][1] < _MIXED_SHARE:
+        return []
+    second, share = others[0]
+    names = [
+        text.LANGUAGES[code].name if code != text.DEFAULT_LANGUAGE else "English or another alphabet"
+        for code in (first, second)
+    ]
+    return [
+        f"The texts mix scripts: {most:.0%} of their words are in {names[0]}, {share:.0%} in {names[1]}. The judge is "
+        f"asked in {text.LANGUAGES[first].name}, the language of most words; {option('language', second)} asks in "
+        f"{text.LANGUAGES[second].name}."
+    ]
 
 
 def require_single_language(rows: Iterable[Sample]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -140,3 +141,54 @@ def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
     assert any("a mean over them says little" in note for note in result.info["notes"])
     asked = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
     assert asked.info["language"]["how"] == "one of several"
+
+
+@pytest.mark.parametrize(
+    ("output", "language", "shares"),
+    [
+        ("LG OLED TV evo 출시 안내", "en", r"67% .* English or another alphabet, 33% in Korean"),
+        ("삼성전자가 새 Galaxy 를 서울에서 공개했다", "ko", r"83% .* Korean, 17%|"),
+        ("새 Galaxy Buds 를 서울에서", "ko", r"60% .* Korean, 40% in English or another alphabet"),
+        ("新しい Galaxy Buds Pro を発売中", "ja", r"54% .* Japanese, 46%"),
+    ],
+)
+def test_the_criterions_language_is_that_of_most_words_and_a_notice_names_it(
+    output: str, language: str, shares: str
+) -> None:
+    rows = [{"item": str(n), "output": output} for n in range(3)]
+    result = judge.evaluate(rows, ["fluency"], **JUDGE)
+    assert result.info["language"]["name"] == language
+    notes = [note for note in result.info["notes"] if note.startswith("The texts mix scripts")]
+    if shares.endswith("|"):
+        assert notes == [], "a name in five words is no mixture"
+        return
+    assert re.search(shares, notes[0])
+    assert "is asked in {}".format({"en": "English", "ko": "Korean", "ja": "Japanese"}[language]) in notes[0]
+    assert "The texts mix scripts" in result.report()
+    chosen = judge.evaluate(rows, ["fluency"], language=language, **JUDGE)
+    assert not any("mix scripts" in note for note in chosen.info["notes"])
+
+
+def test_the_language_auto_is_the_default() -> None:
+    rows = [{"item": "1", "output": KOREAN}]
+    assert judge.evaluate(rows, ["fluency"], language="auto", **JUDGE).info["language"] == {
+        "name": "ko", "how": "detected",
+    }  # fmt: skip
+
+
+SIMPLIFIED_AND_TRADITIONAL = [
+    ("港口將在拆除舊起重機期間關閉", "港口将在拆除旧起重机期间关闭", True),
+    ("港口将在拆除旧起重机期间关闭", "港口將在拆除舊起重機期間關閉", True),
+    ("港口將在拆除舊起重機期間關閉", "港口將會關閉，因為起重機太舊", False),
+    ("港口将在拆除旧起重机期间关闭", "港口很大", False),
+    ("港は古い起重機を外す間は閉鎖される", "港口將在拆除舊起重機期間關閉", False),
+]
+
+
+@pytest.mark.parametrize(("output", "reference", "noted"), SIMPLIFIED_AND_TRADITIONAL)
+def test_an_output_in_the_other_form_of_chinese_than_its_reference_is_noted(
+    output: str, reference: str, noted: bool
+) -> None:
+    result = judge.evaluate([{"item": "1", "output": output, "references": reference}], [], metrics=["rouge"])
+    said = "1 of 1 outputs are in Traditional Chinese and their references in Simplified, or the reverse"
+    assert any(note.startswith(said) for note in result.info["notes"]) is noted

@@ -27,7 +27,7 @@ from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
 from judge.report.renderers import csv
-from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none
+from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
 
 _ASSETS = Path(__file__).parents[1] / "html"
 _LOOK_AT, _LATIN = 400, "A-Za-zÀ-ɏ"  # characters of a text that tell its language, and letters of an alphabet
@@ -123,11 +123,19 @@ def _names(text: str) -> Markup:
 
 
 def _language(text: str, usual: str) -> str:
-    """Return the code of a text's language, "" if it is not known; `usual` is that of most texts."""
+    """Return the code of a text's language, "" if it is not known; `usual` is that of most texts.
+
+    Traditional Chinese is `zh-Hant`, by which browsers choose the forms of its characters.
+    """
     start = text[:_LOOK_AT]
     code = detect_language_or_none(start)
-    if code and code != DEFAULT_LANGUAGE:
-        return code
+    if not code or code == DEFAULT_LANGUAGE:
+        code = _usual_language(start, usual)
+    return html_language(code, start)
+
+
+def _usual_language(start: str, usual: str) -> str:
+    """Return `usual` if most letters of a text are of its script, else ""."""
     script = re.compile(f"[{(usual in LANGUAGES and LANGUAGES[usual].letters) or _LATIN}]")
     return usual if 2 * len(script.findall(start)) > sum(map(str.isalpha, start)) else ""
 
