@@ -20,6 +20,7 @@ from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
+from judge.core.files import recover
 from judge.core.format import plural, text_name
 from judge.core.messages import command, option
 from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
@@ -437,7 +438,10 @@ def reject_duplicate_columns(names: Sequence[str]) -> None:
 
 
 def check_output_dir(out: Path | None) -> None:
-    """Raise StorageError if the path is a file, cannot be written, or holds a report that judge did not write."""
+    """Raise StorageError if the path is a file, cannot be written, or holds a report that judge did not write.
+
+    What a killed run left there is finished or removed.
+    """
     if out is None:
         return
     nearest = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
@@ -445,6 +449,7 @@ def check_output_dir(out: Path | None) -> None:
         raise StorageError(f"{option('out', str(out))}: {nearest} is a file; name a folder")
     if not os.access(nearest, os.W_OK):
         raise StorageError(f"{option('out', str(out))}: {nearest} cannot be written to; name another folder")
+    recover(out, leftovers=True)
     if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 

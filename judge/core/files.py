@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from threading import get_ident
 from typing import IO
 
 from pydantic import ValidationError
@@ -115,25 +115,86 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def store(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write these files so that a reader finds each of them whole, old or new, never half.
+_ASIDE = ".judge-new"
+"""The folder in which new files are written. They are of no use before it gets its second name."""
+_READY = ".judge-ready"
+"""The same folder once all its files are complete: from then on they replace the old ones, whatever happens."""
+_STORE_LOCK = ".judge-lock"
 
-    All are written beside their places first and renamed when every one is complete. Raises StorageError.
+
+def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = ()) -> None:
+    """Write these files so that nobody finds old and new ones side by side, even if the process is killed.
+
+    All are written into a folder of their own first. When every one is complete, the old files go, also those
+    to `drop`, and then the new ones take their places. What a killed process left is finished or removed first.
+    Raises StorageError.
     """
     folder = Path(folder)
-    ready: list[Path] = []
+    aside = folder / _ASIDE
     try:
         make_private_dir(folder)
-        for name, content in contents.items():
-            ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
-            ready[-1].write_bytes(content)
-        for name, path in zip(contents, ready, strict=True):
-            path.replace(folder / name)
+        with _one_writer(folder):
+            _finish_store(folder)
+            try:
+                aside.mkdir(mode=0o700)
+                for name, content in contents.items():
+                    if (folder / name).is_dir():
+                        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(folder / name))
+                    (aside / name).write_bytes(content)
+                for name in drop:
+                    (folder / name).unlink(missing_ok=True)
+                aside.rename(folder / _READY)
+            except BaseException:
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+            _finish_store(folder)
     except OSError as error:
-        for path in ready:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
         raise StorageError(describe_error("write", folder, error)) from error
+
+
+def recover(folder: Path, *, leftovers: bool = False) -> None:
+    """Finish what a killed process began to put in place, so that its files are found together.
+
+    With `leftovers`, as before a new run, also remove what it had not finished writing. Raises StorageError.
+    """
+    names = (_READY, _ASIDE, _STORE_LOCK) if leftovers else (_READY,)
+    try:
+        if any((folder / name).exists() for name in names):
+            with _one_writer(folder):
+                _finish_store(folder)
+    except OSError as error:
+        raise StorageError(describe_error("finish the files of a stopped run in", folder, error)) from error
+
+
+def _finish_store(folder: Path) -> None:
+    """Remove unfinished files, and put complete ones in their places. Raises OSError."""
+    aside = folder / _ASIDE
+    if aside.exists():
+        shutil.rmtree(aside)
+    ready = folder / _READY
+    if not ready.exists():
+        return
+    names = sorted(path.name for path in ready.iterdir())
+    # One file can replace another in one step. Several cannot: without the first loop, a process that is killed
+    # in the second one would leave new files beside old ones.
+    if len(names) > 1:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+    for name in names:
+        (ready / name).replace(folder / name)
+    ready.rmdir()
+
+
+@contextmanager
+def _one_writer(folder: Path) -> Iterator[None]:
+    """Wait until nobody else stores files in this folder. Raises OSError."""
+    path = folder / _STORE_LOCK
+    with locked(path):
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file: the next writer uses it again
+                path.unlink()
 
 
 def describe_error(action: str, path: Path, error: Exception) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, Val
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.files import store
+from judge.core.files import recover, store
 from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.core.version import __version__
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 1
+_PAGES = {"report.md": "markdown", "report.html": "html"}
+"""The pages of a run folder, with their formats."""
+_LOADS = 3
+"""How often a run is loaded anew because another one took its place meanwhile."""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
 """The errors of a field or a value that this version does not know."""
 Estimates = Mapping[tuple[str, str], Estimate]
@@ -247,8 +251,8 @@ class Result(Outlets):
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`).
 
-        The data are written first, so that a failing report loses nothing. Raises StorageError, also if the folder has
-        another run and `overwrite` is False.
+        They replace those of another run together: nobody finds the files of two runs side by side. A report that
+        fails loses no data. Raises StorageError, also if the folder has another run and `overwrite` is False.
         """
         folder = Path(folder)
         run = (json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
@@ -257,10 +261,17 @@ class Result(Outlets):
             for name, content in files.items():
                 if (folder / name).exists() and (folder / name).read_bytes() != content:
                     raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
-        store(folder, files)
         if not pages:
+            store(folder, files, drop=_PAGES)
             return
-        store(folder, {"report.md": self.report("markdown").encode(), "report.html": self.report("html").encode()})
+        try:
+            for name, format in _PAGES.items():
+                files[name] = self.report(format).encode()
+        except BaseException:
+            data = {name: content for name, content in files.items() if name not in _PAGES}
+            store(folder, data, drop=_PAGES)
+            raise
+        store(folder, files)
 
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
@@ -304,6 +315,30 @@ def load(folder: str | Path) -> Result:
     Raises StorageError if there is none, and if a file is damaged, of another run or of a newer judge.
     """
     folder = Path(folder)
+    for _ in range(_LOADS - 1):
+        recover(folder)
+        before = _run_bytes(folder)
+        try:
+            result = _load(folder)
+        except StorageError:
+            if _run_bytes(folder) == before:
+                raise
+        else:
+            if _run_bytes(folder) == before:
+                return result
+    return _load(folder)
+
+
+def _run_bytes(folder: Path) -> bytes:
+    """Return the contents of run.json, which tell whether another run took this one's place."""
+    try:
+        return (folder / RUN).read_bytes()
+    except OSError:
+        return b""
+
+
+def _load(folder: Path) -> Result:
+    """Load the result of a run folder that nobody changes meanwhile."""
     path = folder / RUN
     version = "unknown"
     try:
