@@ -277,7 +277,7 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     def done(progress: Progress) -> str:
         if not progress.judges:
             return ": metric values are not saved"
-        kept = f" and are kept in {folder}" if progress.done else ""
+        kept = f" and are kept in {progress.saved}" if progress.done and progress.saved else ""
         return f": {progress.done:,} of {progress.total:,} judgments were made{kept}"
 
     asks = bool(prepared.judges)

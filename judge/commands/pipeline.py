@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from judge.commands import judge_run, metric_setup, run_metadata
@@ -88,20 +91,67 @@ async def run_pipeline(
             columns = [*judge_run.columns(prepared, progress), *measured]
             result = analyzed(prepared.samples, columns, rows, _complete_info(prepared, about(status), columns))
             if prepared.config.out is not None:
-                _save_result(result, prepared.config.out, complete=status == "complete")
+                progress.saved = _save_result(result, prepared.config, complete=status == "complete")
     return result
 
 
-def _save_result(result: Result, out: Path, *, complete: bool) -> None:
-    """Save a result, unless a run cut short would replace an earlier one that has more rows."""
+def _save_result(result: Result, config: RunConfig, *, complete: bool) -> Path | None:
+    """Save a result, unless a run cut short would replace an earlier one that has more rows.
+
+    Return the folder that holds it, None if it was not saved. Raises StorageError if the output folder cannot be
+    written.
+    """
     from pyarrow import ArrowException, parquet
 
+    out = config.out
+    if out is None:
+        return None
     saved = 0
     if not complete:
         with suppress(OSError, ArrowException):
             saved = parquet.read_metadata(out / SCORES).num_rows
-    if complete or len(result.table.scores) + len(result.failures) > saved:
+    if not complete and len(result.table.scores) + len(result.failures) <= saved:
+        return None
+    try:
         result.save(out, overwrite=True)
+    except StorageError as error:
+        raise _NotSaved(str(error), _rescue(result, out, paid_again=config.cache is False)) from error
+    return out
+
+
+class _NotSaved(StorageError):
+    """The output folder of a run cannot be written; `rescued` has the data instead, if any folder can."""
+
+    def __init__(self, message: str, rescued: Path | None) -> None:
+        super().__init__(message)
+        self.rescued = rescued
+
+
+def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
+    """Write the data of a result without its pages, which are larger, into the first folder that takes them.
+
+    Other folders than `out` are only tried for what would have to be paid again.
+    """
+    folders: list[Path] = [out]
+    if paid_again:
+        folders.append(_unused(out.with_name(f"{out.name}.rescued")))
+        folders.append(_unused(Path(gettempdir()) / f"{out.absolute().name}.rescued"))
+    for folder in folders:
+        existed = folder.exists()
+        try:
+            result.save(folder, pages=False, overwrite=folder == out)
+        except StorageError:
+            if not existed:
+                shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return folder
+    return None
+
+
+def _unused(folder: Path) -> Path:
+    """Return the folder, or the first one with a number after its name that does not exist."""
+    numbered = (folder.with_name(f"{folder.name}.{number}") for number in count(2))
+    return next(path for path in chain([folder], numbered) if not path.exists())
 
 
 @contextmanager
@@ -113,10 +163,16 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         prepared.measured.stopped = True
         raise
     except (Reached, ProviderError, StorageError) as error:
+        if isinstance(error, _NotSaved):
+            progress.saved = error.rescued
         if not progress.done and not isinstance(error, Reached):
             raise
-        done, out = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done", prepared.config.out
-        kept = f" and kept in {out}" if out is not None and progress.done else ""
+        done = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done"
+        kept = ""
+        if progress.done and progress.saved is not None:
+            kept = f" and kept in {progress.saved}"
+        elif isinstance(error, _NotSaved):
+            kept = f", but {prepared.config.out} does not hold them"
         add_resume_note(error, f"{done}{kept}.", prepared.config)
         raise
     finally:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from judge.core.records import Unit, Usage
 
@@ -127,12 +128,13 @@ class MetricProgress:
 class Progress:
     """The progress of a run: its `stage`, and counts for each judge, or system that writes, by name.
 
-    `measured` is the progress of a metric.
+    `measured` is the progress of a metric. `saved` is the folder that holds what is done, once it is written.
     """
 
     stage: str = "judging"
     judges: dict[str, JudgeProgress] = field(default_factory=dict)
     measured: MetricProgress = field(default_factory=MetricProgress)
+    saved: Path | None = None
 
     @property
     def unit(self) -> Unit:
