@@ -261,6 +261,13 @@ class RunConfig(BaseModel):
         return self.model_copy(update=own)
 
     @property
+    def replies_kept_in(self) -> str:
+        """What answers again what is paid for, if the run is started again; "" if nothing does."""
+        if self.cache is not False:
+            return "cache"
+        return "recording" if self.record is not None else ""
+
+    @property
     def criteria_at(self) -> str:
         """The place of the criteria in the file that has them, `run.yaml:7: `, or ""."""
         return self._criteria_at

@@ -58,7 +58,7 @@ def audit_command(
 
         return run_audit(audit_plan, progress, watch)
 
-    card = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
+    card = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
     if not quiet:
         print_report(card, format, full=full)
     if card.failures:

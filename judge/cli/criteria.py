@@ -82,7 +82,7 @@ def diff_command(
 
         return run_diff(diff_plan, progress, watch)
 
-    diff = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
+    diff = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
     if output is not None or not quiet:
         print_report(diff, format, full=full, output=output)
     raise typer.Exit(1 if diff.failed else 0)
@@ -287,7 +287,7 @@ def criteria_improve(
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, Improvement]:
         return run_improvement(plan, progress, lambda name, run: display(run.judges, label=name))
 
-    result = run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
+    result = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
     if not quiet:
         print_report(result, format, full=full)
     failed, judged = result.judgments

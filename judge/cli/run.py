@@ -175,13 +175,14 @@ def run_interruptibly(
     work: Callable[[Progress, Display], Coroutine[Any, Any, T]],
     *,
     quiet: bool,
-    cached: bool,
+    kept: str,
     asks: bool = True,
     done: Callable[[Progress], str] = lambda _: "",
 ) -> T:
     """Return the result of `work`, which shows its progress.
 
-    On Ctrl-C print what is `done` and how to resume, and exit with 130.
+    On Ctrl-C print what is `done` and how to resume, and exit with 130. `kept` is where the replies are, such as
+    "cache"; "" if nowhere.
     """
     import asyncio
 
@@ -197,9 +198,12 @@ def run_interruptibly(
         return asyncio.run(wait_for_in_flight(work(progress, display), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
         waiting = f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
-        again = "Run the same command again to resume. The cache answers what is already paid for."
-        again = again if cached else "Without a cache, the same command pays for everything again."
-        again = again if asks else "Run the same command again."
+        if not asks:
+            again = "Run the same command again."
+        elif kept:
+            again = f"Run the same command again to resume. The {kept} answers what is already paid for."
+        else:
+            again = "Without a cache, the same command pays for everything again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
         raise typer.Exit(130) from None
 
@@ -281,7 +285,7 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
         return f": {progress.done:,} of {progress.total:,} judgments were made{kept}"
 
     asks = bool(prepared.judges)
-    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False, asks=asks, done=done)
+    return run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in, asks=asks, done=done)
 
 
 def write_outputs(
@@ -306,7 +310,7 @@ def write_outputs(
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")
 
-    return run_interruptibly(work, quiet=quiet, cached=config.cache is not False)
+    return run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
 
 
 def exit_with_status(result: Result) -> None:

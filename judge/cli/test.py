@@ -111,10 +111,12 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
             cost_summary(runs),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
+    keepers = [keeper for suite in prepared_suites for keeper in suite.replies_kept_in]
+    kept = " or the ".join(dict.fromkeys(keepers)) if all(keepers) else ""
     return run_interruptibly(
         partial(run_suites, prepared_suites),
         quiet=quiet,
-        cached=all(suite.cached for suite in prepared_suites),
+        kept=kept,
         done=lambda _: ": there are no verdicts",
     )
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from judge.cache import Cache, open_cache
+from judge.cache import Cache
 from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
+from judge.commands.reply_cache import open_reply_cache
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
@@ -158,7 +159,7 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
     step = max(1, total * len(prepared.criteria) // most) if most else 1
     sampled = list(by_item.values())[::step]
     factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
-    cache = open_cache(prepared.config.cache, prepared.notes, make=False)
+    cache = open_reply_cache(prepared.config, prepared.notes, make=False)
     try:
         counters = {
             name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)

@@ -11,12 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from judge.cache import Cache, open_cache
+from judge.cache import Cache
 from judge.commands import judge_run
 from judge.commands.cost_estimate import judge_forecast
 from judge.commands.judge_models import open_judge, open_judges
 from judge.commands.pipeline import add_resume_note
 from judge.commands.preparation import PreparedRun, check_against, engine_context
+from judge.commands.reply_cache import open_reply_cache
 from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
@@ -105,7 +106,7 @@ async def generate(
             made[name], info[name] = list(_from_file(name, spec, items, config)), {"outputs": spec.name}
     notes: list[str] = []
     with ExitStack() as closing:
-        cache = open_cache(config.cache, notes)
+        cache = open_reply_cache(config, notes)
         closing.callback(cache.close)
         recording = None
         if config.record is not None and writers:
@@ -308,7 +309,7 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
     planned: list[Sample] = []
     forecasts = []
     notes: list[str] = []
-    cache = open_cache(config.cache, notes)
+    cache = open_reply_cache(config, notes)
     try:
         for name, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):

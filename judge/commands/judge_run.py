@@ -10,8 +10,9 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from judge.cache import Cache, open_cache
+from judge.cache import Cache
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted
+from judge.commands.reply_cache import open_reply_cache
 from judge.commands.run_metadata import column_suffix, signed_column
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Unrecorded
@@ -112,7 +113,7 @@ Ask = Callable[[PreparedRun, Callable[[Row], None]], Coroutine[Any, Any, None]]
 async def open_judges(prepared: PreparedRun, retriers: Mapping[str, Retrier]) -> AsyncIterator[Ask]:
     """Open the cache and each judge's engine. What a judge is found to be is remembered from part to part."""
     async with AsyncExitStack() as opened:
-        cache: Cache = open_cache(prepared.config.cache, prepared.notes)
+        cache: Cache = open_reply_cache(prepared.config, prepared.notes)
         opened.callback(cache.close)
         judges = {
             name: (
@@ -230,7 +231,7 @@ async def metric_client(
     """Open the client that asks the first judge free questions."""
     config, (name, provider) = prepared.config, next(iter(prepared.judges.items()))
     async with AsyncExitStack() as opened:
-        cache: Cache = open_cache(config.cache, prepared.notes)
+        cache: Cache = open_reply_cache(config, prepared.notes)
         opened.callback(cache.close)
         engine = await opened.enter_async_context(open_engine(config, provider, retriers[name]))
         asker = MetricClient(

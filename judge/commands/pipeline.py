@@ -115,7 +115,7 @@ def _save_result(result: Result, config: RunConfig, *, complete: bool) -> Path |
     try:
         result.save(out, overwrite=True)
     except StorageError as error:
-        raise _NotSaved(str(error), _rescue(result, out, paid_again=config.cache is False)) from error
+        raise _NotSaved(str(error), _rescue(result, out, paid_again=not config.replies_kept_in)) from error
     return out
 
 
@@ -184,11 +184,12 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
     """Tell in an error what is `done`, and how to resume."""
     if config.replay is not None:
         error.add_note(done)  # the same recording would stop the run again
-    elif config.cache is False:
+    elif not config.replies_kept_in:
         error.add_note(f"{done} Without a cache ({option('cache', False)}), a new run pays for all of them again.")
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
-        error.add_note(f"{done} {again} to resume. The cache answers what is already paid for.")
+        kept_in = config.replies_kept_in
+        error.add_note(f"{done} {again} to resume. The {kept_in} answers what is already paid for.")
 
 
 def _complete_info(prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column]) -> dict[str, Any]:

@@ -190,7 +190,7 @@ def prepare(
     """
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
-    if config.retry_failed and config.cache is False:
+    if config.retry_failed and not config.replies_kept_in:
         raise ConfigError(f"{option('retry_failed')}: without a cache, every judgment would be paid again")
     check_output_dir(config.out)
     rows = _read_samples(config, config.data if data is None else data)

@@ -156,9 +156,9 @@ class PreparedSuite:
         return judge_run.count_judgments(self.runs.values())
 
     @property
-    def cached(self) -> bool:
-        """Return whether replies are cached."""
-        return all(run.config.cache is not False for run in self.runs.values())
+    def replies_kept_in(self) -> tuple[str, ...]:
+        """Return what answers each run's paid replies again; "" if nothing does."""
+        return tuple(run.config.replies_kept_in for run in self.runs.values())
 
 
 @public_api("test")
