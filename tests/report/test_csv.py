@@ -54,6 +54,13 @@ def test_ranks_and_marks_are_the_comparisons(tested: Result, result: Result) -> 
         (" =1", "' =1"),
         ("＝1", "'＝1"),
         ("'=1", "''=1"),
+        ("\x0b=1", "'\x0b=1"),
+        ("\x00=1", "'\x00=1"),
+        ("\x85=1", "'\x85=1"),
+        ("\u2028@A", "'\u2028@A"),
+        ("\u200b\ufeff-1", "'\u200b\ufeff-1"),
+        ("\xa0 +1", "'\xa0 +1"),
+        ("﹦1", "'﹦1"),
         ("'s", "'s"),
         ("a=1", "a=1"),
         ("", ""),
@@ -72,6 +79,24 @@ def test_what_was_put_before_a_text_can_be_taken_away(text: str) -> None:
     assert text in (cell, cell[1:])
     if cell != text:
         assert escape(cell) != cell, "so that a cell that needs no more is known to be as it was"
+
+
+@given(st.text("=+-@'a\",; \t\r\n\x00\x0b\x0c\x1b\x7f\x85\xa0\u200b\u2028\ufeff", max_size=8))
+@example("\r=1+1")
+def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> None:
+    sample, column = Sample("i", name or "s", "x"), Column(f"{name}c", "metric", "s")
+    result = Result(Table((sample,), (column,), ()), {(sample.system, column.name): Estimate("mean", 1, 0, 2, 1, "m")})
+    for wide in (False, True):
+        text = result.report("csv", wide=wide)
+        rows = list(csv.reader(StringIO(text, newline="")))
+        assert len(rows) == 2
+        assert escape(sample.system) in rows[1]
+        assert escape(column.name) in rows[0] + rows[1]
+        # Outside quotes there is nothing at which a program may end a cell or a line, but commas and line feeds.
+        bare = "".join(text.split('"')[::2])
+        assert bare.replace("\n", "").isprintable()
+        for cell in bare.replace("\n", ",").split(","):
+            assert not cell.strip().startswith(("=", "+", "@"))
 
 
 def test_names_are_made_inert_and_numbers_are_not() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import re
+import unicodedata
 from collections.abc import Iterable, Mapping
-from io import StringIO
 from typing import Any
 
 from judge.core.format import json_text, to_json
 from judge.report.document import Document
 
-# What a spreadsheet takes for a formula (OWASP, "CSV Injection"), also behind blanks and behind our own apostrophe.
-_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
+_SIGNS = "=+-@"
+"""With what a formula begins (OWASP, "CSV Injection"); also in its wide or small form, such as ＝ or ﹦."""
+_BREAKS = "\t\r\n"
+"""A spreadsheet may begin a new cell after these, whatever stands before."""
 
 
 def render(document: Document, *, wide: bool = False) -> str:
@@ -25,19 +25,42 @@ def render(document: Document, *, wide: bool = False) -> str:
     records: Iterable[Mapping[str, Any]] = document.records
     if wide and document.wide_records:
         header, records = document.wide_records()
-    text = StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    if header:
-        writer.writerow(header)
-    for record in records:
-        cells = to_json(list(record.values()))
-        writer.writerow([escape(cell) if isinstance(cell, str) else cell for cell in cells])
-    return text.getvalue()
+    lines = [header] if header else []
+    lines += [record.values() for record in records]
+    return "".join(",".join(map(_cell, to_json(list(cells)))) + "\n" for cells in lines)
+
+
+def _cell(value: Any) -> str:
+    """Return a value as it stands between two commas.
+
+    `csv.writer` leaves a carriage return unquoted, after which a spreadsheet begins a new row. All characters
+    that are not printed are quoted here.
+    """
+    if value is None:
+        return ""
+    text = escape(value) if isinstance(value, str) else str(value)
+    if text.isprintable() and not any(sign in text for sign in ',"'):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def escape(text: str) -> str:
-    """Return the text as a cell that is no formula. If `_FORMULA` matches the result, its first apostrophe is ours."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """Return the text as a cell that is no formula: with an apostrophe before it, if it could be one.
+
+    A text that still looks like a formula behind its apostrophes has one more than it had.
+    """
+    return f"'{text}" if _is_formula(text.lstrip("'")) else text
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a text is a formula, also behind blanks, control characters and invisible ones."""
+    if text[:1] in tuple(_BREAKS):
+        return True
+    for character in text:
+        if character.isprintable() and not character.isspace():
+            return unicodedata.normalize("NFKC", character) in tuple(_SIGNS)
+    return False
 
 
 def render_json(document: Document) -> str:
