@@ -1,10 +1,11 @@
 """A judge as a user names it, and what is added to its requests: headers, keys of the body, a command for the key.
 
-`hidden` decides what is a secret. Secrets are sent and never stored.
+`hidden` decides what is a secret. Secrets, and the values of all headers, are sent and never stored.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -32,6 +33,7 @@ _SECRET_VALUE = re.compile(
     r"(?:bearer|basic) \S|(?:sk-|gh[pousr]_|xox[a-z]-|hf_|gsk_|xai-|AKIA|AIza|eyJ)[\w-]{12}", re.I
 )
 _LONGEST_LABEL = 60
+_DIGEST_LENGTH = 12
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = (
     "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "transfer-encoding",
@@ -50,9 +52,22 @@ def hidden(name: str, value: Any) -> bool:
     return isinstance(value, str) and bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
 
 
+def header_digest(name: str, value: str) -> str:
+    """Return what is stored of a header's value: a digest, and nothing of what may be a secret.
+
+    No rule knows every secret by its name (`X-Pass`, `X-Sig`), so that no value is stored.
+    """
+    if hidden(name, value) or value.startswith(HIDDEN):
+        return value if value.startswith(HIDDEN) else HIDDEN
+    return HIDDEN + hashlib.sha256(value.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
 def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that are no secret, with names in lower case."""
-    return {name.lower(): value for name, value in headers.items() if not hidden(name, value)}
+    """Return the digests of the headers that are known to be no secret, with names in lower case.
+
+    They tell requests apart. A secret is left out, so that a new key finds the replies of the old one.
+    """
+    return {name.lower(): header_digest(name, value) for name, value in headers.items() if not hidden(name, value)}
 
 
 def _parse_headers(value: Any) -> Any:
@@ -80,7 +95,7 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{name!r} is no name of an HTTP header")
         if name.lower() in _OWN_HEADERS:
             raise ValueError(f"{name}: judge sets this header itself")
-        if value != HIDDEN and not (value.isascii() and value.isprintable() and value.strip()):
+        if not value.startswith(HIDDEN) and not (value.isascii() and value.isprintable() and value.strip()):
             raise ValueError(f"{name}: a header's value is a line of printable ASCII characters")
     if len({name.lower() for name in headers}) < len(headers):
         raise ValueError("one header has two values; their names differ only in case")
@@ -162,7 +177,7 @@ Headers = Annotated[
     dict[str, str],
     BeforeValidator(_parse_headers, json_schema_input_type=dict[str, str]),
     AfterValidator(_check_headers),
-    PlainSerializer(lambda headers: {name: HIDDEN if hidden(name, v) else v for name, v in headers.items()}),
+    PlainSerializer(lambda headers: {name: header_digest(name, v) for name, v in headers.items()}),
 ]
 ExtraBody = Annotated[
     dict[str, Any],

@@ -429,12 +429,12 @@ class HttpClient:
         return content
 
     def _secrets(self) -> list[str]:
-        """The keys and secret headers, unless they are too short for one.
+        """The keys and the values of the user's headers, unless they are too short for a secret.
 
         What a server of one's own is told ("x", "none") is no secret. Blotted out, such a word would be missing from
         the replies.
         """
-        held = [_key(self._key_env), *self._keys.values, *self._secret_headers.values()]
+        held = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
         held += [word for value in self._secret_headers.values() for word in value.split()[1:]]  # Bearer KEY
         return [secret for secret in held if len(secret) >= _MIN_KEY_LENGTH]
 

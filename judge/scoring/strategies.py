@@ -30,6 +30,7 @@ from judge.core.records import (
     Token,
     whole,
 )
+from judge.core.request_options import HIDDEN
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -41,6 +42,8 @@ MERGED = "criterion"
 EFFORT, HEADERS = "reasoning_effort", "headers"
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a model that reasons, unless the user set their number."""
+_DIGEST_LENGTH = 6
+"""Of a text's digest in a signature."""
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
@@ -71,8 +74,9 @@ class SamplingOptions:
     `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind. `strict`
     reads a score only in the requested form. `repair` asks once more, for the score alone, if a reply has none.
 
-    `system` is a system message, and `params` are further parameters of every request: `reasoning_effort`, the user's
-    keys of the body, and `headers`. `draws_if_reasoning` replaces `draws` once a model turns out to reason.
+    `system` is a system message, and `params` are further parameters of every request: `reasoning_effort`, the
+    user's keys of the body, and digests of their `headers`. `draws_if_reasoning` replaces `draws` once a model
+    turns out to reason.
     """
 
     weighting: Weighting = "auto"
@@ -98,16 +102,22 @@ class SamplingOptions:
         effort, headers = params.pop(EFFORT, None), params.pop(HEADERS, {})
         parts = [f"effort={effort}"] if effort else []
         parts += [f"system@{_digest(self.system)}"] if self.system else []
-        for name, value in {**params, **headers}.items():
+        for name, value in params.items():
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             plain = re.fullmatch(r"[\w.-]{1,40}=[\w.+-]{1,40}", f"{name}={text}")
-            short = re.sub(r"[^\w.-]", "_", name)[:40]
-            parts.append(plain[0] if plain else f"{short}@{_digest(text)}")
+            parts.append(plain[0] if plain else f"{_short(name)}@{_digest(text)}")
+        for name, digest in headers.items():
+            parts.append(f"{_short(name)}@{digest.removeprefix(HIDDEN)[:_DIGEST_LENGTH]}")
         return parts
 
 
+def _short(name: str) -> str:
+    """Return a name as it stands in signatures: `top k` as `top_k`."""
+    return re.sub(r"[^\w.-]", "_", name)[:40]
+
+
 def _digest(text: str) -> str:
-    return hashlib.sha256(whole(text).encode()).hexdigest()[:6]
+    return hashlib.sha256(whole(text).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 class UnusableReply(ParseError):

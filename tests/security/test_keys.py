@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,15 +132,67 @@ def test_secrets_are_sent_and_stored_nowhere(chat_server: Any, tmp_path: Path, k
     sent = chat_server.headers[0]
     assert (sent["x-api-key"], sent["x-plain"]) == tuple(SECRETS.values())
     assert (sent["authorization"], sent["x-team"]) == ("Bearer printed-secret-0001", "evals")
-    assert result.info["plan"]["headers"] == {"X-Api-Key": "…", "X-Plain": "…", "X-Team": "evals"}
+    stored_headers = result.info["plan"]["headers"]
+    assert (stored_headers["X-Api-Key"], stored_headers["X-Plain"]) == ("…", "…")
     assert result.info["judges"]["m"]["settings"]["key_command"] == f"{sys.executable} …"
     files = [path for place in (out, kept, recording) for path in ([place] if place.is_file() else place.rglob("*"))]
     stored = b"".join(path.read_bytes() for path in files if path.is_file())
     said = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
-    assert b"evals" in stored
+    assert b"X-Team" in stored
+    assert b"evals" not in stored
     for secret in ("header-secret", "bearer-secret", "printed-secret", "argument-secret"):
         assert secret.encode() not in stored
         assert secret not in said
+
+
+@pytest.mark.parametrize("name", ["X-Pass", "X-Sig", "X-Pin", "X-Session", "X-User", "X-Team", "Ocp-Apim", "Referer"])
+@pytest.mark.parametrize("place", ["run", "judge", "system"])
+def test_no_headers_value_is_stored_whatever_its_name(
+    chat_server: Any, tmp_path: Path, name: str, place: str, make_completion: Any
+) -> None:
+    value = "open sesame, 0123456789"
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if body["model"] != "told":
+            return 200, {}, make_completion("4")
+        if "Blue, 0" in str(body["messages"]):
+            return 400, {}, {"error": {"message": f"wrong: {value}"}}
+        return 200, {}, make_completion(f"4, because {value} said so")
+
+    chat_server.answer = answer
+    out, kept, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
+    options: dict[str, Any] = {"model": "told", "headers": {name: value}}
+    if place == "judge":
+        options = {"model": [{"name": "told", "headers": {name: value}}, {"name": "other"}]}
+    if place == "system":
+        prompt = tmp_path / "prompt.jinja"
+        prompt.write_text("Write about {{ source }}.")
+        written = {"prompt": str(prompt), "model": "told", "headers": {name: value}}
+        options = {"systems": {"s": written}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = evaluate(chat_server, **options, out=out, cache=kept, record=recording)
+    assert value in {headers.get(name.lower()) for headers in chat_server.headers}
+    files = [path for path in (*out.rglob("*"), *kept.rglob("*"), recording) if path.is_file()]
+    stored = "".join(path.read_bytes().decode("utf-8", "replace") for path in files)
+    assert "sesame" not in stored
+    assert "sesame" not in repr(result) + str(result.info) + result.report("json")
+
+
+def test_a_headers_value_tells_replies_apart_unless_it_is_a_secret(
+    chat_server: Any, tmp_path: Path, make_completion: Any
+) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("4"))
+
+    def asked(headers: dict[str, str]) -> int:
+        before = len(chat_server.bodies)
+        evaluate(chat_server, headers=headers, cache=tmp_path)
+        return len(chat_server.bodies) - before
+
+    assert asked({"X-Mode": "one"}) == len(ROWS)
+    assert asked({"X-Mode": "one"}) == 0
+    assert asked({"X-Mode": "two"}) == len(ROWS)
+    assert asked({"X-Mode": "two", "X-Api-Key": "new"}) == 0
 
 
 def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:
