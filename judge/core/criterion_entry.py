@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.core import yaml_lines
+from judge.core.records import whole_value
 
 YAML_SUFFIXES = (".yaml", ".yml")
 SUFFIXES = (".jinja", *YAML_SUFFIXES, ".md", ".txt")
@@ -54,6 +55,7 @@ def to_entries(value: Any) -> Any:
     `{name: NAME, question: ...}` is one criterion; without `name`, a mapping has a sentence, or keys, for each name.
     Raises ValueError.
     """
+    value = whole_value(value)
     if isinstance(value, str):
         value = split_entries(value)
     if isinstance(value, Mapping):

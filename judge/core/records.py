@@ -64,6 +64,21 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def whole_value(value: Any) -> Any:
+    """Return a value of JSON or Python with all its texts `whole`, at any depth; names of keys, too."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return whole(value)
+        return value
+    if isinstance(value, Mapping):
+        return {whole_value(name): whole_value(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(whole_value, value))
+    return value
+
+
 def seen_digest(source: str | None, output: str) -> str:
     """Return 16 hex digits that identify a text whose rating was used: sha256 of the JSON list [source, output].
 
@@ -370,6 +385,10 @@ class Choice:
     finish_reason: str = "stop"
     tokens: tuple[Token, ...] | None = None
     shares: tuple[tuple[str, float], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Make the text whole: this is the door of every reply, of a server, a recording or a function."""
+        object.__setattr__(self, "text", whole_value(self.text))
 
 
 @dataclass(frozen=True, slots=True)

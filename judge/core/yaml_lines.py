@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from judge.core.records import whole
+
 MOST_REPEATED = 100_000
 """Values that aliases (`*name`) and merged keys (`<<`) may repeat in a file."""
 _LONGEST_NUMBER = 100
@@ -97,9 +99,10 @@ class _Loader(yaml.SafeLoader):
         try:
             if node.tag == "tag:yaml.org,2002:int" and len(node.value) > _LONGEST_NUMBER:
                 raise ValueError(f"a number of more than {_LONGEST_NUMBER} digits")
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise yaml.constructor.ConstructorError(problem=str(error), problem_mark=node.start_mark) from error
+        return whole(value) if isinstance(value, str) else value  # "\ud800" is legal YAML
 
 
 @contextmanager

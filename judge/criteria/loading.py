@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from judge.core.errors import CriterionError, DataError
 from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample, Scale
+from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.render import template_variables
@@ -373,6 +373,7 @@ def _make_criterion(text: str, name: str, path: str, language: str, above: int |
 
 
 def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
+    text = whole(text)
     header = read_header(path, text)
     own = bool(template_body(text).strip())
     if own and header.show:
@@ -444,6 +445,8 @@ def finalize(criterion: Criterion) -> Criterion:
     Its scale, levels, questions and examples may be as in a header. Raises CriterionError for what is wrong with them
     or with the template, and for a header that says something else than the criterion does.
     """
+    texts = {field.name: whole_value(getattr(criterion, field.name)) for field in fields(criterion)}
+    criterion = replace(criterion, **texts)
     raw: Any = criterion
     path = raw.path or f"{raw.name}.jinja"
     if not (raw.template or raw.question.strip() or raw.is_checklist):

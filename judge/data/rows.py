@@ -13,13 +13,15 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judge.core.errors import DataError
+from judge.core.parquet import refuse_bomb
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Sample
+from judge.core.records import Sample, whole_value
 
 
 class RawRow(NamedTuple):
@@ -31,7 +33,25 @@ class RawRow(NamedTuple):
 
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
-    """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
+    """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError.
+
+    Lone surrogates, which JSON and Python allow and no file can hold, are U+FFFD from here on.
+    """
+    for number, row in enumerate(_rows(data), 1):
+        try:
+            if isinstance(row, RawRow):
+                yield row._replace(cells=whole_value(row.cells))
+            else:
+                texts = {f.name: whole_value(getattr(row, f.name)) for f in fields(row)}
+                changed = any(texts[name] != getattr(row, name) for name in texts)
+                yield replace(row, **texts) if changed else row
+        except RecursionError:
+            where = row.where or f"row {number}"
+            raise DataError(f"{where}: a list or an object is nested too deeply") from None
+
+
+def _rows(data: Any) -> Iterator[RawRow | Sample]:
+    """Yield the rows as they are written."""
     pandas: Any = sys.modules.get("pandas")
     if isinstance(data, str | PathLike):
         paths = files(data)
@@ -157,10 +177,13 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
 
     try:
         with pq.ParquetFile(path) as file:
+            refuse_bomb(file, path.stat().st_size)
             _refuse_duplicate_columns(file.schema_arrow.names, name)
             batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
                 yield RawRow(f"{name} row {number}", cells)
+    except MemoryError as error:
+        raise DataError(f"{name}: takes more memory to read than there is") from error
     # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
     except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
         raise DataError(f"{name}: not a readable Parquet file: {error}") from error

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Stops, StorageError, Transient
 from judge.core.messages import in_python, option
-from judge.core.records import Usage
+from judge.core.records import Usage, whole_value
 from judge.core.request_options import hidden
 from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
@@ -363,6 +363,12 @@ class HttpClient:
             hint = f"is {option('base_url')} right? It usually ends in /v1"
             message = f"{self.url} answered with {kind} instead of JSON; {hint}"
             raise Refused(message, status=reply.status_code, stops="if_first") from error
+        if b"\\u" in whole:  # only there can JSON have a lone surrogate
+            try:
+                data = whole_value(data)
+            except RecursionError as error:
+                problem = "sent JSON that is nested too deeply"
+                raise Transient(f"{self.url} {problem}", stops="if_first") from error
         if status := _error_status(data):
             raise status_error(reply, whole, self.url, secrets, status)
         # In the text of JSON a secret may be written with escapes.
