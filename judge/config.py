@@ -27,7 +27,7 @@ from judge.core.budget import LARGEST, Budget, parse_budget
 from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
-from judge.core.messages import command, option
+from judge.core.messages import command, option, plain_message
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
@@ -244,7 +244,7 @@ class RunConfig(BaseModel):
                     if secret or long or isinstance(first["input"], dict | list)
                     else f", not {first['input']!r:.100}"
                 )
-                message = first["msg"].removeprefix("Value error, ")
+                message = plain_message(first)
                 message = f"{message[0].lower()}{message[1:]}{got}"
             elif innermost in RankConfig.model_fields:
                 message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"

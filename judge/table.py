@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
 from judge.core.files import describe_error, store
+from judge.core.parquet import refuse_bomb, texts_of
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.data import ledger
 
@@ -86,11 +87,18 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
         cells = columns[field.name]
         kind = _SCORE_COLUMNS.get(field.name) or _SAMPLE_COLUMNS.get(field.name, "")
         if kind in ("Mapping", "records"):
+            cells = [*cells]
+            if kind == "Mapping" and "None" not in str(field.type) and None in cells:
+                raise ValueError(f"{field.name} lacks a value")
             parse, empty = _parser(record, field.name), () if kind == "records" else None
             cells = [empty if cell is None else parse(cell) for cell in cells]
-        elif field.type in ("str", "float"):
+        elif "None" not in str(field.type) and kind != "tuple":
             cells = [*cells]
             if None in cells or (field.type == "float" and not all(map(isfinite, cells))):
+                raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
+        elif kind == "tuple":
+            cells = [*cells]
+            if any(cell is None or None in cell for cell in cells):
                 raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
         arguments.append(map(tuple, cells) if kind == "tuple" else cells)
     return map(record, *arguments)
@@ -164,18 +172,46 @@ def _json(value: Any) -> str:
     return whole(json.dumps(value, ensure_ascii=False, default=_plain))
 
 
-def _read(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def _read(path: Path, types: Mapping[str, str]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """Return the columns of a file and its metadata.
 
-    A thread of Arrow's may abort the interpreter's end. Arrow starts one for any file that is not in memory.
+    Raises ValueError for a column of another type than `_schema(types)`. A thread of Arrow's may abort the
+    interpreter's end. Arrow starts one for any file that is not in memory.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    with pa.BufferReader(path.read_bytes()) as opened, parquet.ParquetFile(opened) as file:
-        about = json.loads((file.metadata.metadata or {})[b"judge"])
-        table = file.read(use_threads=False)
-    return {name: table[name].to_pylist() for name in table.schema.names}, about
+    with pa.BufferReader(path.read_bytes()) as opened:
+        with parquet.ParquetFile(opened) as file:
+            refuse_bomb(file, path.stat().st_size)
+            _check_types(file.schema_arrow, types)
+            about = json.loads((file.metadata.metadata or {})[b"judge"])
+            texts = [name for name in _text_columns(types) if name in file.schema_arrow.names]
+        opened.seek(0)
+        with parquet.ParquetFile(opened, read_dictionary=texts) as file:
+            table = file.read(use_threads=False)
+    return {name: texts_of(table[name]) for name in table.schema.names if name in types}, about
+
+
+def _text_columns(types: Mapping[str, str]) -> list[str]:
+    """Return the columns that hold texts: read as dictionaries, a text that comes often takes little memory."""
+    return [name for name, kind in types.items() if kind not in ("float", "int", "tuple")]
+
+
+def _check_types(found: pa.Schema, types: Mapping[str, str]) -> None:
+    """Raise ValueError, with the column, if one has another type than judge writes. An older file may lack columns."""
+    import pyarrow as pa
+
+    if len(set(found.names)) < len(found.names):
+        raise ValueError("two columns have the same name")
+    for field in _schema(types):
+        if field.name not in found.names:
+            continue
+        other = found.field(field.name).type
+        if pa.types.is_dictionary(other):
+            other = other.value_type
+        if other != field.type:
+            raise ValueError(f"column {field.name!r} holds {other}, not {field.type}")
 
 
 @contextmanager
@@ -185,14 +221,17 @@ def _translating_errors(path: Path) -> Iterator[Path]:
 
     try:
         yield path
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (
+        OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, ArithmeticError,
+        RecursionError, MemoryError,
+    ) as error:  # fmt: skip
         raise StorageError(describe_error("read", path, error)) from error
 
 
 def _read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
     """Return the samples of a file and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
-        cells, about = _read(path)
+        cells, about = _read(path, _SAMPLE_COLUMNS)
         columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
         return tuple(_records(Sample, cells)), columns
 
@@ -344,7 +383,7 @@ class Table:
         folder = Path(folder)
         samples, columns = _read_samples(folder / SAMPLES)
         with _translating_errors(folder / SCORES) as path:
-            cells = _read(path)[0]
+            cells = _read(path, _SCORE_COLUMNS)[0]
             failed = [error is not None for error in cells["error"]]
             of_scores = {name: compress(column, (not failure for failure in failed)) for name, column in cells.items()}
             of_failures = {name: compress(column, failed) for name, column in cells.items()}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from judge.core.messages import plain_message
 from judge.core.plugins import unknown_name_message
 from judge.core.request_options import Judge, ModelSettings
 
@@ -38,7 +39,7 @@ def _parse_system(name: str, spec: Any) -> Any:
         return GeneratedSystem.model_validate(spec)
     except ValidationError as error:
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        key, message = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        key, message = str(first["loc"][0]), plain_message(first)
         if first["type"] == "extra_forbidden":
             message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
         elif first["type"] == "missing":

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-_MOST_EXPANDED = 1_000
-"""Rows, and bytes, that one byte of a file may stand for. Real data have some ten bytes for a row."""
-_ALWAYS_FITS = 100_000_000
-"""Rows or bytes that are read whatever the size of their file."""
+_ROWS_PER_BYTE = 10
+"""The most rows that one byte of a file may stand for. Every row of real data has a name or a text of its own."""
+_BYTES_PER_BYTE = 1_000
+"""The most bytes that one byte of a file may be unpacked to."""
+_ROWS_THAT_FIT = 10_000_000
+_BYTES_THAT_FIT = 1_000_000_000
+"""What is read however small its file is."""
 
 
 def refuse_bomb(file: Any, size: int) -> None:
@@ -15,9 +18,10 @@ def refuse_bomb(file: Any, size: int) -> None:
     metadata = file.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     expanded = sum(group.total_byte_size for group in groups)
-    for number, unit in ((metadata.num_rows, "rows"), (expanded, "bytes")):
-        if number > max(_ALWAYS_FITS, size * _MOST_EXPANDED) or number < 0:
-            raise ValueError(f"it claims {number:,} {unit} in a file of {size:,} bytes")
+    if metadata.num_rows > max(_ROWS_THAT_FIT, size * _ROWS_PER_BYTE):
+        raise ValueError(f"it claims {metadata.num_rows:,} rows in a file of {size:,} bytes")
+    if expanded > max(_BYTES_THAT_FIT, size * _BYTES_PER_BYTE):
+        raise ValueError(f"it claims {expanded:,} bytes in a file of {size:,} bytes")
 
 
 def texts_of(column: Any) -> list[Any]:

@@ -25,6 +25,7 @@ from judge.core import yaml_lines
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
+from judge.core.messages import plain_message
 from judge.suite.case import MISTAKE, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 
@@ -254,7 +255,7 @@ class YamlSource(Mistakes):
         elif kind == "value_error":
             yield f"{key}: {error['ctx']['error']}", loc
         else:
-            message = error["msg"].removeprefix("Value error, ")
+            message = plain_message(error)
             yield f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short_repr(value), _CLIP)}", loc
 
     def _describe_unclear_case(self, keys: Mapping[str, Any], loc: Loc) -> Iterator[tuple[str, Loc]]:
