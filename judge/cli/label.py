@@ -74,6 +74,7 @@ def label_command(
         print_untrusted(f"  {_command('label', config)} --import FILE{' --pairwise' * pairwise}")
     else:
         labelling.ratings()  # a file that cannot be read is an error now, not on the page
+        labelling.check_output()
         _serve(labelling, LabelServer(labelling))
         _print_end(labelling, config)
 
@@ -90,8 +91,9 @@ def _serve(labelling: Labelling, server: Any) -> None:
         signal.signal(number, signal.default_int_handler)
     graphical = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     try:
-        if graphical and sys.stdout.isatty():  # elsewhere a browser of the terminal might start
-            webbrowser.open(server.url())
+        alone = len(labelling.raters) == 1  # each of several has an address of their own
+        if alone and graphical and sys.stdout.isatty():  # elsewhere a browser of the terminal might start
+            webbrowser.open(server.url(labelling.raters[0]))
         server.serve_forever()
     except KeyboardInterrupt:
         with labelling.lock:  # a rating that is being written

@@ -163,6 +163,16 @@ class Labelling:
                     )
         return ratings
 
+    def check_output(self) -> None:
+        """Raise StorageError if ratings cannot be appended to the file. It does not stay if it was not there."""
+        existed = self.output.exists()
+        try:
+            with self.lock, locked(self.output):
+                if not existed and not self.output.stat().st_size:
+                    self.output.unlink()
+        except OSError as error:
+            raise StorageError(describe_error("write", self.output, error)) from error
+
     def done(self) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
         """Return what is rated by rater, unit, criterion and repetition: the label (or one of ANSWERS) and the comment.
 

@@ -1,18 +1,20 @@
 """The local server of `judge label`: one page for each rater, and one address that takes their ratings.
 
-It listens on 127.0.0.1 only. Every address begins with a random token, and a request for another host is refused, so
-that no other web page can read texts or write ratings (DNS rebinding).
+It listens on 127.0.0.1 only. The address of each rater begins with a token of their own, so that nobody rates in
+another's name. A request for another host is refused, so that no other web page can read texts or write ratings
+(DNS rebinding).
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import urlsplit
 
 from judge.commands.label import Labelling
 from judge.core.errors import DataError, JudgeError
@@ -24,15 +26,15 @@ _LONGEST_BODY = 100_000  # bytes
 
 
 def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
-    """Return the page. A served one is for a `rater` and has the ratings so far; without one it asks who you are.
+    """Return the page. A served one is for a `rater` and has the ratings so far.
 
-    A page that is not served is for all raters, keeps their ratings in the browser and saves them as a file.
+    A page that is not served is for all raters, asks who you are, keeps their ratings in the browser and saves
+    them as a file.
     """
     raters = labelling.raters if rater is None else (rater,)
     units = sorted(labelling.units.values(), key=lambda unit: unit.id)  # in an order that does not show the systems
     sources = list(dict.fromkeys(unit.around for unit in units))
     place = {around: number for number, around in enumerate(sources)}
-    asks = rater is None and served
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
@@ -44,9 +46,9 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
              "ends": [c.scale.asked.labels[c.scale.asked.values.index(end)] for end in (c.scale.low, c.scale.high)]}
             for c, lines in zip(labelling.criteria, labelling.told, strict=True)
         ],
-        "sources": [] if asks else sources,
-        "units": {} if asks else {unit.id: [place[unit.around], *unit.texts] for unit in units},
-        "orders": {} if asks else {
+        "sources": sources,
+        "units": {unit.id: [place[unit.around], *unit.texts] for unit in units},
+        "orders": {
             name: [[task.unit.id, task.repeat, task.flip] for task in labelling.tasks(name)] for name in raters
         },
         "done": [
@@ -58,7 +60,10 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
 
 
 class LabelServer(ThreadingHTTPServer):
-    """Serves the pages of a labelling and records ratings. `port` and `token` are random by default."""
+    """Serves the pages of a labelling and records ratings. `port` and `token` are random by default.
+
+    The raters' own tokens are made of `token`, which is told to nobody.
+    """
 
     daemon_threads = True
 
@@ -66,11 +71,16 @@ class LabelServer(ThreadingHTTPServer):
         super().__init__((_HOST, port), _Handler)
         self.labelling = labelling
         self.token = token or secrets.token_urlsafe(16)
+        self.raters = {self.token_of(rater): rater for rater in labelling.raters}
         self.hosts = {f"{_HOST}:{self.server_port}", f"localhost:{self.server_port}"}
 
-    def url(self, rater: str = "") -> str:
-        """Return the address of the page, for a rater."""
-        return f"http://{_HOST}:{self.server_port}/{self.token}/{f'?rater={quote(rater)}' if rater else ''}"
+    def token_of(self, rater: str) -> str:
+        """Return the token with which the addresses of a rater begin."""
+        return hmac.new(self.token.encode(), rater.encode("utf-8", "surrogatepass"), "sha256").hexdigest()[:32]
+
+    def url(self, rater: str) -> str:
+        """Return the address of a rater's page."""
+        return f"http://{_HOST}:{self.server_port}/{self.token_of(rater)}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print no traceback for a browser that closed its connection."""
@@ -84,16 +94,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        path = self._path()
-        if path is None:
+        asked = self._asked()
+        if asked is None:
             return
-        rater = parse_qs(urlsplit(self.path).query).get("rater", [""])[0]
-        raters = self.server.labelling.raters
-        if path != "" or (rater and rater not in raters):
-            self._answer(HTTPStatus.NOT_FOUND, f"no such page; the raters are {', '.join(raters)}")
+        rater, path = asked
+        if path != "":
+            self._answer(HTTPStatus.NOT_FOUND, "no such page")
             return
         try:
-            text = page(self.server.labelling, rater or (raters[0] if len(raters) == 1 else None), served=True)
+            text = page(self.server.labelling, rater, served=True)
         except JudgeError as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         else:
@@ -101,9 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Record a rating."""
-        path = self._path()
-        if path is None:
+        asked = self._asked()
+        if asked is None:
             return
+        rater, path = asked
         length = self.headers.get("Content-Length", "")
         if path != "rate" or self.headers.get_content_type() != "application/json":
             self._answer(HTTPStatus.NOT_FOUND, "no such address")
@@ -111,7 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a rating")
         else:
             try:
-                self.server.labelling.record(json.loads(self.rfile.read(int(length))))
+                given = json.loads(self.rfile.read(int(length)))
+                if isinstance(given, dict) and given.get("rater", rater) != rater:
+                    self._answer(HTTPStatus.FORBIDDEN, f"this is the address of {rater}; use your own")
+                    return
+                self.server.labelling.record(given)
             except (ValueError, RecursionError):
                 self._answer(HTTPStatus.BAD_REQUEST, "not JSON")
             except DataError as error:
@@ -121,14 +135,18 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._answer(HTTPStatus.OK, "")
 
-    def _path(self) -> str | None:
-        """Return the path after the token; None if the request was refused."""
+    def _asked(self) -> tuple[str, str] | None:
+        """Return whose address this is and the path after the token; None if the request was refused."""
         _, token, *path = f"{urlsplit(self.path).path}/".split("/", 2)
-        right = secrets.compare_digest(token.encode(), self.server.token.encode())
-        if not right or self.headers.get("Host") not in self.server.hosts:
-            self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed.")
+        given = token.encode()
+        # All tokens are compared, so that the time tells nothing.
+        matching = [
+            rater for right, rater in self.server.raters.items() if secrets.compare_digest(given, right.encode())
+        ]
+        if not matching or self.headers.get("Host") not in self.server.hosts:
+            self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")
             return None
-        return path[0].strip("/")
+        return matching[0], path[0].strip("/")
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
         body = text.encode("utf-8", "replace")

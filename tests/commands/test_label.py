@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -340,19 +341,18 @@ def ask(server: LabelServer, path: str, body: Any = None, **headers: str) -> tup
 def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
     labelling = prepared()
     with serving(labelling) as server:
-        token, port = server.token, server.server_port
+        token, port = server.token_of("anna"), server.server_port
         assert len(token) >= 20
         assert server.server_address[0] == "127.0.0.1"
-        assert ask(server, f"/{token}/?rater=anna")[0] == 200
-        assert ask(server, f"/{token}?rater=anna", Host=f"localhost:{port}")[0] == 200
-        for path in ("/", "", "/x/", f"/{token}x/", f"/{token[:-1]}/", "/favicon.ico"):
+        assert ask(server, f"/{token}/")[0] == 200
+        assert ask(server, f"/{token}", Host=f"localhost:{port}")[0] == 200
+        for path in ("/", "", "/x/", f"/{token}x/", f"/{token[:-1]}/", f"/{server.token}/", "/favicon.ico"):
             assert ask(server, path or "/?rater=anna")[0] == 403
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
             assert ask(server, f"/{token}/", Host=host)[0] == 403
             assert ask(server, f"/{token}/rate", rating(labelling), Host=host)[0] == 403
         assert ask(server, "/x/rate", rating(labelling))[0] == 403
         assert ask(server, f"/{token}/other")[0] == 404
-        assert ask(server, f"/{token}/?rater=eve")[0] == 404
         assert ask(server, f"/{token}/rate", rating(labelling), **{"Content-Type": "text/plain"})[0] == 404
         assert ask(server, f"/{token}/rate", "{")[0] == 400
         assert ask(server, f"/{token}/rate", "[1]")[0] == 400
@@ -366,7 +366,40 @@ def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
         assert ask(server, f"/{token}/rate", rating(labelling))[0] == 200
     assert len(lines(labelling)) == 1
     with LabelServer(labelling) as other:
-        assert other.token != token
+        assert other.token_of("anna") != token
+
+
+def test_a_raters_address_reads_and_writes_in_no_other_name(prepared: Prepare) -> None:
+    labelling = prepared()
+    assert set(labelling.raters) >= {"anna", "ben"}
+    labelling.record(rating(labelling, 0, comment="a secret of anna"))
+    with serving(labelling) as server:
+        tokens = {name: server.token_of(name) for name in labelling.raters}
+        assert len(set(tokens.values())) == len(tokens)
+        for name, token in tokens.items():
+            shown = ask(server, f"/{token}/?rater=anna")[1]
+            assert content_of(shown)["rater"] == name
+            assert ("a secret of anna" in shown) == (name == "anna")
+            for other in tokens:
+                expected = 200 if other == name else 403
+                assert ask(server, f"/{token}/rate", rating(labelling, 1) | {"rater": other})[0] == expected
+    assert [line["rater"] for line in lines(labelling)[1:]] == list(tokens)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_before_the_first_rating(
+    prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelling = prepared()
+    labelling.check_output()
+    assert not labelling.output.exists()
+    labelling.record(rating(labelling))
+    before = labelling.output.read_bytes()
+    labelling.check_output()
+    assert labelling.output.read_bytes() == before
+    (labelling.output.parent / "file").write_text("")
+    for output in (labelling.output.parent / "none" / "r.jsonl", labelling.output.parent / "file" / "r.jsonl"):
+        with pytest.raises(StorageError, match=r"cannot write .*r\.jsonl"):
+            replace(labelling, output=output).check_output()
 
 
 def test_no_answer_names_a_system_or_an_item(prepared: Prepare) -> None:
@@ -375,9 +408,9 @@ def test_no_answer_names_a_system_or_an_item(prepared: Prepare) -> None:
         for place in range(5):
             labelling.record(rating(labelling, place, value="a" if pairwise else "4", comment="hm"))
         with serving(labelling) as server:
-            paths = ("", "?rater=anna", "?rater=ben", "other", "?rater=eve")
-            answers = [ask(server, f"/{server.token}/{path}") for path in paths]
-            answers.append(ask(server, f"/{server.token}/rate", {"text": "wrong"}))
+            anna, ben = map(server.token_of, ("anna", "ben"))
+            answers = [ask(server, f"/{path}") for path in (server.token, anna, ben, f"{anna}/other")]
+            answers.append(ask(server, f"/{anna}/rate", {"text": "wrong"}))
         everything = str(answers) + page(labelling, None, served=False)
         assert "Text 3 of kind 1." in everything
         assert not [name for name in (*SYSTEMS, "i17") if name in everything]

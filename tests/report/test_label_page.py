@@ -155,8 +155,7 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
     for part, until_text in ((0, 15), (1, 30)):
         with serving(labelling if part == 0 else prepared()) as server:
             for rater, shift in (("anna", 0), ("ben", 1)):
-                opened = browse(server.url(), viewport={"width": 1200, "height": 800})
-                opened.get_by_role("link", name=rater).click()
+                opened = browse(server.url(rater), viewport={"width": 1200, "height": 800})
                 count(opened, 15 * part, 30)
                 for number in range(15 * part, until_text):
                     text = shown(opened)
