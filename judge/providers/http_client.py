@@ -475,12 +475,35 @@ class HttpClient:
         self._transport.headers.update({**self._authorization(key), **self._options["headers"]})
 
 
+_MAX_TOTAL_BYTES = 4 * MAX_REPLY_BYTES
+"""The most bytes of all replies together that are being read; many at once may be bombs."""
+_SMALL_REPLY = 1_000_000
+"""Bytes of a reply that is read however many others there are."""
+_in_flight: dict[int, int] = {}
+"""The bytes read so far, for each reply that is being read."""
+
+
 async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
-    """Hand `take` the parts of a reply, decompressed. Raises Refused beyond `most` bytes."""
+    """Hand `take` the parts of a reply, decompressed. Raises Refused beyond `most` bytes.
+
+    Also refused is a large reply if all that are being read take more than `_MAX_TOTAL_BYTES`.
+    """
+    try:
+        await _read_parts(reply, url, most, take)
+    finally:
+        _in_flight.pop(id(reply), None)
+
+
+async def _read_parts(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
     size = 0
     async with aclosing(reply.aiter_bytes()) as parts:
         async for part in parts:
             size += len(part)
+            _in_flight[id(reply)] = size
+            if size > _SMALL_REPLY and sum(_in_flight.values()) > max(_MAX_TOTAL_BYTES, most):
+                total = f"{max(_MAX_TOTAL_BYTES, most) / 1e6:,.0f} MB"
+                many = f"{url} answered several requests at once with more than {total} together"
+                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
                 raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")

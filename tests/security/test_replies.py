@@ -209,3 +209,29 @@ def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
     provider.batches._http.get = get  # type: ignore[method-assign]
     asyncio.run(provider.batches.get("../../admin?x=#"))
     assert paths == ["/batches/..%2F..%2Fadmin%3Fx%3D%23"]
+
+
+def test_many_large_replies_at_once_have_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    from judge.providers import http_client
+
+    held: list[int] = []
+
+    class Endless:
+        status_code = 200
+
+        async def aiter_bytes(self) -> Any:
+            for _ in range(60):
+                await asyncio.sleep(0)
+                yield b" " * 1_000_000
+
+    async def read_all() -> list[Any]:
+        def take(_: bytes) -> None:
+            held.append(sum(http_client._in_flight.values()))
+
+        replies = [http_client._read(Endless(), "http://x", 64_000_000, take) for _ in range(37)]
+        return await asyncio.gather(*replies, return_exceptions=True)
+
+    outcomes = asyncio.run(read_all())
+    assert max(held) <= 256_000_000 + 37 * 1_000_000
+    assert any(isinstance(outcome, Refused) for outcome in outcomes)
+    assert http_client._in_flight == {}
