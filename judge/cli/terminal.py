@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from judge.core.errors import ConfigError, StorageError
+from judge.core.files import try_writing
 
 if TYPE_CHECKING:
     from judge.results.result import Result
@@ -46,8 +46,13 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
         nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
         if nearest.is_dir() == (nearest == path):
             raise StorageError(f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}")
-        if not os.access(nearest, os.W_OK):
-            raise StorageError(f"{flag} {path}: {nearest} cannot be written to")
+        try:
+            if nearest.is_dir():
+                try_writing(nearest)
+            else:
+                nearest.open("ab").close()
+        except OSError as error:
+            raise StorageError(f"{flag} {path}: {nearest} cannot be written to ({error.strerror or error})") from error
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:

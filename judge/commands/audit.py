@@ -22,7 +22,7 @@ from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
 from judge.config import RankConfig, RunConfig, split
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.files import store
+from judge.core.files import claim_folder, store
 from judge.core.format import plural
 from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample
@@ -223,6 +223,8 @@ async def run_audit(
 
     Raises the errors of `pipeline.run_pipeline`.
     """
+    if audit_plan.config.out is not None:
+        claim_folder(audit_plan.config.out)
     results = await Runs(audit_plan.config, progress, display).run_all(audit_plan.runs)
     texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
     card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)

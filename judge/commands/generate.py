@@ -16,12 +16,12 @@ from judge.commands import judge_run
 from judge.commands.cost_estimate import judge_forecast
 from judge.commands.judge_models import open_judge, open_judges
 from judge.commands.pipeline import add_resume_note
-from judge.commands.preparation import PreparedRun, check_against, engine_context
+from judge.commands.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.commands.reply_cache import open_reply_cache
 from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
-from judge.core.files import store
+from judge.core.files import claim_folder, store
 from judge.core.format import listed, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
@@ -94,6 +94,9 @@ async def generate(
     if not isinstance(config.systems, dict):
         raise ConfigError("systems: name each system's prompt and model; run.yaml has them under systems")
     items = _items(config, config.data if data is None else data)
+    if config.out is not None:
+        check_output_dir(config.out)
+        claim_folder(config.out)
     writers = {  # all prompts are rendered before anything is paid
         name: _Writer(name, spec, config, items)
         for name, spec in config.systems.items()

@@ -7,7 +7,6 @@ one test, so that a useless revision is kept in at most 5% of cases (`benchmarks
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -28,7 +27,7 @@ from judge.commands.preparation import PreparedRun, check_output_dir, load_texts
 from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
-from judge.core.files import store
+from judge.core.files import claim_folder, store, try_writing
 from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Criterion, Sample, seen_digest
@@ -129,8 +128,12 @@ def plan_improvement(
             raise ConfigError(f"{name} is a decision endpoint and writes no text: name a chat model with --writer NAME")
     if wording.path.exists():
         raise ConfigError(f"{wording.path}: already exists; name another file with --output")
-    if not os.access(wording.path.parent, os.W_OK):
-        raise ConfigError(f"{wording.path}: its folder cannot be written to; name another file with --output")
+    try:
+        try_writing(wording.path.parent)
+    except OSError as error:
+        raise ConfigError(
+            f"{wording.path}: its folder cannot be written to; name another file with --output"
+        ) from error
     return ImprovementPlan(
         config, wording, rating, level, tuple(training), tuple(testing), comments, judges, chosen_writer,
         revisions, out, first, tuple(notes),
@@ -236,6 +239,8 @@ async def run_improvement(
     All replies go through the cache, so a second call pays for nothing twice. Raises the errors of
     `pipeline.run_pipeline`, and StorageError.
     """
+    if plan.out is not None:
+        claim_folder(plan.out)
     runs = Runs(plan.config, progress, display)
     present = await _judge("present wording", plan.first, runs)
     candidates, trials = await _revise(plan, runs, present)

@@ -17,6 +17,7 @@ from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
+from judge.core.files import claim_folder
 from judge.core.messages import in_python, option
 from judge.core.records import Column
 from judge.execution.budget import BudgetLedger
@@ -39,6 +40,8 @@ async def run_pipeline(
 
     Raises what `JudgeRun` raises, and CancelledError when it is interrupted.
     """
+    if prepared.config.out is not None:
+        claim_folder(prepared.config.out)
     progress = progress if progress is not None else Progress()
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
-from judge.core.files import recover
+from judge.core.files import recover, try_writing
 from judge.core.format import plural, text_name
 from judge.core.messages import command, option
 from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
@@ -447,8 +446,11 @@ def check_output_dir(out: Path | None) -> None:
     nearest = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not nearest.is_dir():
         raise StorageError(f"{option('out', str(out))}: {nearest} is a file; name a folder")
-    if not os.access(nearest, os.W_OK):
-        raise StorageError(f"{option('out', str(out))}: {nearest} cannot be written to; name another folder")
+    try:
+        try_writing(nearest)
+    except OSError as error:
+        problem = f"{nearest} cannot be written to ({error.strerror or error})"
+        raise StorageError(f"{option('out', str(out))}: {problem}; name another folder") from error
     recover(out, leftovers=True)
     if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO
 
 from pydantic import ValidationError
@@ -29,6 +30,25 @@ def make_private_dir(path: Path) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
+
+
+def try_writing(folder: Path) -> None:
+    """Write a byte into a folder, and into none of its files. Raises OSError if that is not possible.
+
+    Permissions alone do not tell: `/proc`, some network shares and a full disk look writable.
+    """
+    with TemporaryFile(dir=folder) as file:
+        file.write(b"0")
+        file.flush()
+
+
+def claim_folder(folder: Path) -> None:
+    """Make a folder and write to it, before anything is paid that is to be kept there. Raises StorageError."""
+    try:
+        make_private_dir(folder)
+        try_writing(folder)
+    except OSError as error:
+        raise StorageError(describe_error("write", folder, error)) from error
 
 
 def private_opener(path: str, flags: int) -> int:
@@ -206,7 +226,11 @@ def describe_error(action: str, path: Path, error: Exception) -> str:
         errno.EACCES: "choose a folder you may use, or change its permissions",
         errno.EPERM: "choose a folder you may use, or change its permissions",
         errno.EROFS: "choose a folder on a disk that can be written",
-        errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
+        errno.ENOENT: (
+            "choose a folder on a disk that can be written"
+            if action == "write"
+            else "check the path; a finished run has scores.parquet and samples.parquet"
+        ),
         errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
         errno.EEXIST: "a file stands where a folder is needed; choose another folder",
         None: "the file is damaged or not from judge; run again to replace it",

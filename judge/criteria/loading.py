@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -17,13 +18,12 @@ from jinja2.visitor import NodeTransformer
 
 from judge.core.criterion_entry import YAML_SUFFIXES, is_file, keys_of, name_of_file, to_entries
 from judge.core.errors import CriterionError, DataError
-from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
-from judge.criteria.render import template_variables
+from judge.criteria.render import lacking_inputs, missing_message, template_variables
 from judge.criteria.template import (
     Header,
     builtin_prompts,
@@ -96,11 +96,11 @@ def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
-    """Every sample has what the criterion's template reads.
+    """Check that the samples have what the criterion's template reads.
 
     Raises CriterionError for a variable that no sample has, for a template that never shows the text it is to judge,
     and for a comparison that cannot tell who wins; DataError for a text that the data were read without (source,
-    references), or that some samples lack, naming the first of them.
+    references). A sample that alone lacks something fails when it is rendered, and the others are judged.
     """
     if criterion.pairwise:
         if "output" in criterion.needs:
@@ -118,25 +118,26 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
                 raise CriterionError(
                     f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
                 )
-    names = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
-    has = [(sample, template_variables(sample)) for sample in samples]
-    lacking = {name: [sample for sample, known in has if name not in known] for name in sorted(names)}
-    for name, rows in lacking.items():
-        if rows and len(rows) == len(samples):
-            raise _missing_variable(criterion, name, samples)
-    for name, rows in lacking.items():
-        if rows:
-            lacks = rows[0]
-            raise DataError(
-                f"{lacks.where + ': ' if lacks.where else ''}{text_name(lacks.item, lacks.system)} has no "
-                f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
-            )
+    _check_inputs(criterion, samples)
     for sample in samples if criterion.questions_column else ():
         questions_of(criterion, sample)
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
             f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
         )
+
+
+def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
+    """Raise the error of `check_samples` for something that no text has, or that every text lacks one part of."""
+    lacking = [lacking_inputs(criterion, sample) for sample in samples]
+    number_lacking = Counter(name for names in lacking for name in names)
+    for name in sorted(number_lacking):
+        if number_lacking[name] == len(samples):
+            raise _missing_variable(criterion, name, samples)
+    if lacking and all(lacking):
+        name = lacking[0][0]
+        message = missing_message(criterion, samples[0], name)
+        raise DataError(f"{message}; {number_lacking[name]} of {len(samples)} texts lack it, and the others lack more")
 
 
 def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:

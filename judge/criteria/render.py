@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import meta, nodes
 
 from judge.core.errors import ConfigError, CriterionError
-from judge.core.format import one_line
+from judge.core.format import one_line, text_name
 from judge.core.records import Criterion, Prompt, Sample, Scale
 from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
@@ -38,6 +38,10 @@ _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
+
+
+class MissingInput(CriterionError):
+    """A text lacks something that the criterion reads. The other texts can be judged."""
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
@@ -90,6 +94,9 @@ class Renderer:
         if self._criterion.pairwise != (rival is not None):
             takes = "a pair of samples" if self._criterion.pairwise else "one sample"
             raise CriterionError(f"{self._criterion.path}: takes {takes} {where}")
+        for text in (sample, rival):
+            if text is not None and (lacking := lacking_inputs(self._criterion, text)):
+                raise MissingInput(missing_message(self._criterion, text, lacking[0]))
         try:
             known = template_variables(sample, self._this, rival)
             if rival is not None:
@@ -198,6 +205,21 @@ def template_variables(
     known["output"] = sample.output
     known["this"] = this
     return known
+
+
+def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
+    """Return what a criterion's templates cannot do without and this text does not have."""
+    needed = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
+    if not needed:
+        return []
+    return sorted(needed - template_variables(sample).keys())
+
+
+def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:
+    """Say which text lacks what, and who reads it."""
+    place = f"{sample.where}: " if sample.where else ""
+    text = text_name(sample.item, sample.system)
+    return f"{place}{text} has no {name}, which the criterion {criterion.name} reads"
 
 
 def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:

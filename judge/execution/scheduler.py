@@ -14,7 +14,7 @@ from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, 
 from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Provenance, Reading, Request, Response, Score
-from judge.criteria.render import render_repair_question
+from judge.criteria.render import MissingInput, render_repair_question
 from judge.execution.engines import Ask, Engine
 from judge.execution.group_commit import GroupCommit
 from judge.execution.pending import (
@@ -110,8 +110,7 @@ class JudgeRun:
 
     async def __call__(self) -> None:
         engine: Engine = self.engine or plugins.load("engines", "local")
-        for name, first in self._first_judgments.items():  # a template that cannot be rendered stops the run unpaid
-            self._renderers[name].render(first.sample, first.rival)
+        self._check_templates()
         try:
             while not self.counts.stopping and (
                 self._pending or self._retried or self._next_round or not self._all_taken
@@ -125,6 +124,18 @@ class JudgeRun:
                 self._commit.flush()
             finally:
                 await self.provider.aclose()
+
+    def _check_templates(self) -> None:
+        """Render each template once: one that cannot be rendered stops the run unpaid. Raises CriterionError."""
+        unchecked = set(self._first_judgments)
+        for judgment in self.judgments:
+            if not unchecked:
+                return
+            name = judgment.criterion.name
+            if name in unchecked:
+                with suppress(MissingInput):  # this text fails; another one shows whether the template works
+                    self._renderers[name].render(judgment.sample, judgment.rival)
+                    unchecked.remove(name)
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""

@@ -5,12 +5,12 @@ Only texts with a score in both runs are compared.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
+from judge.core.files import try_writing
 from judge.core.format import format_p, number, one_line, plural, signed, text_name
 from judge.core.records import Sample, whole
 from judge.data import ledger
@@ -131,8 +131,11 @@ def _check_folder(where: str, folder: Path) -> None:
     existing = next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists())
     if not existing.is_dir():
         raise StorageError(f"{where}: {existing} is a file; name a folder")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise StorageError(f"{where}: {existing}: cannot be written to; name another folder")
+    try:
+        try_writing(existing)
+    except OSError as error:
+        problem = f"{existing}: cannot be written to ({error.strerror or error})"
+        raise StorageError(f"{where}: {problem}; name another folder") from error
     if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
         raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
 

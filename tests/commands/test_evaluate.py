@@ -464,3 +464,66 @@ def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -
     table = asyncio.run(run_pipeline(prepared)).table
     assert [column.name for column in table.columns] == ["relevance", "length"]
     assert len(table.scores) == 12
+
+
+def unread(text: str) -> dict[str, str]:
+    return {"item": text, "system": "x", "output": "y wrote this"}
+
+
+@pytest.mark.parametrize("lacking", [1, 2, 7])
+def test_texts_without_a_source_fail_and_the_others_are_judged(lacking: int) -> None:
+    rows = [unread(f"i{n}") | ({"source": "S"} if n >= lacking else {}) for n in range(8)]
+    provider = ScriptedProvider(by_system)
+    result = judge.evaluate(rows, "relevance,fluency", model=provider, metrics=[])
+    relevance = [row for row in result.table.scores if row.column == "relevance"]
+    assert len(relevance) == 8 - lacking
+    assert {row.item for row in result.failures} == {f"i{n}" for n in range(lacking)}
+    assert {(row.column, row.stage, row.error) for row in result.failures} == {("relevance", "render", "MissingInput")}
+    assert "has no source, which the criterion relevance reads" in result.failures[0].message
+
+
+def test_a_run_in_which_no_text_has_a_source_is_refused_before_any_request() -> None:
+    provider = ScriptedProvider(by_system)
+    with pytest.raises(DataError, match="reads source, which no sample has"):
+        judge.evaluate([unread("a"), unread("b")], "relevance", model=provider, metrics=[])
+    assert not provider.seen
+
+
+@pytest.mark.parametrize("first_lacks", [True, False])
+def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_judged(first_lacks: bool) -> None:
+    rows = [
+        {"item": item, "system": system, "output": f"{system} wrote this about {item}", "source": "S"}
+        for item in ("a", "b") for system in ("x", "y")
+    ]  # fmt: skip
+    del rows[0 if first_lacks else 1]["source"]
+    result = judge.rank(rows, "relevance", model=ScriptedProvider(lambda _: {"A": 1.0}))
+    assert {(row.item, row.error) for row in result.failures} == {("a", "MissingInput")}
+    assert {row.item for row in result.table.scores} == {"b"}
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that looks writable and is not")
+@pytest.mark.parametrize("folder", ["/proc/judge/run", "/proc/judge-run"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_first_request(
+    folder: str, provider: ScriptedProvider
+) -> None:
+    with pytest.raises(StorageError, match="/proc cannot be written to"):
+        judge.evaluate(ROWS, "relevance", model=provider, out=folder)
+    assert not provider.seen
+
+
+@pytest.mark.parametrize("fails", [FileNotFoundError(2, "No such file"), OSError(28, "No space left on device")])
+def test_the_folder_is_made_and_written_to_before_the_first_request(
+    fails: OSError, provider: ScriptedProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "new" / "run"
+
+    def refuse(*_: Any, dir: Path) -> Any:
+        if dir == out:
+            raise fails
+        return open(os.devnull, "wb")  # noqa: PTH123
+
+    monkeypatch.setattr("judge.core.files.TemporaryFile", refuse)
+    with pytest.raises(StorageError, match="cannot write"):
+        judge.evaluate(ROWS, "relevance", model=provider, out=out)
+    assert out.is_dir()
+    assert not provider.seen

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +18,7 @@ from judge import criteria
 from judge.core.errors import CriterionError, DataError
 from judge.core.records import Criterion, Sample, Scale
 from judge.criteria import template as templates
-from judge.criteria.render import Renderer
+from judge.criteria.render import MissingInput, Renderer
 
 LANGUAGES = ("en", "ja", "ko", "zh")
 NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
@@ -443,27 +444,34 @@ def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
     assert str(caught.value) == f"layouts/pointwise.jinja:{line}: {reads}"
 
 
-def test_the_first_sample_that_lacks_something_is_named() -> None:
-    rows = [sample(source="x"), sample("b", "m2", where="data.jsonl:17"), sample("c")]
-    with pytest.raises(DataError) as caught:
-        criteria.check_samples(criteria.load("relevance"), rows)
-    message = "item 'b' of system 'm2' has no source, which the criterion relevance reads; 2 of 3 samples lack it"
-    assert str(caught.value) == f"data.jsonl:17: {message}"
-    with pytest.raises(DataError, match=r"^item 'b' of system 's' has no source"):
-        criteria.check_samples(criteria.load("relevance"), [sample(source="x"), sample("b")])
+@pytest.mark.parametrize(
+    ("template", "has", "name"),
+    [
+        ("{{ source }}", {"source": "x"}, "source"),
+        ("{{ reference }}", {"references": ("r",)}, "reference"),
+        ("{{ references }}", {"references": ("r",)}, "references"),
+        ("{{ genre }}", {"extra": {"genre": "news"}}, "genre"),
+    ],
+)
+def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
+    write: Write, template: str, has: dict[str, Any], name: str
+) -> None:
+    one = criteria.load(write(HEAD + template + "{{ output }}"))
+    without = sample("b", where="data.jsonl:17")
+    criteria.check_samples(one, [sample(**has), without])
+    renderer = Renderer(one, criteria.template_bodies(one))
+    assert renderer.render(sample(**has)).messages
+    with pytest.raises(MissingInput) as caught:
+        renderer.render(without)
+    reason = f"item 'b' of system 's' has no {name}, which the criterion my reads"
+    assert str(caught.value) == f"data.jsonl:17: {reason}"
 
 
-@pytest.mark.parametrize("name", ["reference", "references"])
-def test_references_are_lacking_where_they_are_empty(write: Write, name: str) -> None:
-    one = criteria.load(write(f"{HEAD}{{{{ {name} }}}}"))
-    with pytest.raises(DataError, match=f"item 'b' of system 's' has no {name}, which the criterion my reads; 1 of 2"):
-        criteria.check_samples(one, [sample(references=("r",)), sample("b")])
-
-
-def test_a_column_that_is_empty_somewhere_is_the_datas_fault(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{{ genre }}"))
-    with pytest.raises(DataError, match="has no genre"):
-        criteria.check_samples(one, [sample(extra={"genre": "news"}), sample("b", extra={"genre": None})])
+def test_texts_each_of_which_lacks_another_input_are_refused(write: Write) -> None:
+    one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
+    rows = [sample(source="x"), sample("b", references=("r",))]
+    with pytest.raises(DataError, match="1 of 2 texts lack it, and the others lack more"):
+        criteria.check_samples(one, rows)
 
 
 def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
