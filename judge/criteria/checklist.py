@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from judge.core.errors import DataError
 from judge.core.format import text_name
 from judge.core.records import ChecklistQuestion, Criterion, Sample, Scale
+from judge.data.cells import packed_value
 from judge.text import DEFAULT_LANGUAGE, LANGUAGES
 
 MOST_QUESTIONS = 50
@@ -65,9 +65,8 @@ def questions_of(criterion: Criterion, sample: Sample) -> tuple[ChecklistQuestio
     raw = sample.extra.get(criterion.questions_column)
     try:
         if isinstance(raw, str):
-            raw = (
-                json.loads(raw) if raw.lstrip().startswith("[") else [line for line in raw.split("\n") if line.strip()]
-            )
+            lines = [line for line in raw.split("\n") if line.strip()]
+            raw = packed_value(raw) if raw.lstrip().startswith("[") else lines
         return read_questions(raw)
     except ValueError as error:
         place = f"{sample.where}: " if sample.where else ""

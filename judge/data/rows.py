@@ -25,11 +25,15 @@ from judge.core.records import Sample, whole_value
 
 
 class RawRow(NamedTuple):
-    """One row as it was read. `flat` rows come from a text table, which has neither lists nor nulls."""
+    """One row as it was read. `flat` rows come from a text table, which has neither lists nor nulls.
+
+    A cell of a `packed` row may hold a list as text: of a text table, or of a data frame that was read from one.
+    """
 
     where: str
     cells: Mapping[str, Any]
     flat: bool = False
+    packed: bool = False
 
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
@@ -71,7 +75,7 @@ def _rows(data: Any) -> Iterator[RawRow | Sample]:
                 name: None if pandas.api.types.is_scalar(value) and pandas.isna(value) else _plain_value(value)
                 for name, value in zip(names, values, strict=True)
             }
-            yield RawRow(f"row {number}", cells)
+            yield RawRow(f"row {number}", cells, packed=True)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise DataError(f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings")
     else:
@@ -157,7 +161,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
                 raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns")
             if cells:
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
-                yield RawRow(f"{name}:{start}", row, flat=True)
+                yield RawRow(f"{name}:{start}", row, flat=True, packed=True)
             start = table.line_num + 1
     except csv.Error as error:
         hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"

@@ -7,7 +7,6 @@ after the other.
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 from collections import Counter
@@ -23,6 +22,7 @@ from judge.core.format import UNNAMED_SYSTEM, text_name
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
+from judge.data.cells import NoValue, packed_texts, packed_value
 from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
 
 if TYPE_CHECKING:
@@ -253,6 +253,8 @@ def _row_samples(
         item = f"{item} ({_name(present['generation'], 'generation', row.where)})" if cluster else item
         human, votes = _human(present, row.where)
         extra = {n: v for n, v in present.items() if n not in FIELDS and not n.startswith("human.")}
+        if row.packed and isinstance(single := extra.get("reference"), str):
+            extra["reference"] = packed_texts(single) or single
         made.append(
             Sample(
                 item, system, output, source, _references(present, row), human, extra, row.where, votes,
@@ -284,7 +286,7 @@ def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
     guessed: dict[str, str] = {}
     for alias, name in ALIASES.items():
         if alias in sample.extra and alias not in mapping:
-            cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True)
+            cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True, packed=True)
             with suppress(DataError):
                 value = _references(cell.cells, cell) if name == "references" else cell.cells[name]
                 guessed |= {alias: name} if value == getattr(sample, name) else {}
@@ -364,14 +366,13 @@ def _name(value: Any, field: str, where: str) -> str:
 
 
 def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
-    """Return `references`, or else `reference`: a text or a list of texts, in a text table also a JSON list."""
+    """Return `references`, or else `reference`: a text or a list of texts, in a text table also a list in its cell."""
     field = "references" if "references" in cells else "reference"
     value = cells.get(field, ())
-    if row.flat and isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
-            texts_in_cell = json.loads(value)
-            if all(isinstance(text, str) for text in texts_in_cell):
-                value = texts_in_cell
+    if row.packed and isinstance(value, str):
+        texts_in_cell = packed_texts(value)
+        if texts_in_cell is not None:
+            value = texts_in_cell
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple):
@@ -402,9 +403,12 @@ def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict
 
 
 def _unpack(value: Any, label: str) -> Any:
-    """Return a cell's JSON object or list, an array as a list, and anything else unchanged."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        return parsed(value, label)
+    """Return a cell's object or list, of JSON or Python, an array as a list, and anything else unchanged."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[", "(")):
+        try:
+            return packed_value(value)
+        except NoValue:
+            return value if value.lstrip().startswith("(") else parsed(value, label)
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -305,6 +305,65 @@ def test_references_in_a_text_table(tmp_path: Path, cell: str, expected: tuple[s
     assert (sample.output, sample.references) == ("[1]", expected)
 
 
+TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=12), min_size=2, max_size=4)
+
+
+@given(texts=TEXTS, kind=st.sampled_from(["list", "tuple", "array", "JSON"]), again=st.booleans())
+def test_a_list_of_texts_that_pandas_wrote_is_read_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], kind: str, again: bool
+) -> None:
+    made: dict[str, Any] = {
+        "list": texts, "tuple": tuple(texts), "array": np.array(texts, dtype=object), "JSON": json.dumps(texts),
+    }  # fmt: skip
+    path = tmp_path_factory.mktemp("lists") / "d.csv"
+    frame = pd.DataFrame({"output": ["x"], "references": [None]})
+    frame.at[0, "references"] = made[kind]
+    frame.to_csv(path, index=False)
+    data = pd.read_csv(path, keep_default_na=False) if again else path
+    (sample,) = samples.load(data)
+    assert list(sample.references) == texts
+
+
+@pytest.mark.parametrize(
+    ("cell", "votes"),
+    [
+        ("[4, 5]", (4.0, 5.0)),
+        ("[4.0, nan]", (4.0, None)),
+        ("[4, None]", (4.0, None)),
+        ("(4, 5)", (4.0, 5.0)),
+        ("[4. 5.]", (4.0, 5.0)),
+        ("[ 4. nan -1.]", (4.0, None, -1.0)),
+        ("[np.float64(4.5), np.int64(5)]", (4.5, 5.0)),
+        ("array([4, 5])", None),
+    ],
+)
+def test_a_list_of_ratings_that_pandas_wrote_is_read(cell: str, votes: tuple[float | None, ...] | None) -> None:
+    rows = pd.DataFrame([{"output": "x", "human.a": cell}])
+    if votes is None:
+        with pytest.raises(DataError, match="not a number"):
+            samples.load(rows)
+    else:
+        (sample,) = samples.load(rows)
+        assert sample.ratings == {"a": votes}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "['quoted' text]", "[it's late]", "('one')", "('a' + 'b', 'c')", "[x for x in y]", "['a', 3]", "[print('a')]",
+        "['a'].pop()", "{'a': 'b'}", "[sic] 'a', 'b'",
+    ],
+)  # fmt: skip
+def test_a_text_in_brackets_stays_one_text(text: str) -> None:
+    (sample,) = samples.load(pd.DataFrame([{"output": "x", "references": text}]))
+    assert sample.references == (text,)
+
+
+def test_the_single_reference_of_a_packed_list_is_a_list_for_templates() -> None:
+    (sample,) = samples.load(pd.DataFrame([{"output": "x", "reference": "['a', 'b']"}]))
+    assert (sample.references, sample.extra) == (("a", "b"), {"reference": ["a", "b"]})
+
+
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [

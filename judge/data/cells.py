@@ -1,0 +1,115 @@
+"""Lists and mappings in the cells of a table of text: JSON, or as pandas writes Python's own.
+
+`DataFrame.to_csv` writes a list as Python shows it, `['bye', "it's late"]`, a numpy array without
+commas, `['bye' 'late']`, and its numbers as `[np.float64(4.0), nan]`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tokenize
+from collections.abc import Iterator
+from typing import Any
+
+_OPENING = ("[", "(", "{")
+_CLOSING = ("]", ")", "}")
+_EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
+"""Names that are no value. pandas writes the first ones, JSON the last one."""
+_WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
+"""Functions of numpy that stand around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`."""
+
+
+class NoValue(ValueError):
+    """A cell that is neither JSON nor Python's way to write a value."""
+
+
+def packed_value(text: str) -> Any:
+    """Return the list or the mapping that a cell holds. Raises NoValue for any other text."""
+    if not text.lstrip().startswith(_OPENING):
+        raise NoValue("it starts with no bracket")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        not_json = str(error)
+    try:
+        tree = ast.parse(_with_commas(text.strip()), mode="eval")
+        value = _value(tree.body)
+    except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
+        raise NoValue(f"not a list in JSON: {not_json}") from error
+    if not isinstance(value, list | dict):  # such as ('a'), which is a text in brackets
+        raise NoValue("it is no list and no mapping")
+    return value
+
+
+def packed_texts(text: str) -> list[str] | None:
+    """Return the texts of a cell that holds a list of texts; None if it is a text. Gaps are left out."""
+    try:
+        value = packed_value(text)
+    except NoValue:
+        return None
+    if not isinstance(value, list) or not all(part is None or isinstance(part, str) for part in value):
+        return None
+    return [part for part in value if part is not None]
+
+
+def _with_commas(text: str) -> str:
+    """Return the text with a comma between values that stand side by side, as in numpy's arrays.
+
+    Without it, Python would join `['a' 'b']` to one text.
+    """
+    lines = text.split("\n")
+    gaps: list[tuple[int, int]] = []
+    previous: tokenize.TokenInfo | None = None
+    for token in _tokens(text):
+        if previous is not None and _ends_value(previous) and _starts_value(token, previous):
+            gaps.append(previous.end)
+        previous = token
+    for row, column in reversed(gaps):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]},{line[column:]}"
+    return "\n".join(lines)
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    layout = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in layout:
+            yield token
+
+
+def _ends_value(token: tokenize.TokenInfo) -> bool:
+    return token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME) or token.string in _CLOSING
+
+
+def _starts_value(token: tokenize.TokenInfo, previous: tokenize.TokenInfo) -> bool:
+    if token.string in ("[", "{", "-"):
+        return True
+    if token.string == "(":  # of a call, if it follows its name at once
+        return previous.type != tokenize.NAME
+    return token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
+
+
+def _value(node: ast.expr) -> Any:
+    """Return the value of an expression that only writes one down. Raises NoValue for any other."""
+    match node:
+        case ast.Constant(value=str() | int() | float() | None as value):
+            return value
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_value(part) for part in parts]
+        case ast.Dict(keys=keys, values=values):
+            return {_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.Name(id=name) if name in _EMPTY_NAMES:
+            return None
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[inner]) if name in _WRAPPERS:
+            return _value(inner)
+    raise NoValue("it computes something")
+
+
+def _key(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
+        return str(node.value)
+    raise NoValue("a key is no name")
