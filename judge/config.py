@@ -87,6 +87,10 @@ class RunConfig(BaseModel):
         None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_RUNS_ONLY
     )
     limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
+    sentence_marks: tuple[str, ...] = _option(
+        (), "Data", "Sentence marks, such as <q>, to read as line breaks.", "MARK,...",
+        lacking=("test", "suite"),
+    )  # fmt: skip
 
     model: tuple[Judge, ...] = _option(
         (), "Judge", "Model that judges, such as gpt-5.4-mini; several are a panel.", "[VENDOR/]NAME"
@@ -361,6 +365,15 @@ class RunConfig(BaseModel):
     def parse_criteria(cls, value: Any) -> Any:
         """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: NAME, question: ...}."""
         return to_entries(value)
+
+    @field_validator("sentence_marks", mode="before", json_schema_input_type=str | list[str])
+    @classmethod
+    def parse_marks(cls, value: Any) -> Any:
+        """Accept `<q>,<n>`."""
+        marks = split(value) if isinstance(value, str) else value
+        if isinstance(marks, list | tuple) and not all(isinstance(mark, str) and mark.strip() for mark in marks):
+            raise ValueError("write the marks, such as <q>")
+        return marks
 
     @field_validator("metrics", mode="before", json_schema_input_type=str | list[str])
     @classmethod

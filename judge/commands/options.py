@@ -17,6 +17,7 @@ class JudgeOptions(TypedDict, total=False):
     systems: str | Sequence[str] | Mapping[str, Any | str | Path] | None
     where: Mapping[str, str | int | float | bool | Sequence[str | int | float | bool]] | None
     limit: int | None
+    sentence_marks: str | Sequence[str] | None
     base_url: str | None
     key_env: str | None
     key_command: str | None

@@ -24,7 +24,7 @@ from judge.core.format import plural, text_name
 from judge.core.messages import command, option
 from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
 from judge.core.request_options import Judge
-from judge.data import ledger, samples
+from judge.data import ledger, samples, suspect_cells
 from judge.data.ratings import PairRating
 from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
@@ -301,6 +301,7 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     if empty := [sample for sample in rows if not sample.output.strip()]:
         first = empty[0].where or text_name(empty[0].item, empty[0].system)
         notes.append(f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}.")
+    notes += suspect_cells.notes(rows)
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
@@ -334,7 +335,7 @@ def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
     stream = samples.stream(
         source, mapping=config.map, systems=config.output_columns, where=config.where, scores=config.score_columns
     )
-    rows = list(islice(stream, config.limit))
+    rows = list(islice(suspect_cells.split_sentences(stream, config.sentence_marks), config.limit))
     check_against(config, list(dict.fromkeys(row.system for row in rows)))
     return rows
 
@@ -370,7 +371,8 @@ def prompt(
 
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:
     """Load all texts of a plan. Raises DataError."""
-    return samples.load(source, mapping=config.map, systems=config.output_columns, where=config.where)
+    rows = samples.load(source, mapping=config.map, systems=config.output_columns, where=config.where)
+    return list(suspect_cells.split_sentences(rows, config.sentence_marks))
 
 
 def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:

@@ -1,0 +1,67 @@
+"""Texts that look like missing values, or that hold marks of sentences. Oracles: pandas, and texts with line breaks."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pandas._libs.parsers import STR_NA_VALUES  # type: ignore[attr-defined]
+
+import judge
+from judge.data import suspect_cells
+
+WORDS = sorted(word for word in STR_NA_VALUES if word)
+
+
+def rouge(path: Path, **options: Any) -> judge.Result:
+    return judge.evaluate(path, [], metrics="rouge", set={"rouge": {"types": ["rougeLsum"]}}, **options)
+
+
+def write(path: Path, rows: list[list[str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["item", "output", "reference"], *rows])
+    return path
+
+
+def test_every_word_that_pandas_reads_as_missing_is_known() -> None:
+    assert set(WORDS) <= suspect_cells.MISSING
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("column", [1, 2])
+def test_a_word_for_a_missing_value_is_noticed_with_its_count(tmp_path: Path, word: str, column: int) -> None:
+    rows = [[str(n), "hello there", "hello there"] for n in range(3)]
+    rows[1][column] = rows[2][column] = word
+    (note,) = [note for note in rouge(write(tmp_path / "d.csv", rows)).info["notes"] if "missing value" in note]
+    assert note.startswith(f"2 texts are nothing but a word for a missing value, and scored as texts: {word!r} (2)")
+    assert "d.csv:3" in note
+
+
+@pytest.mark.parametrize("text", ["none of them", "Nan bread", "no", "0", "-"])
+def test_other_texts_are_no_missing_values(tmp_path: Path, text: str) -> None:
+    notes = rouge(write(tmp_path / "d.csv", [["1", text, "hello there"]])).info["notes"]
+    assert not [note for note in notes if "missing value" in note]
+
+
+@pytest.mark.parametrize("mark", suspect_cells.SENTENCE_MARKS)
+@pytest.mark.parametrize("blank", ["", " "])
+def test_marks_of_sentences_are_noticed_and_read_as_line_breaks_if_wanted(
+    tmp_path: Path, mark: str, blank: str
+) -> None:
+    first, second = "The tram was late.", "Nobody minded."
+    marked = [f"{first}{blank}{mark}{blank}{second}", f"{second}{blank}{mark}{blank}{first}"]
+    path = write(tmp_path / "marked.csv", [["1", *marked]])
+    broken = write(tmp_path / "broken.csv", [["1", f"{first}\n{second}", f"{second}\n{first}"]])
+    (note,) = [note for note in rouge(path).info["notes"] if mark in note]
+    assert "is read as a word in the texts of 1 of 1 rows" in note
+    assert f"sentence_marks={mark!r}" in note
+    result = rouge(path, sentence_marks=mark)
+    assert not [note for note in result.info["notes"] if mark in note]
+    assert [score.value for score in result.table.scores] == [score.value for score in rouge(broken).table.scores]
+
+
+def test_a_quotation_in_html_is_no_mark(tmp_path: Path) -> None:
+    notes = rouge(write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])).info["notes"]
+    assert not [note for note in notes if "<q>" in note]
