@@ -22,7 +22,7 @@ CONFIGS = (".yaml", ".yml")
 _LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorter
 
 
-_INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
+_INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".xlsx", ".parquet", ".jinja", ".py", ".ini", ".toml")
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = "") -> None:

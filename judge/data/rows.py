@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,11 @@ from judge.core.errors import DataError
 from judge.core.parquet import refuse_bomb
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample, whole_value
+from judge.data.excel import read_sheet
+from judge.data.separators import SEPARATORS, find_separator, stated_separator
+
+_TRIED_LINES = 200
+"""Lines of a table by which its separator is found."""
 
 
 class RawRow(NamedTuple):
@@ -149,25 +155,49 @@ def _json(path: Path, name: str) -> Iterator[RawRow]:
 def _csv(path: Path, name: str) -> Iterator[RawRow]:
     """Yield the rows of a .csv or .tsv, located by their first line. Columns without a name are left out."""
     limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
-    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
-    table = csv.reader((line for _, line in _lines(path, name)), dialect, strict=True)
+    lines = (line for _, line in _lines(path, name))
     start = 1
     try:
+        first_lines = list(islice(lines, _TRIED_LINES))
+        separator = stated_separator(first_lines[0]) if first_lines else None
+        skipped = 0 if separator is None else 1
+        del first_lines[:skipped]
+        if separator is None:
+            usual = "\t" if path.suffix.lower() == ".tsv" else ","
+            separator = find_separator(first_lines, usual)
+        table = csv.reader(chain(first_lines, lines), delimiter=separator, strict=True)
+        start = 1 + skipped
         header = [column.strip() for column in next(table, [])]
-        _refuse_duplicate_columns(header, f"{name}:1")
-        start = table.line_num + 1
+        _refuse_duplicate_columns(header, f"{name}:{start}")
+        start = table.line_num + skipped + 1
         for cells in table:
             if cells and len(cells) != len(header):
-                raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns")
+                between = f"; the separator is a {SEPARATORS.get(separator, separator)}"
+                raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns{between}")
             if cells:
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
                 yield RawRow(f"{name}:{start}", row, flat=True, packed=True)
-            start = table.line_num + 1
+            start = table.line_num + skipped + 1
     except csv.Error as error:
         hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"
         raise DataError(f"{name}:{start}: {error}: {hint}") from error
     finally:
         csv.field_size_limit(limit)
+
+
+def _excel(path: Path, name: str) -> Iterator[RawRow]:
+    """Yield the rows of the first sheet of an .xlsx. Columns without a name are left out."""
+    header: list[str] | None = None
+    for number, cells in read_sheet(path, name):
+        if header is None:
+            header = [column.strip() for column in cells]
+            _refuse_duplicate_columns(header, f"{name} row {number}")
+            continue
+        if any(cells[len(header) :]):
+            raise DataError(f"{name} row {number}: {len(cells)} cells under {len(header)} columns")
+        padded = [*cells, *[""] * (len(header) - len(cells))]
+        row = {column: cell for column, cell in zip(header, padded, strict=False) if column}
+        yield RawRow(f"{name} row {number}", row, flat=True, packed=True)
 
 
 def _refuse_duplicate_columns(names: Sequence[str], where: str) -> None:
@@ -194,7 +224,8 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
 
 
 _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
-    ".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet,
+    ".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel,
+    ".parquet": _parquet,
 }  # fmt: skip
 
 

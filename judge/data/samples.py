@@ -131,7 +131,7 @@ def load(
     systems: Sequence[str] = (),
     where: Values | None = None,
 ) -> list[Sample]:
-    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), a DataFrame or an iterable.
+    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
 
     A folder or a pattern, such as "shards/*.parquet", names many files. `mapping` names the data's columns: {"output":
     "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}

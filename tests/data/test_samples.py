@@ -488,7 +488,7 @@ GOOD = '{"output": "x"}\n'
         ("d.csv", "output,human\nx,good\n", "d.csv:2: human rating 'overall' is 'good', not a number"),
         ("d.csv", 'output,human\nx,"{""a"": }"\n', "d.csv:2: human: not JSON: Expecting value at column 7"),
         ("d.parquet", "PAR1 and no more", "not a readable Parquet file"),
-        ("d.xlsx", "x", "unknown suffix '.xlsx' (known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)"),
+        ("d.xls", "x", "unknown suffix '.xls'; did you mean '.xlsx'?"),
         ("d.jsonn", "x", "unknown suffix '.jsonn'; did you mean '.json'?"),
     ],
 )

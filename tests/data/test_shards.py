@@ -146,7 +146,7 @@ def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> 
 
 
 def test_folders_and_patterns_without_data(folder: Path) -> None:
-    known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet)"
+    known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet)"
     Path("empty/.git").mkdir(parents=True)
     Path("empty/notes.txt").touch()
     assert complaint("empty") == f"empty: no data in this folder {known}; its subfolders are read as 'empty/**/*.csv'"

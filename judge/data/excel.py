@@ -1,0 +1,61 @@
+"""Read the first sheet of an Excel file as a table of text."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from judge.core.errors import DataError, MissingExtra
+
+MOST_BYTES = 2**30
+"""Of a file when it is unpacked: a small file can unpack to any size."""
+
+
+def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of the first sheet that are not empty, each with its number.
+
+    Cells are texts, as in a CSV file that Excel writes. Raises DataError and MissingExtra.
+    """
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingExtra(
+            f"{name}: an Excel file needs the package openpyxl: pip install 'textjudge[excel]', or save it as CSV UTF-8"
+        ) from error
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+        if size > MOST_BYTES:
+            raise DataError(f"{name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
+        raise DataError(f"{name}: not a readable .xlsx file: {error}") from error
+    try:
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # some programs write wrong ones
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            texts = [_text(cell) for cell in cells]
+            if any(texts):
+                yield number, texts
+    except IndexError as error:
+        raise DataError(f"{name}: has no sheet with cells") from error
+    except (KeyError, ValueError, SyntaxError, zipfile.BadZipFile) as error:
+        raise DataError(f"{name}: not a readable .xlsx file: {error}") from error
+    finally:
+        book.close()
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as Excel writes it to CSV: 7 and not 7.0, TRUE and not True."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, datetime | date | time):
+        return cell.isoformat()
+    return str(cell)

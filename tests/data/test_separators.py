@@ -1,0 +1,111 @@
+"""Tables of text with other separators, and Excel files. Oracles: the rows that csv, pandas and openpyxl wrote."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.core.errors import DataError
+from judge.data import samples
+from judge.data.ratings import read_ratings
+
+TEXT = st.text(st.sampled_from('ab ,;|"\n\tü本'), max_size=12)
+ROWS = st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6)
+
+
+def table(rows: Any, separator: str, *, quoting: int = csv.QUOTE_MINIMAL) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerows([("output", "topic"), *rows])
+    return text.getvalue()
+
+
+@given(rows=ROWS, separator=st.sampled_from(",;\t|"), stated=st.booleans(), suffix=st.sampled_from(["csv", "tsv"]))
+def test_the_separator_is_found_whatever_the_cells_hold(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], separator: str, stated: bool, suffix: str
+) -> None:
+    path = tmp_path_factory.mktemp("tables") / f"d.{suffix}"
+    first = f"sep={separator}\r\n" if stated else ""
+    path.write_text(first + table(rows, separator), encoding="utf-8-sig", newline="")
+    assert [(s.output, s.extra.get("topic", "")) for s in samples.load(path)] == rows
+
+
+def test_lines_are_counted_after_excels_own_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("sep=;\noutput;topic\none;a\ntwo;b;c\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"d\.csv:4: 3 cells under 2 columns; the separator is a semicolon"):
+        samples.load(path)
+
+
+@pytest.mark.parametrize("text", ["output\nHello\n", 'output\n"a, b; c"\n', "output;topic\nHello, you;x\nBye;y, z\n"])
+def test_a_comma_in_a_cell_is_no_separator_of_a_table_without_commas(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(text, encoding="utf-8")
+    expected = [row["output"] for row in csv.DictReader(io.StringIO(text), delimiter=";" if "topic" in text else ",")]
+    assert [sample.output for sample in samples.load(path)] == expected
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_sheet_of_ratings_may_have_another_separator(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "ratings.csv"
+    lines = ["item,system,rater,criterion,value", "a,x,anna,fluency,4"]
+    path.write_text("\n".join(lines).replace(",", separator), encoding="utf-8")
+    (rating,) = read_ratings(path).single
+    assert (rating.item, rating.system, rating.rater, rating.value) == ("a", "x", "anna", 4.0)
+
+
+def test_an_excel_file_gives_the_samples_of_its_csv(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({
+        "item": [1, 2], "output": ["Hello, you", "two\nlines"], "references": ["['a', 'b']", None],
+        "human.fluency": [4.0, 4.5], "lang": ["ja", None],
+    })  # fmt: skip
+    frame.to_excel(tmp_path / "d.xlsx", index=False)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    of_excel, of_csv = (
+        [(s.item, s.output, s.references, dict(s.human), s.extra) for s in samples.load(tmp_path / name)]
+        for name in ("d.xlsx", "d.csv")
+    )
+    assert of_excel == of_csv
+    assert samples.load(tmp_path / "d.xlsx")[0].where.endswith("d.xlsx row 2")
+
+
+def test_a_sheet_of_ratings_may_be_an_excel_file(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "ratings.xlsx"
+    pd.DataFrame([{"item": 7, "system": "x", "rater": "anna", "criterion": "fluency", "value": 4}]).to_excel(
+        path, index=False
+    )
+    (rating,) = read_ratings(path).single
+    assert (rating.item, rating.value) == ("7", 4.0)
+
+
+@pytest.mark.parametrize("content", ["text", "zip", "empty"])
+def test_a_file_that_is_no_excel_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "d.xlsx"
+    if content == "text":
+        path.write_text("output,topic\n", encoding="utf-8")
+    elif content == "zip":
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr("a.txt", "no sheet")
+    else:
+        openpyxl.Workbook().save(path)
+    with pytest.raises(DataError, match=r"d\.xlsx: (not a readable \.xlsx file|no rows)"):
+        samples.load(path)
+
+
+def test_an_excel_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openpyxl")
+    pd.DataFrame({"output": ["a"]}).to_excel(tmp_path / "d.xlsx", index=False)
+    monkeypatch.setattr("judge.data.excel.MOST_BYTES", 100)
+    with pytest.raises(DataError, match="unpacks to"):
+        samples.load(tmp_path / "d.xlsx")
