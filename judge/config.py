@@ -71,6 +71,7 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
     _criteria_at: str = PrivateAttr("")
+    _rating_rows: Any = PrivateAttr(None)
 
     data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
     map: dict[str, str | tuple[str, ...]] = _option(
@@ -270,6 +271,17 @@ class RunConfig(BaseModel):
         if self.cache is not False:
             return "cache"
         return "recording" if self.record is not None else ""
+
+    @property
+    def rating_source(self) -> Any:
+        """People's ratings: the file, or in Python a DataFrame or rows; None if the data has them."""
+        return self.ratings if self._rating_rows is None else self._rating_rows
+
+    def with_rating_rows(self, rows: Any) -> Self:
+        """Return the configuration with ratings that are in no file."""
+        config = self.model_copy()
+        config._rating_rows = rows
+        return config
 
     @property
     def criteria_at(self) -> str:

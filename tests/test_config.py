@@ -87,11 +87,15 @@ Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    import pandas as pd
 '''
     ]
+    python_only = {"ratings": "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None"}
     classes = {
         ("JudgeOptions", "TypedDict", "Options of all functions that ask a judge."): everywhere,
         ("RunOptions", "JudgeOptions", "Options of `evaluate`."): run_options("run").keys() - everywhere,
@@ -99,7 +103,7 @@ from typing import Any, Literal, TypedDict
     }
     for (name, base, doc), names in classes.items():
         keys = [
-            f"    {key}: {rank[key][0].annotation}".replace("'", '"')
+            f"    {key}: {python_only.get(key, rank[key][0].annotation)}".replace("'", '"')
             for key in rank
             if key in names - {"criteria", "model"}
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -141,7 +141,12 @@ def to_config(
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
+    rating_rows = settings.pop("ratings") if not isinstance(settings.get("ratings"), str | Path | None) else None
     config = kind.load(given=settings)
+    if isinstance(rating_rows, Iterator):  # which can be read only once
+        rating_rows = list(rating_rows)
+    if rating_rows is not None:
+        config = config.with_rating_rows(rating_rows)
     judges = iter(config.model)
     providers: list[Judge | Provider] = []
     for entry in models:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.config import RankConfig, RunConfig
 from judge.core.criterion_entry import name_of
@@ -15,8 +14,11 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin
 from judge.data import ledger
-from judge.data.ratings import Known, Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
+from judge.data.ratings import Known, Ratings, base_name, join_ratings, pair_names, read_ratings, renamed, source_name
 from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
+
+if TYPE_CHECKING:
+    from judge.data.ratings import RatingSource
 
 
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
@@ -25,15 +27,16 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     With `rated`, the plan lacks the default criteria that nobody rated, and people must have rated a criterion.
     """
     sheet = Ratings()
-    if config.ratings is not None:
+    if config.rating_source is not None:
         criteria = [name_of(entry) for entry in config.criteria]
-        sheet = read_sheet(config.ratings, rows, criteria, config.map)
+        sheet = read_sheet(config.rating_source, rows, criteria, config.map)
     if rated:
         ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
         names = list(map(name_of, config.criteria))
         if not ratings:
             check_rated(rows, names[0] if names else "")
-        if problem := unknown_criteria(ratings, names, config.ratings):
+        place = None if config.rating_source is None else source_name(config.rating_source)
+        if problem := unknown_criteria(ratings, names, place):
             raise DataError(problem)
         if "criteria" not in config.model_fields_set:
             config = config.model_copy(update={"criteria": tuple(n for n in config.criteria if n in ratings)})
@@ -41,14 +44,14 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
 
 
 def read_sheet(
-    path: str | Path, rows: Sequence[Sample], criteria: Sequence[str], columns: Mapping[str, Any] = {}
+    source: RatingSource, rows: Sequence[Sample], criteria: Sequence[str], columns: Mapping[str, Any] = {}
 ) -> Ratings:
-    """Read a file of ratings of these texts and criteria. Raises DataError if it has none."""
+    """Read ratings of these texts and criteria. Raises DataError if it has none."""
     systems = list(dict.fromkeys(sample.system for sample in rows))
     others = [*map(base_name, criteria), *(criterion.name for criterion in builtin())]
-    sheet = read_ratings(path, Known(criteria, others, systems, columns))
+    sheet = read_ratings(source, Known(criteria, others, systems, columns))
     if not sheet.every:
-        raise DataError(f"{path}: no ratings")
+        raise DataError(f"{source_name(source)}: no ratings")
     return sheet
 
 
@@ -64,9 +67,9 @@ def join(
     """
     scales = {c.name: c.scale for c in chosen if not c.pairwise}
     notes: list[str] = []
-    if config.ratings is not None:
+    if config.rating_source is not None:
         left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
-        rows, notes = join_sheet(config.ratings, rows, sheet, scales, left_out)
+        rows, notes = join_sheet(source_name(config.rating_source), rows, sheet, scales, left_out)
         if sheet.pairs and not isinstance(config, RankConfig):
             notes.append(
                 f"{plural(len(sheet.pairs), 'preference')} between two texts: only {command('rank')} uses them."
@@ -82,9 +85,9 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
 
 
 def join_sheet(
-    path: Path, rows: Sequence[Sample], sheet: Ratings, scales: Mapping[str, Scale | Column], left_out: Sequence[str]
+    place: str, rows: Sequence[Sample], sheet: Ratings, scales: Mapping[str, Scale | Column], left_out: Sequence[str]
 ) -> tuple[list[Sample], list[str]]:
-    """Return the samples with the ratings of a file, and notes that say what was read.
+    """Return the samples with the ratings of a sheet, and notes that say what was read.
 
     If the options `left_out` select some of the data, ratings of other texts are ignored. Raises DataError, also for
     single ratings outside the scale of their criterion.
@@ -116,7 +119,7 @@ def join_sheet(
     by = f" by {plural(len(raters), 'rater')}" if raters else ""
     counted = f"{plural(len(single), 'rating')} of {plural(texts, 'text')}" if single else ""
     counted += f"{' and ' if single else ''}{plural(len(pairs), 'preference')}" if pairs else ""
-    notes = [f"Ratings from {path} ({sheet.form}): {counted}{by}, of {listed(sheet.criteria)}."]
+    notes = [f"Ratings from {place} ({sheet.form}): {counted}{by}, of {listed(sheet.criteria)}."]
     if sheet.unread:
         notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
     if sheet.replaced:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,34 @@ if TYPE_CHECKING:
 _TOKEN_LIMIT = 1024
 
 load_criterion = public_api()(criteria.load)
-load_samples = public_api()(samples.load)
+
+
+@public_api()
+def load_samples(
+    data: str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any] | Sample],
+    *,
+    map: Mapping[str, str | Sequence[str]] = {},
+    systems: Sequence[str] = (),
+    where: samples.Values | None = None,
+) -> list[Sample]:
+    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
+
+    A folder or a pattern, such as "shards/*.parquet", names many files. `map` names the data's columns: {"output":
+    "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
+    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, and
+    {"human.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
+    column, compared as text: {"lang": ["ja"]}.
+
+    Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
+    system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
+    single rating (then called `overall`), or columns such as `human.coherence`. `input`, `actual_output` and
+    `expected_output` stand for missing columns source, output and references. A rating is a number, or a list with
+    one per rater, null if a rater gave none. A column `generation` numbers several outputs of a system for an item. All
+    other columns are in `extra`. Samples pass through.
+
+    Raises DataError, with file and line, for invalid data and for two rows of one item and system.
+    """
+    return samples.load(data, mapping=map, systems=systems, where=where)
 
 
 @public_api()

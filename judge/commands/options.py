@@ -5,9 +5,12 @@ Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class JudgeOptions(TypedDict, total=False):
@@ -52,7 +55,7 @@ class RunOptions(JudgeOptions, total=False):
     """Options of `evaluate`."""
 
     against: str | None
-    ratings: str | Path | None
+    ratings: str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None
     system: str | None
     panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None

@@ -25,7 +25,7 @@ from judge.core.messages import command, option
 from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
 from judge.core.request_options import Judge
 from judge.data import ledger, samples, suspect_cells
-from judge.data.ratings import PairRating
+from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
 from judge.execution.pending import Judgment
@@ -305,9 +305,14 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
-    unknown = unknown_criteria(rated_names(rows), list(scales), config.ratings)
+    unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown])]
     return notes
+
+
+def rating_place(config: RunConfig) -> str | None:
+    """Return how messages call the place of people's ratings, None if the data has them."""
+    return None if config.rating_source is None else source_name(config.rating_source)
 
 
 def _build_metrics(

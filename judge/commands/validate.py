@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.commands.human_ratings import check_rated, join_sheet, read_sheet
 from judge.commands.public import public_api
@@ -15,7 +15,7 @@ from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Sample
 from judge.data import ledger
-from judge.data.ratings import Ratings, pair_names, renamed
+from judge.data.ratings import Ratings, pair_names, renamed, source_name
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
@@ -37,6 +37,9 @@ from judge.stats.human_agreement import (
 from judge.stats.pairwise_agreement import of_run, to_info
 from judge.table import RUN
 
+if TYPE_CHECKING:
+    from judge.data.ratings import RatingSource
+
 
 @public_api()
 def validate(
@@ -47,7 +50,7 @@ def validate(
     calibrate: bool = False,
     where: Values | None = None,
     level: str = "document",
-    ratings: str | Path | None = None,
+    ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
 ) -> Validation:
     """Compare the judges of a result, or of the run in a folder, with the ratings in `Sample.human`, by criterion.
@@ -60,8 +63,8 @@ def validate(
     The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
     `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts
     by the values of their columns: {"lang": "ja"}. `level` is the one that reports show: document (within each item),
-    item (over all texts) or system (between the systems' means). `ratings` is a file with people's ratings; they
-    replace those of the same criteria in the first run. `epsilon` is the advantage of the judge in the test whether it
+    item (over all texts) or system (between the systems' means). `ratings` are people's, in a file, a DataFrame or a list of dicts;
+    they replace those of the same criteria in the first run. `epsilon` is the advantage of the judge in the test whether it
     may replace a rater (`judge.stats.alt_test`): 0.2 for experts, 0.15 for trained raters, 0.1 for crowd workers.
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared, StorageError.
@@ -75,7 +78,7 @@ def validate(
     judged = list(dict.fromkeys(judge.criterion for judge in compared.judges))
     names = rated_names(first.table.samples)
     withheld = [name for sample in first.table.samples for name in sample.withheld]
-    if problem := unknown_criteria([*names, *withheld], judged, ratings):
+    if problem := unknown_criteria([*names, *withheld], judged, None if ratings is None else source_name(ratings)):
         raise DataError(problem)
     hint = did_you_mean([name for name in names if name not in judged], judged)
     judges, bootstrap = compared.judges, Bootstrap(n_resamples, seed)
@@ -128,7 +131,7 @@ class RatedRuns:
 
 
 def load_rated(
-    results: Sequence[Result | str | Path], *, where: Values | None = None, ratings: str | Path | None = None
+    results: Sequence[Result | str | Path], *, where: Values | None = None, ratings: RatingSource | None = None
 ) -> RatedRuns:
     """Load runs to compare with people, on the texts that `where` selects and with the ratings of a file.
 
@@ -136,7 +139,8 @@ def load_rated(
     shared, StorageError.
     """
     result = results[0]
-    joined = isinstance(result, Result) and ratings is not None and _plan(result).get("ratings") == str(ratings)
+    in_file = isinstance(ratings, str | Path)
+    joined = isinstance(result, Result) and in_file and _plan(result).get("ratings") == str(ratings)
     named = [str(source) for source in results if not isinstance(source, Result)]
     if len(set(named)) < len(named):
         raise ConfigError("the same run is named twice")
@@ -144,7 +148,7 @@ def load_rated(
     for run in loaded:
         if (run.rankings or run.table.has_pairs) and len(loaded) > 1:
             raise ConfigError("a ranking cannot be compared with another run; validate it alone")
-    runs, sheet, sheet_notes = _with_ratings(loaded, Path(ratings) if ratings else None, joined)
+    runs, sheet, sheet_notes = _with_ratings(loaded, ratings, joined)
     first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
     if first.rankings:
         return RatedRuns("", (first,), (), (), tuple(sheet_notes), sheet)
@@ -168,7 +172,7 @@ def _plan(result: Result) -> Mapping[str, Any]:
 
 
 def _with_ratings(
-    runs: Sequence[Result], path: Path | None, joined: bool
+    runs: Sequence[Result], source: RatingSource | None, joined: bool
 ) -> tuple[list[Result], Ratings | None, list[str]]:
     """Return the results, the first with the ratings of a file, the file, and notes. Only the first table changes.
 
@@ -180,12 +184,12 @@ def _with_ratings(
     columns = {criterion(c): c for run in runs for c in run.table.columns if c.kind == "criterion"}
     samples: Sequence[Sample] = table.samples
     sheet = None
-    if path is not None:
+    if source is not None:
         plan = _plan(first)
-        sheet = read_sheet(path, samples, list(columns), plan.get("map") or {})
+        sheet = read_sheet(source, samples, list(columns), plan.get("map") or {})
         left_out = [option(name) for name in ("where", "limit") if plan.get(name)]
         if not joined:
-            samples, notes = join_sheet(path, samples, sheet, columns, left_out)
+            samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)
     scales = {name: (c.low, c.high) for name, c in columns.items() if c.low is not None and c.high is not None}
     pairs, more = pair_names(samples, scales)
     rated = tuple(ledger.withhold(renamed(samples, pairs, scales), ledger.seen_by(table.columns)))

@@ -52,7 +52,7 @@ def _parse_system(name: str, spec: Any) -> Any:
 def _parse_systems(value: Any) -> Any:
     """Accept `a,b`, columns of the data, and what writes each system; `none` is the empty list."""
     if isinstance(value, Mapping):
-        return {name: _parse_system(str(name), spec) for name, spec in value.items()}
+        return {str(name).strip(): _parse_system(str(name), spec) for name, spec in value.items()}
     if not isinstance(value, str):
         return value
     names = [name.strip() for name in value.split(",") if name.strip()]

@@ -22,14 +22,19 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike, fspath
+from os import PathLike
 from statistics import fmean
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
 from judge.core.records import ALIASES, Sample
 from judge.data.rows import RawRow, is_missing, rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    RatingSource = str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]]
 
 T = TypeVar("T")
 Ends = tuple[float, float]
@@ -100,8 +105,15 @@ class Ratings:
         return tuple(dict.fromkeys(r.criterion for r in self.every))
 
 
-def read_ratings(path: str | PathLike[str], known: Known | None = None) -> Ratings:
-    """Read a file of ratings, in any form of `to_long`; `known` says what its columns may be about.
+def source_name(source: RatingSource) -> str:
+    """Return how messages call the place of ratings: a file's path, or what it is in Python."""
+    return str(source) if isinstance(source, str | PathLike) else f"the {type(source).__name__} of ratings"
+
+
+def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
+    """Read ratings, in any form of `to_long`; `known` says what the columns may be about.
+
+    The source is a file, a DataFrame or an iterable of mappings.
 
     A later rating of the same text, criterion and rater replaces an earlier one. With one row per rating, a row has
     `first` and `second` in place of `system` if it compares two texts, and `repeat` and `comment` are optional. A row
@@ -109,7 +121,8 @@ def read_ratings(path: str | PathLike[str], known: Known | None = None) -> Ratin
     """
     found: dict[tuple[Any, ...], Rating | PairRating | None] = {}
     replaced = 0
-    sheet = to_long([row for row in rows(fspath(path)) if isinstance(row, RawRow)], str(path), known or Known())
+    raw = [row for row in rows(source) if isinstance(row, RawRow)]
+    sheet = to_long(raw, source_name(source), known or Known())
     for where, cells in sheet.rows:
         compares = "first" in cells
         names = ("item", *(("first", "second") if compares else ("system",)), "rater", "criterion")

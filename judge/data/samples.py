@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from os import PathLike
 from statistics import fmean
@@ -133,18 +134,7 @@ def load(
 ) -> list[Sample]:
     """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
 
-    A folder or a pattern, such as "shards/*.parquet", names many files. `mapping` names the data's columns: {"output":
-    "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
-    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, and
-    {"human.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
-    column, compared as text: {"lang": ["ja"]}.
-
-    Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
-    system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
-    single rating (then called `overall`), or columns such as `human.coherence`. `input`, `actual_output` and
-    `expected_output` stand for missing columns source, output and references. A rating is a number, or a list with
-    one per rater, null if a rater gave none. A column `generation` numbers several outputs of a system for an item. All
-    other columns are in `extra`. Samples pass through.
+    The arguments are those of `judge.load_samples`, where `mapping` is called `map`.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """
@@ -182,7 +172,7 @@ def stream(
     }
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
-            samples = [row]
+            samples = [_with_plain_names(row)]
         else:
             columns.update(dict.fromkeys(row.cells))
             samples = _row_samples(row, number, mappings, systems, scores, raters=raters)
@@ -208,6 +198,12 @@ def stream(
 
 
 # Rows to samples
+
+
+def _with_plain_names(sample: Sample) -> Sample:
+    """Return the sample with the names of item and system as every other reader has them: without blanks around."""
+    item, system = sample.item.strip(), sample.system.strip()
+    return sample if (item, system) == sample.key else replace(sample, item=item, system=system)
 
 
 def _row_samples(
@@ -248,7 +244,7 @@ def _row_samples(
             if text is not None and not isinstance(text, str):
                 raise DataError(f"{row.where}: {name} is {type_name(text)}, not text")
         item = _name(cells.get("item", number), "item", row.where)
-        system = column if systems else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
+        system = column.strip() if systems else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
         cluster = item if "generation" in present else ""
         item = f"{item} ({_name(present['generation'], 'generation', row.where)})" if cluster else item
         human, votes = _human(present, row.where)
@@ -362,7 +358,7 @@ def _name(value: Any, field: str, where: str) -> str:
         value = int(value)
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         raise DataError(f"{where}: {field} is {type_name(value)}: give each {field} a name or a number")
-    return str(value)
+    return str(value).strip()
 
 
 def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
@@ -397,8 +393,8 @@ def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict
         several = isinstance(value, list | tuple)
         numbers = [_rating(vote, label, n) for n, vote in enumerate(value, 1)] if several else [_rating(value, label)]
         if known_ratings := [vote for vote in numbers if vote is not None]:
-            human[str(name)] = fmean(known_ratings)
-            votes |= {str(name): tuple(numbers)} if several else {}
+            human[str(name).strip()] = fmean(known_ratings)
+            votes |= {str(name).strip(): tuple(numbers)} if several else {}
     return human, votes
 
 

@@ -221,7 +221,7 @@ def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
 
 @cache
 def recorded(path: Path) -> tuple[Sample, ...]:
-    samples = judge.load_samples(path, mapping={"output": "summary", "item": "doc_id"})[:160]
+    samples = judge.load_samples(path, map={"output": "summary", "item": "doc_id"})[:160]
     return tuple(replace(sample, human={"coherence": sample.human["coherence"]}) for sample in samples)
 
 

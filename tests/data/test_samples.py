@@ -433,7 +433,7 @@ def test_gaps_are_absent() -> None:
     assert samples.load(frame)[0].extra == {}
 
 
-@pytest.mark.parametrize(("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", " a")])
+@pytest.mark.parametrize(("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", "a")])
 def test_names_become_text(item: Any, expected: str) -> None:
     assert samples.load([{"item": item, "output": "x"}])[0].item == expected
 
