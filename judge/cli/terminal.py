@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from judge.core.errors import ConfigError, StorageError
-from judge.core.files import try_writing
 
 if TYPE_CHECKING:
     from judge.results.result import Result
@@ -31,6 +30,8 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
     Raises ConfigError for one that is an input or another output, or that exists and whose name says data, suite or
     prompt (but one with the suffix of the `format` is an older report); StorageError if it cannot be written.
     """
+    from judge.core.files import try_writing  # it loads pydantic
+
     read = {path.resolve() for path in inputs if path is not None}
     flags: dict[Path, str] = {}
     for flag, path in outputs.items():

@@ -63,9 +63,10 @@ def validate(
     The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
     `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts
     by the values of their columns: {"lang": "ja"}. `level` is the one that reports show: document (within each item),
-    item (over all texts) or system (between the systems' means). `ratings` are people's, in a file, a DataFrame or a list of dicts;
-    they replace those of the same criteria in the first run. `epsilon` is the advantage of the judge in the test whether it
-    may replace a rater (`judge.stats.alt_test`): 0.2 for experts, 0.15 for trained raters, 0.1 for crowd workers.
+    item (over all texts) or system (between the systems' means). `ratings` are people's, in a file, a
+    DataFrame or a list of dicts; they replace those of the same criteria in the first run. `epsilon` is the advantage
+    of the judge in the test whether it may replace a rater (`judge.stats.alt_test`): 0.2 for experts, 0.15 for trained
+    raters, 0.1 for crowd workers.
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared, StorageError.
     """

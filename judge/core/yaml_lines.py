@@ -58,7 +58,7 @@ def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
 def tree(text: str | bytes) -> yaml.Node | None:
     """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much, or Twice."""
     with _guarded(text):
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        node: yaml.Node | None = yaml.compose(text, Loader=Loader)
         sizes: dict[int, int] = {}
         if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
             raise Malformed(f"aliases (*) that repeat more than {MOST_REPEATED:,} values")
@@ -89,11 +89,40 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
 def construct(node: yaml.Node | None) -> Any:
     """Return the value of a node tree, with merged keys (`<<`) resolved. Raises Malformed."""
     with _guarded():
-        return None if node is None else _Loader("").construct_document(node)
+        return None if node is None else Loader("").construct_document(node)
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's, which gives the line of errors that Python raises for explicit tags, dates and numbers."""
+_BLANKS = "\0 \t\r\n\x85\u2028\u2029"
+_BLANKS_OR_BRACKETS = f"{_BLANKS},[]{{}}"
+
+
+class Loader(yaml.SafeLoader):
+    """PyYAML's, which reads `?` inside brackets as YAML 1.2 does, and gives the line of every error.
+
+    PyYAML refuses `{question: Where is it?}` and reads `[?x]` as a key, as in YAML 1.1. The line of an error is also
+    given if Python raises it for an explicit tag, a date or a number.
+    """
+
+    def check_key(self) -> bool:
+        """Return whether the `?` here marks a key: `{? a : 1}` does, `[?a]` does not."""
+        return self.peek(1) in (_BLANKS_OR_BRACKETS if self.flow_level else _BLANKS)
+
+    def check_plain(self) -> bool:
+        """Return whether a text without quotes starts here; inside brackets it may start with `?`."""
+        if self.flow_level and self.peek() == "?":
+            return self.peek(1) not in _BLANKS_OR_BRACKETS
+        return bool(super().check_plain())
+
+    def scan_plain(self) -> yaml.Token:
+        """Read a text without quotes. Inside brackets PyYAML would end it at a `?`, so that sign is hidden from it."""
+        if not self.flow_level:
+            return super().scan_plain()
+        peek = self.peek
+        self.peek = lambda index=0: "x" if peek(index) == "?" else peek(index)  # the text itself is taken unchanged
+        try:
+            return super().scan_plain()
+        finally:
+            del self.peek
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -115,8 +144,8 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         problem = error.problem or str(error)
-        unquoted = "mapping values" in problem or "got '?'" in problem
-        hint = "; put text that holds : or ? in quotes" if unquoted else ""
+        unquoted = "mapping values" in problem or "got ':'" in problem
+        hint = "; put text that holds : in quotes" if unquoted else ""
         raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         problem, *_ = str(error).splitlines()

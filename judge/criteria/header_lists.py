@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from judge.core import files
+from judge.core import files, yaml_lines
 from judge.core.errors import CriterionError
 from judge.criteria.loading import as_template, is_yaml
 from judge.criteria.template import MAX_CHARACTERS, front_matter, read_header, read_text, template_body
@@ -95,7 +95,7 @@ def _with_value(header: str, key: str, value: Any) -> str:
     if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
         plain = {int(key) if key.isdecimal() and str(int(key)) == key else key: value[key] for key in value}
     lines = yaml.dump({key: plain}, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False)
-    tree = yaml.compose(header, Loader=yaml.SafeLoader)
+    tree = yaml.compose(header, Loader=yaml_lines.Loader)
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
     margin = " " * pairs[0][0].start_mark.column if pairs else ""
     lines = re.sub("^(?=.)", margin, lines, flags=re.MULTILINE)

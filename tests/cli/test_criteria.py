@@ -41,7 +41,7 @@ def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any
     [
         ("criteria: {name: kind, question: Q, scael: 3}", "run.yaml:2: kind: unknown key 'scael'; did you mean"),
         ("metrics: none\ncriteria: [{question: Q}]", "run.yaml:3: criteria: question: the criterion has no name"),
-        ("criteria: [{name: a, question: Q?}]", "run.yaml:2: not YAML: expected ',' or '}', but got '?'; put"),
+        ("criteria: [{name: a, question: Q: R}]", "run.yaml:2: not YAML: expected ',' or '}', but got ':'; put"),
         ("criteria: kind: Is it?", "run.yaml:2: not YAML: mapping values are not allowed here; put text"),
     ],
 )  # fmt: skip

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+import judge
+from judge import criteria
+from judge.config import load_config
 from judge.core import yaml_lines
 from judge.core.yaml_lines import Malformed, Twice
 
@@ -55,3 +62,63 @@ def test_all_that_is_wrong_is_one_error(text: str, line: int | None, said: str) 
         with pytest.raises(Malformed) as raised:
             read(text)
         assert (str(raised.value)[: len(said)], raised.value.line) == (said, line)
+
+
+WORDS = st.lists(st.text("aé본?:-", min_size=1, max_size=4), min_size=1, max_size=3).map(" ".join)
+"""Texts that a block mapping may hold without quotes, or not."""
+
+
+@given(text=WORDS)
+def test_a_text_inside_brackets_is_read_as_in_a_block(text: str) -> None:
+    try:
+        in_block = yaml.safe_load(f"k: {text}")["k"]
+    except (yaml.YAMLError, TypeError):
+        return
+    if not isinstance(in_block, str) or text.startswith(("?", "-", ":")) or text.endswith(":"):
+        return
+    assert yaml_lines.values(f"{{k: {text}}}") == {"k": in_block}
+    assert yaml_lines.values(f"[{text}, 1]") == [in_block, 1]
+    assert yaml_lines.values(f"{{k: [{text}], '{{': 2}}") == {"k": [in_block], "{": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{question: Where is it?}", {"question": "Where is it?"}),
+        ("{Where?: 1, b: 2}", {"Where?": 1, "b": 2}),
+        ("[?x, ??, a?b]", ["?x", "??", "a?b"]),
+        ("{? a : 1}", {"a": 1}),
+        ("{? [a, b] : 1}", None),
+        ("? a\n: 1", {"a": 1}),
+        ("{a: why?\n  not?, b: 'no?'}", {"a": "why? not?", "b": "no?"}),
+        ("{a: why? # comment?\n}", {"a": "why?"}),
+        ("[{q: Is it?}, {q: Or?}]", [{"q": "Is it?"}, {"q": "Or?"}]),
+    ],
+)
+def test_a_question_mark_inside_brackets_is_read_as_in_yaml_1_2(text: str, value: object) -> None:
+    if value is None:
+        with pytest.raises(Malformed, match="unhashable key"):
+            yaml_lines.values(text)
+    else:
+        assert yaml_lines.values(text) == value
+
+
+def test_lines_stay_right_after_a_question_mark() -> None:
+    assert yaml_lines.keys("a: {q: Why?}\nb: [x?,\n  y?]\nc: 1\n").lines == {"a": 1, "b": 2, "c": 4}
+    with pytest.raises(Malformed) as raised:
+        yaml_lines.keys("a: {q: Why?}\nb: [1\n")
+    assert raised.value.line == 3
+
+
+def test_questions_may_stand_in_brackets_wherever_people_write_yaml(tmp_path: Path) -> None:
+    run = tmp_path / "run.yaml"
+    run.write_text("criteria: [{name: near, question: Is it near?}]\n", encoding="utf-8")
+    assert "Is it near?" in load_config(run).criteria[0]
+    criterion = tmp_path / "near.yaml"
+    criterion.write_text("{question: Is it near?, scale: [1, 5]}\n", encoding="utf-8")
+    assert criteria.load(criterion).question == "Is it near?"
+    replies = tmp_path / "replies.yaml"
+    replies.write_text("[{match: near?, reply: 4}]\n", encoding="utf-8")
+    rows = [{"output": "Is it near?"}]
+    result = judge.evaluate(rows, [criterion], model=f"scripted/{replies}", metrics=[])
+    assert [score.value for score in result.table.scores] == [4.0]
