@@ -118,7 +118,7 @@ def test_questions_may_stand_in_brackets_wherever_people_write_yaml(tmp_path: Pa
     criterion.write_text("{question: Is it near?, scale: [1, 5]}\n", encoding="utf-8")
     assert criteria.load(criterion).question == "Is it near?"
     replies = tmp_path / "replies.yaml"
-    replies.write_text("[{match: near?, reply: 4}]\n", encoding="utf-8")
+    replies.write_text("[{when: [Is it near?], reply: 4}]\n", encoding="utf-8")
     rows = [{"output": "Is it near?"}]
     result = judge.evaluate(rows, [criterion], model=f"scripted/{replies}", metrics=[])
     assert [score.value for score in result.table.scores] == [4.0]
