@@ -16,6 +16,7 @@ import yaml
 from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
+from judge.core import yaml_lines
 from judge.core.criterion_entry import YAML_SUFFIXES, is_file, keys_of, name_of_file, to_entries
 from judge.core.errors import CriterionError, DataError
 from judge.core.messages import command, option
@@ -24,6 +25,7 @@ from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.render import lacking_inputs, missing_message, template_variables
+from judge.criteria.sandbox import MOST_TEMPLATES
 from judge.criteria.template import (
     Header,
     builtin_prompts,
@@ -78,7 +80,7 @@ def reads(criterion: Criterion, variable: str) -> bool:
     return variable in _variables(criterion.path, tuple(template_texts(criterion).items()))[0]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_TEMPLATES)
 def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset[str], frozenset[str]]:
     """The variables that are read by everything that is rendered as one template, and those with a default or a test.
 
@@ -376,6 +378,7 @@ def _make_criterion(text: str, name: str, path: str, language: str, above: int |
 def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     text = whole(text)
     header = read_header(path, text)
+    _check_name(header, text, name, path)
     own = bool(template_body(text).strip())
     if own and header.show:
         raise CriterionError(f"{path}: show: is for a criterion without a template; this one shows what it prints")
@@ -398,6 +401,21 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     if criterion.question and not any("this.question" in body for body in template_bodies(criterion).values()):
         raise CriterionError(f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it")
     return with_needs(criterion)
+
+
+def _check_name(header: Header, text: str, name: str, path: str) -> None:
+    """Raise CriterionError if the header has another name than the criterion, which has that of its file."""
+    written = header.name.strip()
+    if not written or written == name:
+        return
+    keys = yaml_lines.keys(front_matter(text))
+    line = keys.lines.get("name", 1) if keys else 1
+    file = Path(path)
+    renamed = file.with_name(f"{written}{file.suffix}").name
+    raise CriterionError(
+        f"{path}:{line}: name: is {written}, and a criterion is called by its file, {file.name}: write name: {name}, "
+        f"or call the file {renamed}"
+    )
 
 
 def _derived(header: Header) -> dict[str, Any]:

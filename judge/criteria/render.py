@@ -24,6 +24,7 @@ from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
 from judge.criteria.sandbox import (
     MOST_CHARACTERS,
+    MOST_TEMPLATES,
     CriterionView,
     RenderError,
     Slot,
@@ -148,7 +149,7 @@ def _example_keys(this: CriterionView, among: Sequence[str]) -> list[str]:
     return [fence_digest(text, (*examples, *among)) for text in examples]
 
 
-@lru_cache
+@lru_cache(maxsize=MOST_TEMPLATES)
 def _slots(label: str, template: str) -> frozenset[str] | None:
     """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
 

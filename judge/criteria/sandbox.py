@@ -33,6 +33,8 @@ MOST_CHARACTERS = 10_000_000
 """What a prompt may have, and what `*` and `%` may make."""
 _MOST_BITS = 1_000_000
 """What a product or a power of whole numbers may have."""
+MOST_TEMPLATES = 4096
+"""Templates that are kept ready. A run goes through all its criteria for each text, so one too few would keep none."""
 _DIGEST_STEP = 8
 _MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
 _INVISIBLE = re.compile(
@@ -245,7 +247,7 @@ def _fence(context: Context, text: object, label: str) -> str:
     return fenced(text, label, () if isinstance(text, Slot) else strings(context.parent))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
     environment = Sandbox(FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined)

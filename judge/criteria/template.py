@@ -36,7 +36,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Ask, ChecklistQuestion, Criterion, ReplyKind, Scale
 from judge.criteria.checklist import read_questions, yes_no
-from judge.criteria.sandbox import Sandbox
+from judge.criteria.sandbox import MOST_TEMPLATES, Sandbox
 from judge.text import DEFAULT_LANGUAGE
 
 MAX_LABELS, MAX_EXAMPLES = 1_000, 20
@@ -199,6 +199,7 @@ class Header(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
 
+    name: str = Field("", description="The file's own name, if it is written here too.")
     title: str = Field("", description="Name in reports (default: the file's).")
     description: str = Field("", description="What the criterion judges, in a sentence.")
     scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])] = Field(
@@ -412,7 +413,7 @@ def check_keys(criterion: Criterion) -> None:
 
 
 _PROBLEM = "header"
-_OTHER_FILES = {"cases": "a suite (judge test FILE)", "name": "a criterion that has no file"}
+_OTHER_FILES = {"cases": "a suite (judge test FILE)"}
 _OTHER_FILES |= dict.fromkeys(("criteria", "data", "model"), "a run (judge run FILE)")
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 
@@ -424,7 +425,7 @@ def builtin_prompts() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MOST_TEMPLATES)
 def is_packaged(label: str, body: str) -> bool:
     """Return whether a template, by its path or name, is the package's own, unchanged."""
     if is_question_template(body):
@@ -561,7 +562,7 @@ def parse_template(text: str) -> nodes.Template:
     return template_parser().parse(template_body(text))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_TEMPLATES)
 def parse_cached(label: str, text: str) -> nodes.Template:
     """The syntax tree, only to be read: the next caller gets the same.
 

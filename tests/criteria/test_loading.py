@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError, DataError
 from judge.core.records import Criterion, Sample, Scale
+from judge.criteria import loading, sandbox
 from judge.criteria import template as templates
 from judge.criteria.render import MissingInput, Renderer
 
@@ -582,7 +583,7 @@ def test_further_columns_are_shown_in_their_order_under_their_names(write: Write
         ("a.yaml", "# c\n---\nquestion: Q?\nscale: [3, 1]\n", "a.yaml:4: scale: 3 is not below 1"),
         ("a.yaml", "question: Is it: or not\n", "a.yaml:1: the header is not YAML: mapping values are not allowed"),
         ("a.yaml", "\nquestion:\n", "a.yaml:2: question: is empty; write a value"),
-        ("a.yaml", "name: a\nquestion: Q?\n", "a.yaml:1: name is no key of a criterion's file, but of"),
+        ("a.yaml", "# c\nname: b\nquestion: Q?\n", "a.yaml:2: name: is b, and a criterion is called by its file"),
         ("a.yaml", "scale: [1, 5]\n", "a.yaml: has no question; write question: and what the judge is asked"),
         ("a.yaml", "question: Q?\n---\n{{ output }}\n", "a.yaml:2: text after the keys; call a criterion"),
         ("run.yaml", "data: d.csv\ncriteria: [a]\n", "run.yaml:1: data is no key of a criterion's file, but of a run"),
@@ -616,3 +617,40 @@ def test_mistakes_in_what_has_no_file(given: object, says: str) -> None:
     assert str(caught.value).startswith(says)
     with pytest.raises(CriterionError, match="a: a Criterion has a question, or a template"):
         criteria.finalize(Criterion("a"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("polite.yaml", "name: NAME\nquestion: Is it polite?\n"),
+        ("polite.improved.yaml", "{name: NAME, question: Is it polite?}\n"),
+        ("polite.md", "---\nname: NAME\n---\nIs it polite?\n"),
+        ("polite.txt", "---\nname: NAME\n---\nIs it polite?\n"),
+        ("polite.jinja", "---\nname: NAME\nscale: [1, 5]\n---\n{{ output }}\n"),
+    ],
+)
+def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, text: str) -> None:
+    path = tmp_path / file
+    path.write_text(text.replace("NAME", "polite"), encoding="utf-8")
+    assert criteria.load(path).name == "polite"
+    path.write_text(text.replace("NAME", "kind"), encoding="utf-8")
+    with pytest.raises(CriterionError, match=r"name: is kind, .* write name: polite, or call the file kind\."):
+        criteria.load(path)
+
+
+def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() -> None:
+    entries = [{"name": f"aspect{number}", "question": f"Is aspect {number} fine?"} for number in range(150)]
+    rows = [sample(f"text {number}", source="s") for number in range(4)]
+    caches = [sandbox._compiled, templates.parse_cached, templates.is_packaged, loading._variables]
+    made = [criteria.load(entry) for entry in entries]
+    renderers = [Renderer(one, criteria.template_bodies(one)) for one in made]
+    for one, renderer in zip(made, renderers, strict=True):
+        criteria.reads(one, "source")
+        renderer.render(rows[0])
+    before = [cache.cache_info().misses for cache in caches]
+    for row in rows:
+        for one, renderer in zip(made, renderers, strict=True):
+            criteria.reads(one, "source")
+            Renderer(one, criteria.template_bodies(one)).render(row)
+            renderer.render(row)
+    assert [cache.cache_info().misses for cache in caches] == before
