@@ -49,10 +49,18 @@ _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 
 
 def status_error(
-    reply: Any, content: bytes, url: str, secrets: Sequence[str], status: int, *, key: str = "the key"
+    reply: Any,
+    content: bytes,
+    url: str,
+    secrets: Sequence[str],
+    status: int,
+    *,
+    key: str = "the key",
+    named_by: str = "",
 ) -> ProviderError:
     """Return the error of a reply with this status, which is not 2xx. Secrets that the server repeats are redacted."""
     headers = reply.headers
+    named_by = named_by or option("base_url")
     try:
         data = json.loads(content)
         error = data.get("error", data) if isinstance(data, dict) else data
@@ -75,10 +83,10 @@ def status_error(
     if status == 401:
         message = f"{message.rstrip('.')}; check {key}"
     elif status == 404:
-        message = f"{message.rstrip('.')}; check {option('model')} and {option('base_url')}"
+        message = f"{message.rstrip('.')}; check {option('model')} and {named_by}"
     elif 300 <= status < 400:
         place = redact_and_truncate(headers.get("location", "another place"), secrets)
-        message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
+        message = f"{url} answered {status}: moved to {place}; name it with {named_by}"
     stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
     if status == 404 and (code == "model_not_found" or _MODEL.search(reason)):
         param = "model"
@@ -97,16 +105,18 @@ def _error_status(data: Any) -> int:
     return 429 if "rate_limit" in name else 503 if "overloaded" in name else 0
 
 
-def body_error(data: Any, url: str, kind: str) -> Refused:
+def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:
     """Return the error of a 200 reply whose JSON is not of this kind, such as "chat completion"."""
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict | str) and error:
         message = error.get("message") if isinstance(error, dict) else error
         return Refused(f"{url} answered: {redact_and_truncate(message or error)}")
-    return Refused(f"{url} answered with JSON that is no {kind}; is {option('base_url')} right?", stops="if_first")
+    return Refused(
+        f"{url} answered with JSON that is no {kind}; is {named_by or option('base_url')} right?", stops="if_first"
+    )
 
 
-def connection_error(error: Exception, url: str, timeout: float, received: int) -> Transient:
+def connection_error(error: Exception, url: str, timeout: float, received: int, named_by: str = "") -> Transient:
     """Return the error of a connection that ended after this many bytes of the reply.
 
     Under aiohttp the SDK calls a refused connection a time-out.
@@ -115,10 +125,18 @@ def connection_error(error: Exception, url: str, timeout: float, received: int) 
 
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, aiohttp.ClientConnectorCertificateError):
+            why = getattr(cause.certificate_error, "verify_message", "") or str(cause.certificate_error)
+            return Transient(
+                f"cannot connect to {url}: its certificate is not trusted ({why}). For a certificate of your own "
+                "authority, name the authority's file (.pem) in $SSL_CERT_FILE",
+                unreachable=True,
+                stops="if_first",
+            )
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
             why = getattr(cause, "strerror", None) or type(cause).__name__
             return Transient(
-                f"cannot connect to {url} ({why}): is it started? {option('base_url')} names another address",
+                f"cannot connect to {url} ({why}): is it started? {named_by or option('base_url')} names another address",
                 unreachable=True,
                 stops="if_first",
             )
@@ -190,7 +208,6 @@ MAX_TEXT = 1_000_000
 """Characters of one text in a reply."""
 _MAX_TEXT_BYTES = 2 * MAX_TEXT
 """Bytes of each text of a reply without probabilities: JSON may write a character of three bytes in six."""
-_URL_HINT = "is --base-url right?"
 
 
 class Reply(NamedTuple):
@@ -224,7 +241,8 @@ class Options(TypedDict, total=False):
     `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once. `caching` is what the
     server may be told of it (default: everything at OpenAI, nothing elsewhere), `needs_key` whether it insists on a
     key (default: OpenAI does, and one that is not the usual variable's was named for a reason). `key_header` takes the
-    key alone, in place of `authorization`.
+    key alone, in place of `authorization`. `named_by` is what the user set the address with (default: the option
+    base_url, or $OPENAI_BASE_URL), for messages.
     """
 
     base_url: str | None
@@ -236,11 +254,12 @@ class Options(TypedDict, total=False):
     caching: Caching
     needs_key: bool
     key_header: str
+    named_by: str
 
 
 _DEFAULTS: Options = {
     "base_url": None, "key_env": "OPENAI_API_KEY", "key_command": None, "headers": {}, "timeout": 120.0,
-    "connections": 64, "key_header": "",
+    "connections": 64, "key_header": "", "named_by": "",
 }  # fmt: skip
 
 
@@ -264,19 +283,22 @@ class HttpClient:
         self._options: Options = {**_DEFAULTS, **given}
         key_env, key_command = self._options["key_env"], self._options["key_command"]
         # Messages repeat nothing that may be a secret.
-        url = self._options["base_url"] or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        own_url, of_environment = self._options["base_url"], os.environ.get("OPENAI_BASE_URL")
+        url = own_url or of_environment or DEFAULT_URL
+        in_variable = "$OPENAI_BASE_URL" if of_environment and not own_url else ""
+        self.named_by = self._options["named_by"] or in_variable or option("base_url")
         try:
             parts = urlsplit(url)
         except ValueError:
             parts = urlsplit("")
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise ConfigError(
-                f"{option('base_url')} must be an address alone: no password, nothing after ? or #; keys go into "
+                f"{self.named_by} must be an address alone: no password, nothing after ? or #; keys go into "
                 f"{option('key_env')}"
             )
         if parts.scheme not in ("http", "https") or not parts.netloc:
             quoted = "" if "@" in url or "?" in url else f" {url!r}"
-            raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
+            raise ConfigError(f"{self.named_by}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
         self.url = url.rstrip("/")
         headers = self._options["headers"]
         self._secret_headers = {name: value for name, value in headers.items() if hidden(name, value)}
@@ -309,7 +331,13 @@ class HttpClient:
                 f"{option('key_command')}, or leave out {option('engine')}"
             )
         needs_key = self._needs_key or bool(not self._keys.command and _key(self._key_env))
-        return {**self._options, "base_url": self.url, "caching": self.caching, "needs_key": needs_key}
+        return {
+            **self._options,
+            "base_url": self.url,
+            "named_by": self.named_by,
+            "caching": self.caching,
+            "needs_key": needs_key,
+        }
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
@@ -360,7 +388,7 @@ class HttpClient:
                 cut = whole.rstrip()[-1:] not in (b"}", b"]")
                 problem = f"cut its reply off after {len(whole):,} bytes" if cut else f"sent invalid JSON ({error})"
                 raise Transient(f"{self.url} {problem}", stops="if_first") from error
-            hint = f"is {option('base_url')} right? It usually ends in /v1"
+            hint = f"is {self.named_by} right? It usually ends in /v1"
             message = f"{self.url} answered with {kind} instead of JSON; {hint}"
             raise Refused(message, status=reply.status_code, stops="if_first") from error
         if b"\\u" in whole:  # only there can JSON have a lone surrogate
@@ -370,7 +398,7 @@ class HttpClient:
                 problem = "sent JSON that is nested too deeply"
                 raise Transient(f"{self.url} {problem}", stops="if_first") from error
         if status := _error_status(data):
-            raise status_error(reply, whole, self.url, secrets, status)
+            raise status_error(reply, whole, self.url, secrets, status, named_by=self.named_by)
         # In the text of JSON a secret may be written with escapes.
         return Reply(data if b"\\" not in whole else _redacted(data, secrets), limits(reply.headers))
 
@@ -398,14 +426,15 @@ class HttpClient:
                         await _read(reply, self.url, MAX_REPLY_BYTES, parts.append)
                         key = "the key in the environment" if not number else option("key_command")
                         raise status_error(
-                            reply, b"".join(parts), self.url, self._secrets(), reply.status_code, key=key
-                        )
+                            reply, b"".join(parts), self.url, self._secrets(), reply.status_code, key=key,
+                            named_by=self.named_by,
+                        )  # fmt: skip
                     yield reply
                 finally:
                     received = reply.num_bytes_downloaded
                     await reply.aclose()
         except (sdk.aiohttp.ClientError, sdk.http.RequestError, TimeoutError) as error:
-            raise connection_error(error, self.url, longest, received) from error
+            raise connection_error(error, self.url, longest, received, self.named_by) from error
 
     async def _send(self, method: str, address: Any, number: int, content: dict[str, Any]) -> Any:
         """Send a request with the key of this number."""
@@ -506,7 +535,7 @@ async def _read_parts(reply: Any, url: str, most: int, take: Callable[[bytes], o
                 raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
-                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
+                raise Refused(f"{many}; is the address right?", status=reply.status_code, billed=True, stops="if_first")
             take(part)
 
 

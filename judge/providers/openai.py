@@ -83,6 +83,8 @@ class OpenAIProvider:
             raise ConfigError(f"--model {vendor.name}/: write the model's name after the slash")
         named = "key_env" in config.model_fields_set
         http_options["base_url"] = config.base_url or vendor.address
+        if vendor.url_env and not config.base_url:
+            http_options["named_by"] = f"${vendor.url_env}"
         http_options["key_env"] = config.key_env if named else vendor.key_env
         http_options["needs_key"] = named or not (vendor.local or config.base_url)
         http_options["caching"] = vendor.caching
@@ -160,7 +162,8 @@ class OpenAIProvider:
     async def _send(self, adapter: RequestAdapter, request: Request) -> Response:
         body = adapter.body(request)
         data, limits = await self._http.post("/chat/completions", body)
-        response = _response(data, body, adapter.unmet(request, body), self.endpoint, limits)
+        unmet = adapter.unmet(request, body)
+        response = _response(data, body, unmet, self.endpoint, limits, named_by=self._http.named_by)
         self._answered = True
         for name, value in optional_parameters(body).items():
             self._accepted[name] = max(value, self._accepted.get(name, 0))
@@ -174,9 +177,11 @@ class OpenAIProvider:
         await self.batches.aclose()
 
 
-def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:
+def _response(
+    data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str], *, named_by: str = ""
+) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
-        raise body_error(data, url, "chat completion")
+        raise body_error(data, url, "chat completion", named_by)
     choices = tuple(_choice(choice, url) for choice in data["choices"])
     requested, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
     if not 1 <= len(choices) <= requested:

@@ -6,20 +6,26 @@ import asyncio
 import contextlib
 import pickle
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judge
+from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.records import Request, Response, Usage
 from judge.execution.retry import Policy, Retrier
 from judge.providers import Provider
+from judge.providers.http_client import connection_error
 from judge.providers.openai import OpenAIProvider, _response
+from judge.providers.vendors import VENDORS
 
 FIELDS = (
     "content", "refusal", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "message", "code",
@@ -641,3 +647,53 @@ def test_it_is_made_again_elsewhere_without_its_key(
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         pickle.loads(sent)
+
+
+AZURE = "AZURE_OPENAI_ENDPOINT"
+
+
+@pytest.mark.parametrize(
+    ("variable", "model", "key"),
+    [(AZURE, "azure/x", "AZURE_OPENAI_API_KEY"), ("OPENAI_BASE_URL", "x", "OPENAI_API_KEY")],
+)
+@pytest.mark.parametrize("url", ["https://r.openai.azure.com?api-version=2024", "r.openai.azure.com", "ftp://x"])
+def test_a_bad_address_of_the_environment_is_blamed_on_its_variable(
+    variable: str, model: str, key: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(key, "k")
+    monkeypatch.setenv(variable, url)
+    with pytest.raises(ConfigError) as caught:
+        judge.evaluate([{"output": "a", "source": "b"}], "fluency", model=model, metrics=[])
+    assert str(caught.value).startswith(f"${variable}")
+    assert "base_url" not in str(caught.value)
+    assert "base-url" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "reply", [(404, {}, b"no such page"), (302, {"location": "/x"}, b""), (200, {}, b"<html>"), None]
+)
+def test_what_an_azure_endpoint_answers_is_not_blamed_on_an_option(
+    reply: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat_server.answer = lambda _: reply
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    monkeypatch.setenv(AZURE, chat_server.url)
+    if reply is None:
+        chat_server.close()
+    provider = OpenAIProvider.open("x", RunConfig(), VENDORS["azure"])
+    with pytest.raises((Refused, Transient)) as caught:
+        asyncio.run(_once(provider))
+    if reply is None:
+        chat_server.__init__()
+    assert f"${AZURE}" in str(caught.value)
+    assert "base-url" not in str(caught.value)
+
+
+def test_a_certificate_of_an_own_authority_is_called_so() -> None:
+    why = ssl.SSLCertVerificationError("self-signed certificate")
+    key = Any
+    error = aiohttp.ClientConnectorCertificateError(key, why)
+    told = connection_error(error, "https://judge.example/v1", 1.0, 0)
+    assert "certificate is not trusted" in str(told)
+    assert "$SSL_CERT_FILE" in str(told)
+    assert told.unreachable
