@@ -135,8 +135,9 @@ def connection_error(error: Exception, url: str, timeout: float, received: int, 
             )
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
             why = getattr(cause, "strerror", None) or type(cause).__name__
+            elsewhere = f"{named_by or option('base_url')} names another address"
             return Transient(
-                f"cannot connect to {url} ({why}): is it started? {named_by or option('base_url')} names another address",
+                f"cannot connect to {url} ({why}): is it started? {elsewhere}",
                 unreachable=True,
                 stops="if_first",
             )

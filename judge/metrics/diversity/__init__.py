@@ -292,10 +292,10 @@ _NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
 class PairwiseBleu(DiversitySettings):
     """Pairwise-BLEU (0–100) of each system: the BLEU of its texts against each other, the lower the more diverse.
 
-    `pairwise_bleu` is the mean of sentence BLEU over ordered pairs, `pairwise_bleu_corpus` one corpus BLEU of them all,
-    as fairseq's script computes (with `tokenize="none"`). If at least half of a system's texts share their source with
-    another, pairs are texts of one source, means are averaged over sources, and other texts are excluded. Otherwise any
-    two texts of the system are a pair.
+    `pairwise_bleu` is the mean of sentence BLEU over all ordered pairs, `pairwise_bleu_corpus` one corpus BLEU of them
+    all, as fairseq's script computes (with `tokenize="none"`). If at least half of a system's texts share their source
+    with another, pairs are texts of one source, and other texts are excluded: a source with more texts has more pairs.
+    Otherwise any two texts of the system are a pair.
 
     Options: `groups` ("source" or "system" to force one; None to choose), and those of `self_bleu`: `max_order`,
     `smooth`, `tokenize`, `lowercase`, `effective_order`.
@@ -314,14 +314,14 @@ class PairwiseBleu(DiversitySettings):
             kinds.add(kind)
             cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                means, pooled = _pairwise(_parts(own_cut.corpus, groups), self)
+                mean, pooled = _pairwise(_parts(own_cut.corpus, groups), self)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
                 n, note = len(own_cut.corpus.lengths), _groups_note(kind, groups, len(own_samples), own_cut.corpus)
                 rows += [
                     ngrams.value(system, column, number, n=n, note=note)
-                    for column, number in zip(_NAMES, (_mean(means), pooled), strict=True)
+                    for column, number in zip(_NAMES, (mean, pooled), strict=True)
                 ]
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
@@ -347,7 +347,7 @@ def _groups(samples: Sequence[Sample], kind: str | None) -> tuple[str, list[list
 def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts: Corpus) -> str:
     parts = ["all texts of the system are one group"]
     if kind == "source":
-        parts = [f"mean over {plural(len(groups), 'source')} of two or more texts"]
+        parts = [f"within {plural(len(groups), 'source')} of two or more texts"]
     if alone := samples - len(texts.lengths):
         parts.append(f"{alone:,} alone with their source left out")
     if blanks := ngrams.blank(texts):
@@ -383,20 +383,20 @@ def pairwise_bleu(
 ) -> float:
     """Return Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
 
-    The mean of sacrebleu's sentence BLEU over the ordered pairs of a group (a text, and another as its only reference),
-    averaged over groups. With `pooled`, one corpus BLEU of all groups' pairs, as the script of fairseq (Shen et al.
+    The mean of sacrebleu's sentence BLEU over all ordered pairs of texts of one group (a text, and another as its only
+    reference). With `pooled`, one corpus BLEU of all groups' pairs, as the script of fairseq (Shen et al.
     2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raise DataError for a group of fewer
     than two texts or more than 20,000, and if no text has a token.
     """
     metric = PairwiseBleu(**opts)
     groups = _as_groups(texts)
     corpus = cut(metric, [text for group in groups for text in group]).corpus
-    means, pooled_value = _pairwise(_parts(corpus, groups), metric)
-    return pooled_value if pooled else _mean(means)
+    mean, pooled_value = _pairwise(_parts(corpus, groups), metric)
+    return pooled_value if pooled else mean
 
 
-def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[list[float], float]:
-    """Return the mean BLEU of each group's ordered pairs, and that of all groups' pairs as one corpus (0–100).
+def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, float]:
+    """Return the mean BLEU of all groups' ordered pairs, and that of all of them as one corpus (0–100).
 
     Raise CannotScore.
     """
@@ -407,7 +407,7 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[list[float]
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         )
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
-    means: list[float] = []
+    sum_of_pairs, pairs = 0.0, 0
     pooled = np.zeros(2 + 2 * settings.max_order, dtype=np.int64)
     for group in groups:
         number, lengths = len(group.lengths), group.lengths
@@ -421,12 +421,13 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[list[float]
                 of_order[np.arange(len(of_order)), np.arange(number)[block]] = 0  # a text with itself
             value += _bleu_of_pairs(matches, lengths[block, None], lengths, settings).sum()
             hits += [int(of_order.sum()) for of_order in matches]
-        means.append(min(value / (number * (number - 1)), 100.0))
+        sum_of_pairs += value
+        pairs += number * (number - 1)
         total = [totals(lengths, order).sum() for order in range(1, settings.max_order + 1)]
         # Every text is an output as often as a reference.
         pooled += np.array([0, 0, *hits, *[0] * len(total)])
         pooled += (number - 1) * np.array([lengths.sum(), lengths.sum(), *[0] * len(total), *total])
-    return means, settings.bleu(pooled.tolist())
+    return min(sum_of_pairs / pairs, 100.0), settings.bleu(pooled.tolist())
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:

@@ -299,9 +299,9 @@ class Rouge(MetricOptions):
         if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
-        # P and R depend on F only if it chooses among references, and F of lcs_mead has no alpha.
+        # P and R depend on F only if it chooses among references.
         by_f = value == "f" or (references != "1" and self.combination in ("best_f", "jackknife") and not self.script)
-        if self._alpha is not None and by_f and kind.family != "mead":
+        if self._alpha is not None and by_f:
             parts.append(f"alpha={format_number(self._alpha)}")
         for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
             if listed := "\n".join(words):

@@ -143,7 +143,7 @@ class Variant:
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
         precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
-        if kind.family == "mead":  # Radev's own mean of both, equal to F1 if both match the same
+        if kind.family == "mead" and self.alpha is None:  # Radev's own mean of both, F1 if both match the same
             hits, base = tally.recall_hits + tally.precision_hits, tally.recall_base + tally.precision_base
             return RougeScore(precision, recall, hits / base if base else 0.0)
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
@@ -251,7 +251,7 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
         case "mead":
             # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the
             # longest. R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words,
-            # and in place of F both sums by both lengths.
+            # and in place of F1 both sums by both lengths. With an alpha, F is that of every other type.
             recalled = sequences.best_lengths(reference.lines, output.lines)
             precise = sequences.best_lengths(output.lines, reference.lines)
             return MatchCounts(recalled, len(reference), precise, len(output))

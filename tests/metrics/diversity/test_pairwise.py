@@ -41,9 +41,9 @@ def naive(groups: Sequence[Sequence[str]], **options: Any) -> tuple[float, float
     settings["smooth_method"] = settings.pop("smooth", "exp")
     settings["max_ngram_order"] = settings.pop("max_order", 4)
     scorer = BLEU(force=True, **settings)
-    means = [fmean(scorer.corpus_score([a], [[b]]).score for a, b in permutations(group, 2)) for group in groups]
     pairs = [pair for group in groups for pair in permutations(group, 2)]
-    return fmean(means), scorer.corpus_score([a for a, _ in pairs], [[b for _, b in pairs]]).score
+    mean = fmean(scorer.corpus_score([a], [[b]]).score for a, b in pairs)
+    return mean, scorer.corpus_score([a for a, _ in pairs], [[b for _, b in pairs]]).score
 
 
 def samples(*outputs: str, sources: Sequence[str | None] = ()) -> list[Sample]:
@@ -95,7 +95,7 @@ def test_texts_of_one_source_are_a_group() -> None:
     for row, value in zip(result.rows, (75, 75), strict=True):
         assert isinstance(row, Score)
         assert (row.value, row.provenance.n) == (pytest.approx(value), 4)
-        assert row.provenance.note == "mean over 2 sources of two or more texts; 1 alone with their source left out"
+        assert row.provenance.note == "within 2 sources of two or more texts; 1 alone with their source left out"
     mean, pooled = (column.signature for column in result.columns)
     assert mean.startswith("pairwise_bleu|mean|groups=source|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu ")
     assert pooled.startswith("pairwise_bleu_corpus|pooled|groups=source|eff=yes|")

@@ -131,7 +131,7 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
     assert isinstance(row, Score)
     assert row.value == pytest.approx(sum(map(self_bleu, groups)) / 2) == pytest.approx(self_bleu(groups))
     assert row.value != pytest.approx(self_bleu(ferries[:8]))
-    assert row.provenance.note == "mean over 2 sources of two or more texts; 1 alone with their source left out"
+    assert row.provenance.note == "within 2 sources of two or more texts; 1 alone with their source left out"
     assert result.columns[0].signature.startswith("self_bleu|system|groups=source|eff=yes|")
     (row,) = SelfBleu(groups="source").score(samples("a b", "a c")).rows
     assert isinstance(row, Failure)

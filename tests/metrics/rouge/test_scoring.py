@@ -183,6 +183,17 @@ def test_lcs_of_mead_by_hand() -> None:
     assert one("a b c\na d", "a b", "lcs_mead") == pytest.approx((3 / 5, 2 / 2, 5 / 7))
 
 
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0, 8.0])
+@pytest.mark.parametrize(("output", "reference"), [("a b d e f g", "a b c"), ("a b c\na d", "a b")])
+def test_lcs_of_mead_weighs_precision_and_recall_by_beta(output: str, reference: str, beta: float) -> None:
+    """Lin 2004: F = (1 + beta^2) R P / (R + beta^2 P); of the first pair .4444 at 1, .5556 at 2."""
+    row = one(output, reference, "lcs_mead", beta=beta)
+    expected = (1 + beta**2) * row.recall * row.precision / (row.recall + beta**2 * row.precision)
+    assert row.fmeasure == pytest.approx(expected)
+    if output == "a b d e f g":
+        assert row.fmeasure == pytest.approx({1.0: 4 / 9, 2.0: 5 / 9}.get(beta, expected))
+
+
 def test_weights_of_f() -> None:
     output, reference = "a b c d", "a b x y z"  # P 1/2, R 2/5
     p, r = 1 / 2, 2 / 5
