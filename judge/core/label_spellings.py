@@ -57,6 +57,9 @@ def signed(text: str) -> str:
     return _DASHED.sub("-", text)
 
 
+_MOST_STEPS = 1_000
+
+
 def format_decimal(number: str) -> str:
     """Return a decimal without a plus sign and without trailing zeros."""
     number = number.removeprefix("+")
@@ -87,6 +90,25 @@ class LabelIndex:
         """Return the key of folded text in `labels`."""
         text = signed(text.strip())
         return text.casefold() if self.loose else text
+
+    def missing_step(self, text: str) -> str:
+        """Return the step with which a scale has a folded number, such as 0.01 for 4.77; "" for one that no step gives.
+
+        Of numbers with more decimals it is the step to round them to.
+        """
+        low, high = self.ends
+        number = signed(text.strip()).replace(",", ".")
+        try:
+            inside = low is not None and high is not None and float(low) < float(number) < float(high)
+        except ValueError:
+            return ""
+        decimals = format_decimal(number).partition(".")[2]
+        if not inside or not decimals:
+            return ""
+        span = float(high or 0) - float(low or 0)
+        steps = {1: "0.1", 2: "0.01"}  # a scale has at most 1,000 labels
+        allowed = [steps[places] for places in (1, 2) if places <= len(decimals) and span * 10**places < _MOST_STEPS]
+        return allowed[-1] if allowed else "0.5"
 
     def label(self, text: str) -> str | None:
         """Return the label that folded text spells. The caller checks that a unit follows a counted word."""

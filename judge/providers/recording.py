@@ -147,10 +147,9 @@ class RecordingFile:
         """The models that were asked, sorted."""
         return tuple(sorted({key.model for key in self._places}))
 
-    @property
-    def draws(self) -> int:
-        """The most replies that any prompt has."""
-        return max(map(len, self._places.values()), default=0)
+    def draws(self, model: str) -> int:
+        """Return the most replies of this model that any prompt has."""
+        return max((len(places) for key, places in self._places.items() if key.model == model), default=0)
 
     @property
     def ambiguous_servers(self) -> tuple[str, ...]:
@@ -374,7 +373,7 @@ class ReplayProvider(Provider):
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides = recorded.decides(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
-        self.draws, self.reasons = recorded.draws, model in recorded.reasoning
+        self.draws, self.reasons = recorded.draws(model), model in recorded.reasoning
         self._path, self._recorded = path, recorded
         self._explained = 0
 

@@ -592,7 +592,11 @@ def _score_of_match(
                 raise ParseError(f"{written} out of {stated} is off the scale ({grammar.expected})", text)
     label = names.label(written)
     if label is None or ("," in written and "," not in text[start:end]):  # 4，5 is a list
-        hint = "; half points are not allowed without `allow_half: true` or `step: 0.5`"
-        hint *= names.is_half(written)
+        hint = ""
+        if names.is_half(written):
+            hint = "; half points are not allowed without `allow_half: true` or `step: 0.5`"
+        elif label is None and (step := names.missing_step(written)):
+            low, high = names.ends
+            hint = f"; for scores between them, round to a step: `scale: {{min: {low}, max: {high}, step: {step}}}`"
         raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
     return Found(label, start, end)

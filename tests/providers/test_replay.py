@@ -82,6 +82,14 @@ def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
     assert len(run(replay=calls, weighting="samples", draws=2).info["notes"]) == len(notes) - 1
 
 
+def test_draws_of_another_model_are_none_of_the_judges(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: {"3": 1.0}, model="one"), record=calls)
+    run(model=judge.ScriptedProvider(lambda _: "3", model="two"), record=calls, weighting="samples", draws=2)
+    notes = run(replay=calls, model="one").info["notes"]
+    assert not [note for note in notes if "The recording holds" in note]
+
+
 def test_a_recording_of_a_model_says_that_it_is_one(tmp_path: Path) -> None:
     calls, provider = tmp_path / "calls.jsonl", judge.ScriptedProvider(lambda _: "3")
     provider.notice = ""  # as a real one's

@@ -184,7 +184,7 @@ def test_equal_means_have_no_first_system() -> None:
 def test_many_names_are_counted() -> None:
     many = {f"s{k}": wave(3.0 - k / 50)[k:] + wave(3.0 - k / 50)[:k] for k in range(6)}
     headline, *_ = finding(made(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2))))
-    assert headline == "6 systems beat 4 systems; no significant difference among the 6"
+    assert headline == "s0, s1 and 4 more beat the other 4 systems; no significant difference among the 6"
 
 
 def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import judge
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold, label_index
 from judge.core.records import Choice, ReplyKind, Scale
+from judge.criteria.template import read_scale
 from judge.scoring.parse import Found, find, read, reply_text
 
 THREE = Scale.integers(1, 3)
@@ -560,3 +562,24 @@ def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
 def test_another_score_is_not_this_one(text: str) -> None:
     with pytest.raises(ParseError, match="does not end with a line of the form"):
         find(text, "reason_then_score", Scale.integers(1, 5), "Relevance")
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "step"),
+    [
+        (4.77, (1, 5), "0.01"), (4.7, (1, 5), "0.1"), (1.33333, (1, 5), "0.01"), (50.25, (0, 100), "0.5"),
+        (50.5, (0, 50), None), (7.2, (1, 5), None), (0.5, (1, 5), None), (-0.25, (-1, 1), "0.01"),
+    ],
+)  # fmt: skip
+def test_a_number_between_two_labels_is_refused_with_the_step_that_allows_it(
+    value: float, ends: tuple[int, int], step: str | None
+) -> None:
+    result = judge.evaluate(
+        [{"output": "a b"}], {"name": "x", "question": "Good?", "scale": list(ends)}, model=lambda _: value, metrics=[]
+    )
+    (failure,) = result.failures
+    assert ("step:" in failure.message) == (step is not None)
+    if step:
+        header = {"min": ends[0], "max": ends[1], "step": float(step)}
+        assert f"`scale: {{min: {ends[0]}, max: {ends[1]}, step: {step}}}`" in failure.message
+        assert read_scale(header).high == ends[1]

@@ -139,7 +139,8 @@ def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
     return table(
         ("", *(Column(name, group="judge") for name in names)),
         rows,
-        f"Same level {exact}, at most one level apart {near}.",
+        # Of two levels, none is more than one level apart from the other.
+        f"Same level {exact}." if len(names) < 3 else f"Same level {exact}, at most one level apart {near}.",
         caption=f"Confusion by level: {plural(confusion.n, 'rating')} of {d.criterion}, the judge's likeliest level.",
         name=f"confusion-{d.criterion}",
     )

@@ -104,7 +104,8 @@ def _winners(result: Result, comparison: Comparison, behind: Sequence[str]) -> I
         yield f"{_name(leader)} beats {_all_others(behind)}"
     elif alike and not any(pair in wins for pair in permutations(comparison.best, 2)):
         between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
-        yield f"{_names(comparison.best)} beat {_names(behind)}; no significant difference {between}"
+        beaten = _names(behind) if len(comparison.best) <= _MAX_NAMED else _other_systems(behind)
+        yield f"{_first_names(comparison.best)} beat {beaten}; no significant difference {between}"
     else:
         yield f"{_name(leader)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
     differences = {frozenset((d.system, d.other)): d for d in comparison.differences}
@@ -196,7 +197,7 @@ def _split_against(marks: Mapping[str, str], texts: Mapping[str, str], name: str
     """
     better, worse, others = ([s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", ""))
     if better:
-        yield f"{_names(better)} {'beats' if len(better) == 1 else 'beat'} {name} on {title}"
+        yield f"{_first_names(better)} {'beats' if len(better) == 1 else 'beat'} {name} on {title}"
     elif others:
         yield f"No system beats {name} on {title}"
     else:
@@ -334,6 +335,18 @@ def _names(names: Sequence[str], word: str = "and") -> str:
         return f"{len(names)} systems"
     *most, last = map(_name, names)
     return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """List the names, or the first ones and how many more there are: of the best, some are always named."""
+    if len(names) <= _MAX_NAMED:
+        return _names(names)
+    shown = ", ".join(map(_name, names[: _MAX_NAMED - 1]))
+    return f"{shown} and {len(names) - _MAX_NAMED + 1} more"
+
+
+def _other_systems(names: Sequence[str]) -> str:
+    return _name(names[0]) if len(names) == 1 else f"the other {len(names)} systems"
 
 
 def _all_others(behind: Sequence[str]) -> str:
