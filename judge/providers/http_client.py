@@ -533,7 +533,7 @@ async def _read_parts(reply: Any, url: str, most: int, take: Callable[[bytes], o
             if size > _SMALL_REPLY and sum(_in_flight.values()) > max(_MAX_TOTAL_BYTES, most):
                 total = f"{max(_MAX_TOTAL_BYTES, most) / 1e6:,.0f} MB"
                 many = f"{url} answered several requests at once with more than {total} together"
-                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
+                raise Refused(f"{many}; is the address right?", status=reply.status_code, billed=True, stops="if_first")
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
                 raise Refused(f"{many}; is the address right?", status=reply.status_code, billed=True, stops="if_first")
