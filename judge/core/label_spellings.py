@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judge.core import records
@@ -115,8 +115,12 @@ class LabelIndex:
         if label := self.labels.get(self.key(text)):
             return label
         key = signed(text.strip()).casefold()
-        number = format_decimal(key.replace(",", "."))
+        number = format_decimal(re.sub(r"^([-+]?)\.", r"\g<1>0.", key.replace(",", ".")))
         return self.words.get(key) or self.counted.get(key) or self.numbers.get(number)
+
+    def ends_are(self, low: str, high: str) -> bool:
+        """Return whether these are the least and the greatest number of the scale, as folded text."""
+        return None not in self.ends and (self.label(low), self.label(high)) == self.ends
 
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""
@@ -147,6 +151,122 @@ def label_index(scale: Scale) -> LabelIndex:
         }
         for column in (0, 1)
     )
-    ends = numbers.get(min(numbers, key=float, default="")), numbers.get(max(numbers, key=float, default=""))
+    ends = (
+        numbers.get(min(numbers, key=float, default="")),
+        numbers.get(max(numbers, key=float, default="")),
+    )
     below_zero = any(number.startswith("-") for number in numbers)
     return LabelIndex(labels, numbers, words, counted, ends, loose, below_zero)
+
+
+# Words for "yes" and "no". A label in one language may be given in another.
+_YES = (
+    "yes", "y", "true", "t", "예", "네", "넵", "그렇습니다", "그렇다", "맞습니다", "맞다", "참",
+    "はい", "ええ", "そうです", "真",
+    "是", "是的", "对", "對", "对的", "真的",
+    "oui", "vrai", "ja", "wahr", "sí", "sim", "verdadero", "vero",
+    "да", "верно", "có", "đúng", "ใช่", "نعم", "हाँ", "tak", "prawda", "evet",
+)  # fmt: skip
+_NO = (
+    "no", "n", "false", "f", "아니오", "아니요", "아뇨", "아닙니다", "아니다", "그렇지않습니다", "거짓",
+    "いいえ", "いえ", "違います", "偽",
+    "否", "不是", "不是的", "不", "不对", "不對", "假",
+    "non", "faux", "nein", "falsch", "não", "falso",
+    "нет", "неверно", "không", "sai", "ไม่", "ไม่ใช่", "لا", "नहीं", "nie", "fałsz", "hayır",
+)  # fmt: skip
+# Labels for which "true" and "false" stand as well.
+_GOOD = {
+    *_YES,
+    "pass",
+    "passed",
+    "correct",
+    "good",
+    "right",
+    "relevant",
+    "합격",
+    "통과",
+    "정답",
+    "合格",
+    "正解",
+    "正确",
+    "通过",
+}
+_TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_HAN_DIGITS = "一二三四五六七八九"
+_KOREAN_DIGITS = "일이삼사오육칠팔구"
+_STARS = (("★", "☆"), ("★", "✩"), ("⭐", "☆"), ("🌟", "☆"))
+FULL_MARKS = ("満点", "满分", "滿分", "만점", "full marks", "top marks", "full score")
+
+
+@lru_cache(maxsize=256)
+def spelled_out(scale: Scale) -> LabelIndex:
+    """Return the spellings of a scale's labels in replies that are not in the requested form.
+
+    Besides those of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in words, "yes" and "no" in other
+    languages, and "true" and "false" for two labels.
+    """
+    index = label_index(scale)
+    words = dict(index.words)
+    counted = dict(index.counted)
+
+    def add(word: str, label: str, among: dict[str, str] = words) -> None:
+        if word not in index.labels:
+            among.setdefault(word, label)
+
+    for number, label in index.numbers.items():
+        if number.isdecimal() and 10 < int(number) <= 100:
+            han, korean, english = _spellings(int(number))
+            for word in han:
+                add(word, label)
+            for word in english:
+                add(word, label)
+            for word in korean:
+                add(word, label, counted)
+    high = index.ends[1]
+    if high is not None and len(index.numbers) == len(scale.labels):
+        for word in FULL_MARKS:
+            add(word, high)
+        if high.isdecimal() and 2 <= int(high) <= 10:
+            _add_stars(index.numbers, int(high), add)
+    for word, label in _yes_and_no(scale, index).items():
+        add(word, label)
+    return replace(index, words=words, counted=counted)
+
+
+def _spellings(number: int) -> tuple[list[str], list[str], list[str]]:
+    """Return how a number from 11 to 100 is written in Chinese and Japanese, in Korean, and in English."""
+    if number == 100:
+        return ["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"]
+    tens, ones = divmod(number, 10)
+    han = ("" if tens == 1 else _HAN_DIGITS[tens - 1]) + "十" + (_HAN_DIGITS[ones - 1] if ones else "")
+    korean = ("" if tens == 1 else _KOREAN_DIGITS[tens - 1]) + "십" + (_KOREAN_DIGITS[ones - 1] if ones else "")
+    if tens == 1:
+        return [han], [korean], []
+    if not ones:
+        return [han], [korean], [_TENS[tens - 1]]
+    return [han], [korean], [f"{_TENS[tens - 1]}{mark}{_ONES[ones - 1]}" for mark in "- "]
+
+
+def _add_stars(numbers: Mapping[str, str], top: int, add: Callable[[str, str], None]) -> None:
+    """Add rows of stars that are as long as the scale; without empty ones, nothing says how long it is."""
+    for full, empty in _STARS:
+        for count in range(top):
+            if label := numbers.get(str(count)):
+                add(full * count + empty * (top - count), label)
+    add("★" * top, numbers[str(top)])
+
+
+def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
+    """Return other words for the labels of a question that is answered by yes or no, true or false, pass or fail."""
+    if len(scale.labels) != 2:
+        return {}
+    first, second = (
+        next((k for k, label in index.labels.items() if label == own), "").casefold() for own in scale.labels
+    )
+    for yes, no, labels in ((first, second, scale.labels), (second, first, scale.labels[::-1])):
+        if yes in _YES and no in _NO:
+            return dict.fromkeys(_YES, labels[0]) | dict.fromkeys(_NO, labels[1])
+        if yes in _GOOD and scale.value(labels[0]) > scale.value(labels[1]):
+            return {"true": labels[0], "false": labels[1]}
+    return {}

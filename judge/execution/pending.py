@@ -38,9 +38,9 @@ class Judgment:
     rival: Sample | None = None
 
     def judged(self, settings: SamplingOptions) -> str | None:
-        """Return the judged texts, which a score in prose must not come from; None if replies are read strictly."""
+        """Return the judged texts, which no score must come from."""
         texts = (self.sample, self.rival) if self.rival else (self.sample,)
-        return None if settings.strict else "\n".join(sample.output for sample in texts)
+        return "\n".join(sample.output for sample in texts)
 
 
 @dataclass(slots=True, eq=False)

@@ -61,16 +61,31 @@ _STEPS = {
 def objects(text: str, start: int) -> list[JsonObject]:
     """Return the objects in `text[start:]` that are not inside another. Braces around anything else are skipped.
 
-    An object whose only value is an object, as in `{"result": {…}}`, has the members of that, and is not `strict`.
+    An object whose only value is an object, as in `{"result": {…}}`, has the members of that, and is not `strict`. So
+    has the call of a tool: `{"name": "submit", "arguments": {…}}`.
     """
     result = []
     while (start := text.find("{", start)) >= 0:
         item = read_object(text, start)
-        if not item.broken and len(item.members) == 1 and text[item.members[0].start] == "{":
-            item = replace(item, members=read_object(text, item.members[0].start).members, strict=False)
+        if not item.broken and (inner := _only_object(text, item)) is not None:
+            item = replace(item, members=read_object(text, inner.start).members, strict=False)
         result += [item] * (bool(item.members) or not item.broken)
         start = item.end
     return result
+
+
+def _only_object(text: str, item: JsonObject) -> Member | None:
+    """Return the member that holds the only value, or the arguments of a called tool; None if there is none."""
+    objects = [member for member in item.members if text[member.start] == "{"]
+    if len(objects) != 1:
+        return None
+    others = [member for member in item.members if member is not objects[0]]
+    is_call = objects[0].key.casefold() in _ARGUMENTS and all(member.key.casefold() in _TOOL for member in others)
+    return objects[0] if is_call or not others else None
+
+
+_ARGUMENTS = {"arguments", "parameters", "input", "args"}
+_TOOL = {"name", "type", "id", "tool", "function"}
 
 
 def read_object(text: str, start: int) -> JsonObject:

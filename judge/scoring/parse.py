@@ -10,12 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
+from judge.core.label_spellings import (
+    DASHES,
+    FULL_MARKS,
+    UNITS,
+    LabelIndex,
+    fold,
+    is_number,
+    label_index,
+    spelled_out,
+)
 from judge.core.records import Choice, Reading, ReplyKind, Scale
 from judge.scoring import json_reply, prose
 from judge.scoring.quotes import QUOTE_LINE, fold_with_positions
@@ -75,13 +84,20 @@ def split_replies(raw: str) -> list[Choice]:
 
 
 def read(
-    choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None, *, cite: bool = False
+    choice: Choice,
+    reply: ReplyKind,
+    scale: Scale,
+    title: str = "",
+    judged: str | None = None,
+    *,
+    strict: bool = False,
+    cite: bool = False,
 ) -> Found:
     """Return the score of a reply. Raises ParseError for a cut, filtered, refused or empty reply, and like `find`."""
-    if choice.finish_reason == NEARLY_JSON and judged is not None:
+    if choice.finish_reason == NEARLY_JSON and judged is not None and not strict:
         return replace(find(choice.text, reply, scale, title, judged), reading="prose")
     _check_end(choice)
-    return find(choice.text, reply, scale, title, judged, cite=cite)
+    return find(choice.text, reply, scale, title, judged, strict=strict, cite=cite)
 
 
 def _check_end(choice: Choice) -> None:
@@ -90,18 +106,27 @@ def _check_end(choice: Choice) -> None:
 
 
 def find(
-    text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None, *, cite: bool = False
+    text: str,
+    reply: ReplyKind,
+    scale: Scale,
+    title: str = "",
+    judged: str | None = None,
+    *,
+    strict: bool = False,
+    cite: bool = False,
 ) -> Found:
     """Return the score of a reply's text.
 
     `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.
-    `reason_then_score`: the reply ends with the form `Score: N`. If there is nothing in the requested form, and the
-    `judged` texts are given, the score may be in prose ("so it gets a 4.") in the first line or last sentence. A reply
-    that is one JSON object has the score in its key "score" and the reason in "reason"; if no reason was requested, it
-    may hold no other number. Beside a reason, nothing inside quotation marks counts. Around the score, marks (`**4**`),
-    a unit (`4점`), the scale (`4/5`, `5点満点中4点`), a verb (`4点です`) and a name (`Coherence: 4`, `Score (1-5): 4`)
-    are allowed, and in a pair the word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in
-    English, Chinese, Japanese or Korean ("four", "四", "네 점").
+    `reason_then_score`: the reply ends with the form `Score: N`. A reply that is one JSON object has the score in its
+    key "score" and the reason in "reason"; if no reason was requested, it may hold no other number. Beside a reason,
+    nothing inside quotation marks counts. Around the score, marks (`**4**`), a unit (`4점`), the scale (`4/5`,
+    `5点満点中4点`), a verb (`4点です`) and a name (`Coherence: 4`, `Score (1-5): 4`) are allowed, and in a pair the
+    word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in English, Chinese, Japanese or Korean
+    ("four", "四", "네 점").
+
+    If there is nothing in the requested form, the score may be in another form or in prose ("so it gets a 4."),
+    whatever the reply kind: see `prose`. Not with `strict`, nor if the `judged` texts are not known.
 
     A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
     "관련성 점수"). Only if the title is unknown may it be any one word that is not a label of the scale: so a bare
@@ -115,9 +140,11 @@ def find(
     Raises ParseError, and nothing else, if there is no such score or it is off the scale.
     """
     start = _reply_start(text)
+    if judged and _CHANNEL.match(text) and _CHANNEL_MARK.search(judged):
+        raise ParseError("it cannot be told where the reply's thinking ends", text)
     grammar = _grammar(scale, title, cite)
     if not cite or _OBJECT.match(text, start):
-        return _find(text, start, reply, grammar, judged)
+        return _find(text, start, reply, grammar, judged, strict=strict)
     quotes: list[str] = []
 
     def blank(line: re.Match[str]) -> str:
@@ -128,7 +155,7 @@ def find(
     if _is_blank(rest[start:]):
         raise ParseError("the reply is a quotation and nothing else", text)
     try:
-        score = _find(rest, start, reply, grammar, judged)
+        score = _find(rest, start, reply, grammar, judged, strict=strict)
     except ParseError as error:
         error.raw = text
         raise
@@ -137,21 +164,24 @@ def find(
     return replace(score, quote=score.quote or (quotes[-1].strip() if quotes else None))
 
 
-def _find(text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None) -> Found:
+def _find(text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None, *, strict: bool) -> Found:
     """Return the score of a reply, of which the part before `start` is thinking. Raises ParseError."""
+    is_object = _OBJECT.match(text, start) is not None
     try:
-        strict = _find_strictly(text, start, reply, grammar)
-        if judged and reply == "reason_then_score" and not _OBJECT.match(text, start):
-            _check_echo(text, start, strict, grammar, judged)
-        return strict
+        score = _find_strictly(text, start, reply, grammar)
+        if judged and not is_object:
+            named = re.search(r"[^\W\d]", fold(text[start : score.start]))
+            if reply == "reason_then_score" or (named and prose.repeats(text[start : score.end], judged)):
+                _check_echo(text, start, score, grammar, judged)
+        return score
     except ParseError as error:
-        if judged is None:
+        if judged is None or strict:
             raise
-        if score := _score_in_objects(text, start, grammar, judged, lone=reply == "score"):
-            return replace(score, reading="prose")
-        if reply == "score" or not isinstance(error, NotInForm) or _OBJECT.match(text, start):
+        if found := _score_in_objects(text, start, grammar, judged, lone=reply == "score"):
+            return replace(found, reading="prose")
+        if not isinstance(error, NotInForm) or is_object:
             raise
-        return _score_in_prose(text, start, grammar, judged, error, first=reply == "score_then_reason")
+        return _score_in_prose(text, start, grammar, judged, error=error, reply=reply)
 
 
 def _check_echo(text: str, start: int, score: Found, grammar: _Grammar, judged: str) -> None:
@@ -163,9 +193,7 @@ def _check_echo(text: str, start: int, score: Found, grammar: _Grammar, judged: 
     line = max(start, text.rfind("\n", 0, score.start) + 1)
     apart = not _STOP.search(text, line, score.start) and text[start:line].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
     ending = text[max(start, score.start - 200) : score.end]
-    if prose.repeats(ending, judged) or not (
-        apart or not prose.gives(judged, score.label, grammar.prose, grammar.names)
-    ):
+    if prose.repeats(ending, judged) or not (apart or not prose.gives(judged, score.label, grammar.prose)):
         raise ParseError("the score is quoted from the judged text", text)
 
 
@@ -192,7 +220,10 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
         return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
     whole = text.rstrip()
     if (fence := _OPEN_FENCE.match(whole, start)) and whole.endswith("```") and whole.count("```", start) == 2:
-        start, whole = fence.end(), whole[:-3].rstrip()  # a fence around all of the reply quotes nothing
+        start, whole = (
+            fence.end(),
+            whole[:-3].rstrip(),
+        )  # a fence around all of the reply quotes nothing
     # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
     cut = max(start, len(whole) - grammar.longest - 1)
     folded, starts, ends = fold_with_positions(whole[cut:], cut)
@@ -202,6 +233,8 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
         raise NotInForm("the reply does not end with a line of the form Score: N", text)
     before = text[start : starts[match.start()]]
     _check_unquoted(before, match, text)
+    if match.groupdict().get("box") is not None and not _BOXED_APART.search(before):
+        raise NotInForm("the reply does not end with a line of the form Score: N", text)
     _check_thinking(before, text)
     score = _score_of_match(match, grammar, text, starts, ends)
     if "}" in match.string[match.end("value") :] and json_reply.objects(text, start):
@@ -214,18 +247,31 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
 
 # Thinking before the reply.
 
-_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_TAG = re.compile(r"[<\[◁](/?)(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE)
+_THINKS = re.compile(r"[<\[◁]")
+# The channels of gpt-oss, with their marks (`<|channel|>analysis<|message|>…`), or without, as servers leave them that
+# drop special tokens (`analysisMaybe 2.assistantfinal4`).
+_CHANNEL = re.compile(
+    r"\s*+(?:<\|start\|>\s*assistant)?\s*+(?:<\|channel\|>\s*(?:analysis|commentary|final)"
+    r"|(?:analysis|commentary|final)\s*<\|message\|>|(?:analysis|commentary)(?=[\s\S]*assistantfinal))"
+)
+_FINAL = re.compile(
+    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\A\s*final\s*<\|message\|>|assistantfinal"
+)
+_CHANNEL_MARK = re.compile(r"<\|(?:channel|message)\|>|assistantfinal")
 
 
 def _reply_start(text: str) -> int:
-    """Return where the reply starts, after the thinking blocks at the start. Raises ParseError if nothing is left.
+    """Return where the reply starts, after the thinking at the start. Raises ParseError if nothing is left.
 
     The first opening tag may be missing, because some prompts end with it; blocks of one name may be nested. An extra
     closing tag makes the end ambiguous and raises ParseError.
     """
+    if channel := _CHANNEL.match(text):
+        return _after_channels(text, channel)
     start = depth = quoted = 0
     prose, name = False, ""
-    for tag in _TAG.finditer(text) if "<" in text and not _OBJECT.match(text) else ():
+    for tag in _TAG.finditer(text) if _THINKS.search(text) and not _OBJECT.match(text) else ():
         if depth and tag[2].lower() != name:
             continue
         name = tag[2].lower()
@@ -244,6 +290,29 @@ def _reply_start(text: str) -> int:
     if _is_blank(text[start:] if start else text):
         raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
     return start
+
+
+def _after_channels(text: str, channel: re.Match[str]) -> int:
+    """Return where the last final channel of a reply begins. Raises ParseError if there is none, or nothing in it."""
+    finals = list(_FINAL.finditer(text, channel.start()))
+    if not finals:
+        raise ParseError("the reply ended inside its thinking", text)
+    start = finals[-1].end()
+    if _is_blank(_END_MARKS.sub("", text[start:])):
+        raise ParseError("the reply is empty after its thinking", text)
+    return start
+
+
+_LAST_MARKS = re.compile(r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z")
+_END_MARKS = re.compile(r"<\|\w+\|>")
+
+
+def thinking(text: str) -> str:
+    """Return the thinking of a reply that is nothing else, without the marks around it."""
+    return _CHANNEL_NAMES.sub("", _END_MARKS.sub("", _TAG.sub("", text))).strip()
+
+
+_CHANNEL_NAMES = re.compile(r"\A\s*(?:analysis|commentary)|assistantfinal\s*\Z")
 
 
 def _check_thinking(before: str, text: str) -> None:
@@ -297,6 +366,8 @@ _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
 _OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 _CLOSED = re.compile(_CLOSE)
+# Where a name in a box may stand: after a sentence, or in a line of its own, but not in "It ends with [RESULT] 4".
+_BOXED_APART = re.compile(r"""(?:\A|[\n.!?;。)\]】*_"”’])[\s\[【〔〈<*_#>-]*\Z""")
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
 # What opens or closes a quotation. After a digit or letter, a straight mark only closes: it may be inches. Single marks
 # and backticks are mostly apostrophes and code: around a score, the one that closes it is noticed.
@@ -316,6 +387,9 @@ _LINE = re.compile(r"[^\r\n]+")
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
+_MOST_OBJECTS = 1_000
+_REASON = 1_500
+"""Most characters before an object in which another score is looked for."""
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
 
@@ -326,13 +400,28 @@ class _Grammar:
     name: re.Pattern[str]
     alone: re.Pattern[str]
     ending: re.Pattern[str]
-    prose: prose.Patterns
+    plain: LabelIndex
+    truth: Mapping[str, str]
+    plain_score: str
+    title: str
+    pair: bool
     longest: int
     expected: str
     cite: bool
 
+    @property
+    def prose(self) -> prose.Patterns:
+        """The patterns of plain replies, which take long to compile and are seldom needed."""
+        words = not self.names.numbers and not self.pair and min(map(len, self.names.labels), default=0) > 1
+        return _prose_patterns(self.plain_score, self.title, self.plain, self.pair, words)
 
-@lru_cache(maxsize=256)
+
+@lru_cache(maxsize=1_024)
+def _prose_patterns(score: str, title: str, names: LabelIndex, pair: bool, words: bool) -> prose.Patterns:
+    return prose.patterns(score, _MARK, title, names, pair=pair, words=words)
+
+
+@lru_cache(maxsize=1_024)
 def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
     index = label_index(scale)
     # A known name is a word for a score, the title, or both.
@@ -341,42 +430,23 @@ def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
     if words:
         titled = r"[\W_]{1,4}".join(map(re.escape, words))
         name = rf"{_WHICH}(?:(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?|{titled})"
-    # A score has its unit, and the scale's ends with it.
-    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
-    counted = "|".join([*index.counted, "(?!)"])
-    # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
-    decimals = r"(?:\.[0-9]++|,[0-9]{1,2})?"
-    number = f"[0-9]++{decimals}" if any("." in text for text in index.numbers) else _NUMBER
-    stated = "|".join([number, *index.words])
-    count = rf"{stated}|(?:{counted})(?=\s*+[{UNITS}])"
-    stated = rf"(?:{stated}|{counted})"
-    plus = "+" if index.below_zero else ""
-    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
-    unit = rf"(?:\s*+(?:{_UNIT}{f'|{_PERCENT}' if index.ends[1] == '100' else ''}))?"
-
-    def top(place: str) -> str:
-        """Return the pattern of a scale's top, after a value or a name."""
-        return (
-            rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){_MARK}(?P<out_of_{place}>{stated}){unit}"
-            rf"|(?P<full_{place}>{stated}){unit}\s*+{_FULL})"
-        )
-
-    before = (
-        rf"(?:(?:(?P<out_of>{stated}){unit}\s*+(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
-        rf"|{_FULL}(?P<full>{stated}){unit},?)\s*+得?\s*+)?"
-    )
-    text = _TEXT if {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1 else ""
-    score = rf"{before}{text}(?P<value>{value}){unit}(?:{_MARK}{top('value')})?"
+    pair = {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1
+    score = _score_pattern(index, pair=pair)
+    unit = _unit_pattern(index)
+    top_of_name = _top_pattern(index, "name")
     tail = rf"{_MARK}{score}{_COPULA}{_CLOSE}"
     end = rf"[{DASHES}-]?{_NUMBER}"
     ends = (
-        rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top('name')}))?{_MARK}"
+        rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top_of_name}))?{_MARK}"
     )
     bracket = rf"\s*+[\]】〕〉>]{_MARK}{_IS}?"
     line = rf"(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}"
     sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
+    plain = spelled_out(scale)
     return _Grammar(
         names=index,
+        plain=plain,
+        truth={} if pair or sorted(scale.values) != [0, 1] else {"false": _at(scale, 0), "true": _at(scale, 1)},
         name=_compiled(name),
         alone=_compiled(
             rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}(?:(?P<word>{'(?!)' if title else _ONE_WORD})|[〈<]?{name})"
@@ -386,11 +456,80 @@ def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
             rf"(?:(?:(?P<line>{line})|(?P<box>(?<=[\[【〔])|[〈<])){name}|{sentence})"
             rf"(?(box){bracket}|{ends}(?(line){_IS}|:)){tail}"
         ),
-        prose=prose.patterns(_MARK, score, _CLOSE, words),
+        plain_score=_score_pattern(plain, pair=pair, plain=True),
+        title=r"[\W_]{1,4}".join(map(re.escape, words)) or "(?!)",
+        pair=pair,
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
         expected=", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}",
         cite=cite,
     )
+
+
+def _at(scale: Scale, value: float) -> str:
+    return scale.labels[scale.values.index(value)]
+
+
+def _stated_pattern(index: LabelIndex, *, plain: bool = False) -> str:
+    """Return the pattern of a number or of a word for one; `plain`: also ".75" and "4,0"."""
+    # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
+    if plain:
+        number = r"(?:[0-9]++(?:\.[0-9]++|,[0-9]{1,2}(?![0-9]))?|(?<![0-9])\.[0-9]++)"
+    elif any("." in text for text in index.numbers):
+        number = r"[0-9]++(?:\.[0-9]++|,[0-9]{1,2})?"
+    else:
+        number = _NUMBER
+    words = sorted(map(re.escape, index.words), key=len, reverse=True)
+    return "|".join([number, *words])
+
+
+def _unit_pattern(index: LabelIndex) -> str:
+    percent = f"|{_PERCENT}" if index.ends[1] == "100" else ""
+    return rf"(?:\s*+(?:{_UNIT}{percent}))?"
+
+
+def _top_pattern(index: LabelIndex, place: str, *, plain: bool = False) -> str:
+    """Return the pattern of a scale's top, after a value or a name."""
+    stated = _top_words(index) if plain else rf"(?:{_stated_pattern(index)}|{_counted_pattern(index)})"
+    unit = _unit_pattern(index)
+    return (
+        rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){_MARK}(?P<out_of_{place}>{stated}){unit}"
+        rf"|(?P<full_{place}>{stated}){unit}\s*+{_FULL})"
+    )
+
+
+def _top_words(index: LabelIndex) -> str:
+    """Return the pattern of a number or of a word for the greatest of the scale."""
+    words = [word for names in (index.words, index.counted) for word, label in names.items() if label == index.ends[1]]
+    spelled = "|".join(re.escape(word) for word in words if word not in FULL_MARKS and word[0] not in "★⭐🌟")
+    return rf"(?:{_NUMBER}|{spelled or '(?!)'})"
+
+
+def _counted_pattern(index: LabelIndex) -> str:
+    return "|".join([*sorted(index.counted, key=len, reverse=True), "(?!)"])
+
+
+def _score_pattern(index: LabelIndex, *, pair: bool, plain: bool = False) -> str:
+    """Return the pattern of a score with its unit, and the scale's top with its own."""
+    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
+    counted = _counted_pattern(index)
+    stated = _stated_pattern(index, plain=plain)
+    counting = rf"[{UNITS}]|개" if plain else f"[{UNITS}]"
+    count = rf"{stated}|(?:{counted})(?=\s*+(?:{counting}))"
+    stated = _top_words(index) if plain else rf"(?:{stated}|{counted})"
+    plus = "+" if index.below_zero else ""
+    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
+    unit = _unit_pattern(index)
+    before = (
+        rf"(?:(?:(?P<out_of>{stated}){unit}\s*+(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
+        rf"|{_FULL}(?P<full>{stated}){unit},?)\s*+得?\s*+)?"
+    )
+    text = _TEXT if pair else ""
+    if plain:  # 별 네 개, 星4つ, 4つ星, 四颗星
+        star = r"(?P<star>(?:별점|별|星)\s*+)?"
+        unit = rf"(?(star)\s*+(?:개|つ|점|個)?|{unit}(?:\s*+(?:つ星|[颗顆]?星))?)"
+    else:
+        star = ""
+    return rf"{before}{text}{star}(?P<value>{value}){unit}(?:{_MARK}{_top_pattern(index, 'value', plain=plain)})?"
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -418,11 +557,18 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
         raise NotInForm(f"not a score alone; expected one of {grammar.expected}", text, start)
     if not quoted:
         _check_unquoted("", match, text)
+    elif _quotes_name(match, grammar):
+        raise ParseError(_QUOTED, text)
     return _score_of_match(match, grammar, text, starts, ends)
 
 
 def _score_in_object(
-    text: str, members: Sequence[json_reply.Member], grammar: _Grammar, *, lone: bool, tolerant: bool
+    text: str,
+    members: Sequence[json_reply.Member],
+    grammar: _Grammar,
+    *,
+    lone: bool,
+    tolerant: bool,
 ) -> Found | None:
     """Return the score of a JSON object, None if no key is for one; with `lone`, it may hold no other number.
 
@@ -430,15 +576,19 @@ def _score_in_object(
     """
     scores = [m for m in members if m.key.casefold() == "score"]
     if tolerant and not scores:
-        scores = [m for m in members if grammar.name.fullmatch(fold(m.key).replace("_", " "))]
+        scores = [m for m in members if _names_score(m, grammar)]
     if not scores:
         return None
-    if len(scores) > 1 or scores[0].kind in ("literal", "container"):
+    verdict = _truth(scores[0], grammar) if tolerant else None
+    if len(scores) > 1 or scores[0].kind == "container" or (scores[0].kind == "literal" and verdict is None):
         raise ParseError(_NO_KEY, text)
     others = [m for m in members if m is not scores[0]]
     if lone and not all(m.kind in ("literal", "words") for m in others):
         raise ParseError("the JSON object holds more than a score and words", text)
-    score = _score_alone(text, scores[0].start, scores[0].end, grammar)
+    if verdict is not None:
+        score = Found(verdict, scores[0].start, scores[0].end)
+    else:
+        score = _score_alone(text, scores[0].start, scores[0].end, grammar)
     quotes = [m for m in others if grammar.cite and m.key.casefold() == "quote"]
     named = [m for m in others if m.key.casefold() == "reason"]
     reasons = [m.words.strip() for m in named or others if m.kind == "words" and m not in quotes]
@@ -446,11 +596,39 @@ def _score_in_object(
     return replace(score, reason="\n".join(reasons) or None, quote=quote or None)
 
 
+def _names_score(member: json_reply.Member, grammar: _Grammar) -> bool:
+    """Return whether the key of a member is a name of a score: {"winner": "A"}, {"pass": true}."""
+    key = fold(member.key).replace("_", " ")
+    if grammar.name.fullmatch(key) or grammar.prose.forms.name.fullmatch(key):
+        return True
+    return member.kind == "literal" and _PASSES.fullmatch(key) is not None
+
+
+_PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
+
+
+def _truth(member: json_reply.Member, grammar: _Grammar) -> str | None:
+    """Return the label that a key has if it is true or false, None if its value is another or the scale has no such.
+
+    True is the label of the value 1. Not if that label says no, as for the question "Has it errors?".
+    """
+    said = member.words.casefold()
+    if member.kind != "literal" or said not in ("true", "false"):
+        return None
+    by_word = grammar.plain.label(said)
+    by_value = grammar.truth.get(said)
+    if by_word is not None and by_value is not None and by_word != by_value:
+        return None
+    return by_value
+
+
 def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, lone: bool) -> Found | None:
     """Return the score of the JSON objects in a reply, None if none has a key for a score.
 
     Raises ParseError if one is broken, if they differ, and if the score may be quoted or is not the last word.
     """
+    if text.count("{", start) > _MOST_OBJECTS:
+        raise ParseError("the reply holds too many objects", text)
     score = place = None
     since = end = start  # `since` is where the text right before the score's object begins
     for item in json_reply.objects(text, start):
@@ -466,11 +644,9 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
     before = re.sub(r"```\w*\s*\Z", "", text[since : place.start]).strip(" \t\r\n`")
     if not _is_whole(text, start, place):
         _check_own(text, since, place, score.end, judged)
-        folded = fold(before[-prose.LONGEST :])
-        for first, last in prose.sentences(folded)[-2:]:  # the very last may introduce the object
-            stated = prose.candidates(folded, grammar.prose, grammar.names, first, last)
-            if any(grammar.names.label(match["value"]) != score.label for match in stated):
-                raise ParseError("the reply has one score in its JSON object and another before it", text)
+        stated = prose.candidates(fold(before[-_REASON:]), grammar.prose)
+        if any(grammar.plain.label(item.written) != score.label for item in stated):
+            raise ParseError("the reply has one score in its JSON object and another before it", text)
         after = fold(text[place.end :]).casefold()
         names = (name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii())
         words = re.findall(r"[0-9]|\w+", after)
@@ -523,31 +699,25 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     return places, "strict" if strict else "prose"
 
 
-def _score_in_prose(text: str, start: int, grammar: _Grammar, judged: str, error: NotInForm, *, first: bool) -> Found:
-    """Return the only score in prose of the `first` line, or of the last sentence. Raises ParseError."""
-    end, explanation = len(text.rstrip()), None
-    if first:
-        line = _first_line(text, start)
-        start, end = line.start(), min(line.end(), line.start() + prose.LONGEST)
-    elif heading := prose.EXPLANATION.search(text, start):
-        end, explanation = heading.start(), text[heading.start() :]
-    cut = start if first else max(start, end - prose.LONGEST)
-    folded, starts, ends = fold_with_positions(text[cut:end], cut)
-    spans = prose.sentences(folded)[int(cut > start) :]  # the first may be the rest of one
+def _score_in_prose(
+    text: str, start: int, grammar: _Grammar, judged: str, *, error: NotInForm, reply: ReplyKind
+) -> Found:
+    """Return the score of a reply that is not in the requested form. Raises ParseError."""
+    if len(text) - start > prose.LONGEST:
+        raise error
+    whole = _LAST_MARKS.sub("", text)
+    folded, starts, ends = fold_with_positions(whole[start:], start)
     try:
-        match = prose.find_score(folded, spans if first else spans[-1:], grammar.prose, grammar.names, judged)
-        if explanation and any(prose.candidates(fold(explanation), grammar.prose, grammar.names)):
-            raise ParseError("a score within the explanation as well", text)
+        item = prose.find_score(folded, grammar.prose, judged, words_may_open=reply != "reason_then_score")
+    except prose.NoScore:
+        raise error from None
     except ParseError as why:
-        raise ParseError(f"{error}; nor in prose: {why}", text, error.place) from why
-    score = _score_of_match(match, grammar, text, starts, ends)
-    before = text[start : score.start]
-    _check_thinking(before, text)
-    opened, closed = (len(mark.findall(before)) for mark in _SINGLE_QUOTES)
-    inside = opened > closed or before.count("`") % 2 or _CLOSES_QUOTE.match(text, score.end)
-    if inside or _is_quoted(before, before):
-        raise ParseError(_QUOTED, text)
-    return replace(score, reason=text[start:].strip(), reading="prose")
+        raise ParseError(f"{error}; in prose: {why}", text, error.place) from why
+    first, last = starts[item.start], ends[item.end - 1]
+    label = _label(item.match, grammar.plain, (first, last), text, grammar.expected)
+    _check_thinking(text[start:first], text)
+    alone = reply == "score" and not re.search(r"[^\W\d]{2}", folded[: item.start] + folded[item.end :])
+    return Found(label, first, last, None if alone else whole[start:].strip(), "prose")
 
 
 # From what was written to a label.
@@ -558,7 +728,10 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
 
     Marks around the name alone, or a backtick on both sides of the value, do not quote the score.
     """
-    head, tail = match.string[match.start() : match.start("value")], match.string[match.end("value") :]
+    head, tail = (
+        match.string[match.start() : match.start("value")],
+        match.string[match.end("value") :],
+    )
     if member := _MEMBER.fullmatch(head):
         head, tail = head[len(head.rstrip('"')) :], tail.replace("```", "")
     elif (before + head).count("```") % 2 == 0:
@@ -567,6 +740,18 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
         head, tail = head[:-1], tail[1:]
     if _is_quoted(before, f"{before}{head}") or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail):
         raise ParseError(_QUOTED, text)
+
+
+def _quotes_name(match: re.Match[str], grammar: _Grammar) -> bool:
+    """Return whether one quotation has both a score and its name: “Score: 4”, but not "4" or "score": "4"."""
+    head = match.string[match.start() : match.start("value")]
+    if _MEMBER.fullmatch(head) or not grammar.name.search(head):
+        return False
+    opening = head.lstrip(" \t\n*_([")[:1]
+    return _QUOTE_MARK.match(opening) is not None and len(_QUOTE_MARK.findall(head)) % 2 == 1
+
+
+_QUOTE_MARK = re.compile("[\"'“”‘’「」『』]")
 
 
 def _is_quoted(before: str, head: str) -> bool:
@@ -583,20 +768,25 @@ def _is_quoted(before: str, head: str) -> bool:
 def _score_of_match(
     match: re.Match[str], grammar: _Grammar, text: str, starts: Sequence[int], ends: Sequence[int]
 ) -> Found:
-    names, written = grammar.names, match["value"]
     start, end = starts[match.start("value")], ends[match.end("value") - 1]
+    return Found(_label(match, grammar.names, (start, end), text, grammar.expected), start, end)
+
+
+def _label(match: re.Match[str], names: LabelIndex, place: tuple[int, int], text: str, expected: str) -> str:
+    """Return the label of a match. Raises ParseError if it, or the scale stated beside it, is off the scale."""
+    written = match["value"]
     for group, stated in match.groupdict().items():
         if group.startswith(("low", "high", "out_of", "full")) and stated is not None:
-            label = names.label(stated)
-            if label is None or label != names.ends[group != "low"]:
-                raise ParseError(f"{written} out of {stated} is off the scale ({grammar.expected})", text)
+            end = names.label(stated)
+            if end is None or end != names.ends[not group.startswith("low")]:
+                raise ParseError(f"{written} out of {stated} is off the scale ({expected})", text)
     label = names.label(written)
-    if label is None or ("," in written and "," not in text[start:end]):  # 4，5 is a list
+    if label is None or ("," in written and "," not in text[slice(*place)]):  # 4，5 is a list
         hint = ""
         if names.is_half(written):
             hint = "; half points are not allowed without `allow_half: true` or `step: 0.5`"
         elif label is None and (step := names.missing_step(written)):
             low, high = names.ends
             hint = f"; for scores between them, round to a step: `scale: {{min: {low}, max: {high}, step: {step}}}`"
-        raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
-    return Found(label, start, end)
+        raise ParseError(f"{written} is off the scale ({expected}){hint}", text, place[0])
+    return label

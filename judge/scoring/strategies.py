@@ -11,8 +11,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from judge.core.errors import ConfigError, JudgeError, ParseError, ProviderError
@@ -36,6 +37,8 @@ from judge.scoring import expectation, parse
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
+Reader = Callable[[Choice], parse.Found]
+"""Reads the score of a reply. Raises ParseError."""
 
 MERGED = "criterion"
 """The parameter that names the question of a checklist that a reply is for; it is never sent."""
@@ -293,7 +296,8 @@ class DrawRepair(Repair):
         for text, answer in zip(self.questions, answers, strict=True):
             if isinstance(answer, Response) and answer.choices:
                 try:
-                    found[text] = replace(read(answer.choices[0], self.criterion, judged), reading="repaired")
+                    read_again = read(answer.choices[0], self.criterion, judged, strict=settings.strict)
+                    found[text] = replace(read_again, reading="repaired")
                 except ParseError:
                     continue  # counted among the draws without a score
         scores = [score or found.get(draw.text) for draw, score in zip(self.draws, self.scores, strict=True)]
@@ -353,7 +357,7 @@ def repair_draws(
 ) -> DrawRepair | None:
     """Return the questions after the draws that have no score, None if all have one or none can be asked again."""
     draws = _choices(answers)
-    scores, trouble = _read_draws(draws, criterion, judged)
+    scores, trouble = _read_draws(draws, partial(read, criterion=criterion, judged=judged, strict=settings.strict))
     questions: dict[str, tuple[Message, ...]] = {}
     asked_again: list[Choice] = []
     for draw, score in zip(draws, scores, strict=True):
@@ -442,27 +446,36 @@ def score_reply(
     if not all(reply.choices for reply in replies):
         raise ParseError("the response holds no reply")
     choices = [reply.choices[0] for reply in replies]
+    reader = partial(read, criterion=criterion, judged=judged, strict=settings.strict)
     if strategy == "samples":
-        return _score_by_samples(choices, len(answers), criterion, notes, judged)
+        return _score_by_samples(choices, len(answers), criterion, notes, reader)
     if strategy == "logprobs":
         if "logprobs" in replies[0].unmet and choices[0].tokens is None:
             # One reply without a score says nothing of the draws that follow, so it is not repaired.
             raise UnusableReply(_NO_TOKENS, choices[0].text, lasting=True)
-        return _score_by_logprobs(choices[0], criterion, settings.min_mass, judged)
+        return _score_by_logprobs(choices[0], criterion, settings.min_mass, reader)
     if strategy == "decisions":
         shares, text = choices[0].shares, choices[0].text
         if shares is None:
             raise ParseError("the judge refused to answer the question", text)
         return _score_by_probabilities(shares, criterion, settings.min_mass, text)
-    score = read(choices[0], criterion, judged)
+    score = reader(choices[0])
     raw, note = choices[0].text, "; ".join(notes) or None
     how = Provenance("single", argmax=score.label, raw=raw, note=note, **_told(score))
     return criterion.scale.value(score.label), how
 
 
-def read(choice: Choice, criterion: Criterion, judged: str | None) -> parse.Found:
+def read(choice: Choice, criterion: Criterion, judged: str | None, *, strict: bool = False) -> parse.Found:
     """Return the score of a reply on a criterion. Raises ParseError."""
-    return parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged, cite=criterion.cites)
+    return parse.read(
+        choice,
+        criterion.reply,
+        criterion.scale,
+        criterion.title,
+        judged,
+        strict=strict,
+        cite=criterion.cites,
+    )
 
 
 def _told(score: parse.Found) -> dict[str, Any]:
@@ -471,12 +484,12 @@ def _told(score: parse.Found) -> dict[str, Any]:
 
 
 def _score_by_logprobs(
-    choice: Choice, criterion: Criterion, min_mass: float, judged: str | None
+    choice: Choice, criterion: Criterion, min_mass: float, reader: Reader
 ) -> tuple[float, Provenance]:
     place: tuple[int, str | None]
     trouble, told = None, dict[str, Any](reading="strict")
     try:
-        written = read(choice, criterion, judged)
+        written = reader(choice)
         place, told = (written.start, written.label), _told(written)
     except ParseError as error:
         if error.place is None or choice.tokens is None:
@@ -489,7 +502,7 @@ def _score_by_logprobs(
         start, found = place
         if text != choice.text:  # their joined text may differ from the reply in white space and at its ends
             try:
-                said = read(Choice(text), criterion, judged)
+                said = reader(Choice(text))
                 start, found = said.start, said.label
             except ParseError as error:
                 if error.place is None:
@@ -531,16 +544,14 @@ def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
 
 
 def _score_by_samples(
-    choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str], judged: str | None
+    choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str], reader: Reader
 ) -> tuple[float, Provenance]:
     """Average the replies that have a score; count those that have none in the note."""
-    scores, trouble = _read_draws(choices, criterion, judged)
+    scores, trouble = _read_draws(choices, reader)
     return _average_draws(choices, scores, criterion, requested=requested, notes=notes, trouble=trouble)
 
 
-def _read_draws(
-    choices: Sequence[Choice], criterion: Criterion, judged: str | None
-) -> tuple[list[parse.Found | None], ParseError | None]:
+def _read_draws(choices: Sequence[Choice], reader: Reader) -> tuple[list[parse.Found | None], ParseError | None]:
     """Return what is read in each reply, None for one without a score, and the first error."""
     places: dict[tuple[str, str], parse.Found | None] = {}
     trouble: ParseError | None = None
@@ -548,7 +559,7 @@ def _read_draws(
         reply = choice.text, choice.finish_reason
         if reply not in places:  # most draws are one of a few words
             try:
-                places[reply] = read(choice, criterion, judged)
+                places[reply] = reader(choice)
             except ParseError as error:
                 places[reply] = None
                 trouble = trouble or error

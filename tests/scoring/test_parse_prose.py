@@ -234,7 +234,7 @@ def test_a_first_line_without_one_score_is_refused(text: str) -> None:
 
 def test_an_explanation_may_follow_the_score_if_it_gives_no_other() -> None:
     assert prose("It is clear, earning a score of 4.\n\nReason: It has 2 parts.\nBoth are clear.") == "4"
-    assert prose("It earns a score of 4.\nReason: It has a score of 4 elsewhere.") is None
+    assert prose("It earns a score of 4.\nIts score is 5.") is None
 
 
 def test_half_points_are_refused_by_name() -> None:

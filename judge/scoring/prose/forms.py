@@ -1,0 +1,182 @@
+"""Scores that stand beside their name, in a table, in a tag, or alone: "Rating – 4", "| Score | 4
+|", "[[A]]"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# Words for a score in the languages in which judges answer: a heading and nothing but a score after
+# it is plain in all of them.
+NOUNS = (
+    r"(?:scores?|rating|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
+    r"|winner|preference|choice"
+    r"|decision|conclusion|points|best|better(?:\s++(?:text|summary|response|answer|output|one))?"
+    r"|selection|category|class|classification"
+    # Korean, Japanese, Chinese
+    r"|점수|[총평별]점|평가|등급|결과|합계|정?답|답변|판정|결론|승자|선택|스코어|라벨"
+    r"|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点|評定|判定|結果|回答|解答|答え|結論"
+    r"|総合評価|勝者|選択|ラベル"
+    r"|得分|[总總]分|评分|評分|分数|分數|[打给給]分|成绩|成績|评价|評價|评级|评定|评估|等级|结果"
+    r"|答案|結論|结论|判定|判断|胜者|勝者|选择|標籤|标签"
+    # German, Dutch, Scandinavian, Finnish
+    r"|(?:gesamt)?(?:bewertung|note|punktzahl|punkte|wertung|ergebnis|urteil|beurteilung)|antwort"
+    r"|beoordeling|cijfer|waardering|oordeel|antwoord|betyg|po[äe]ng|bedömning|omdöme|vurdering"
+    r"|karakter|poeng|arvosana|pisteet|arvio"
+    # Spanish, Portuguese, French, Italian, Romanian, Catalan
+    r"|puntuaci[óo]n|puntaje|calificaci[óo]n|nota|evaluaci[óo]n|valoraci[óo]n|veredicto|respuesta"
+    r"|resultado"
+    r"|pontua[çc][ãa]o|avalia[çc][ãa]o|classifica[çc][ãa]o|resposta"
+    r"|notation|[ée]valuation|appr[ée]ciation|r[ée]ponse|r[ée]sultat|verdict"
+    r"|punteggio|voto|valutazione|giudizio|risposta|risultato|scor|punctaj|evaluare|puntuaci[óo]"
+    r"|qualificaci[óo]"
+    # Slavic languages, Hungarian, Greek
+    r"|оценка|балл|баллы|рейтинг|результат|ответ|вердикт|итог|оцінка|бал|відповідь|ocena|wynik"
+    r"|punkty|odpowied[źz]|hodnocen[íi]|sk[óo]re|známka|body|hodnotenie|ocjena|оцена"
+    r"|értékelés|pontszám|osztályzat|βαθμολογία|βαθμός|αξιολόγηση"
+    # Turkish, Vietnamese, Thai, Indonesian, Hindi, Arabic, Persian, Hebrew
+    r"|puan[ıi]?|değerlendirme|skor|sonuç|cevap|điểm(?:\s++số)?|đánh\s++giá|kết\s++quả"
+    r"|câu\s++trả\s++lời|คะแนน|การประเมิน|ผลลัพธ์|คำตอบ|nilai|penilaian|jawaban|peringkat"
+    r"|स्कोर|अंक|मूल्यांकन|उत्तर|التقييم|تقييم|الدرجة|النتيجة|النقاط|الإجابة|امتیاز|نمره|ציון"
+    r"|דירוג|תשובה)"
+)
+_BEFORE = (
+    r"(?:(?:(?:the|my|your|our|final|overall|total|so|thus|therefore|hence|and|best|chosen|average"
+    r"|la|le|el|il|o|a|mi|ma"
+    r"|mon|meine?|die|das|der|итоговая|общая|моя|итоговый|общий|celkové|końcowa|toplam|genel"
+    r"|finale?|tổng)\b"
+    r"|최종|종합|총|평가|제|나의|最終的な|最終|総合的な|総合|採点|私の|最终|综合|总|总体|整体|评估"
+    r"|最後|綜合|總|我的|この)\s*+-?)*+"
+)
+_AFTER = (
+    r"(?:\s++(?:final|finale|finali|global|globale|total|totale|general|générale|complessivo|geral"
+    r"|overall|akhir|số|النهائية?|النهائي|итоговая))*+"
+)
+_BULLET = r"(?:(?:[-•+–・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)|=>|->|=+|[-]{2,})\s*+)*+"
+_SCALE_OF = (
+    r"(?:\s*+[(\[](?P<low_name>-?[0-9]+)\s*+(?:[-–~〜]|to|から"
+    r"|[至到])\s*+(?P<high_name>[0-9]+)[점点分]?\s*+[)\]]|\s*+[(\[]\s*+(?:out\s++of|/|max\.?|sur"
+    r"|von|de|su|из)\s*+(?P<out_of_name>[0-9]+)[점点分]?\s*+[)\]]"
+    r"|\s*+[(\[](?P<full_name>[0-9]+)[점点分]?\s*+(?:満点|满分|滿分|만점)\s*+[)\]]"
+    r"|\s*+[(\[](?:満点|满分|滿分)(?P<full_name2>[0-9]+)[点分]?\s*+[)\]])?"
+)
+_SEPARATOR = (
+    r"(?:\s*+(?::=|[:=→⇒➔➜]|=>|->|[-–—]+>?(?=\s)|\|)|\s*+(?:は|[은는]|[为為是])(?:\s*+:)?"
+    r"|\s*+(?<=\s)(?:is|est|ist|es|è|é)(?:\s*+:|(?=[\s(\[])))\s*+"
+)
+_BRACKETS = r"[\s(\[{【〔「<*]*+"
+_CLOSES = r"(?:\s*+[)\]}】〕」>]++)*+"
+_COPULA = (
+    r"(?:です|だ|である|と(?:します|する|なります)|입니다|이(?:다|에요)|예요|임|といたします"
+    r"|とします|점입니다)?"
+)
+_STOP = r"(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>|\s)*+"
+_WORDS = r"[^\W\d_]"
+_REASON = (
+    rf"(?:[\s.!。、,;|*_)\]}}:]*+{_STOP}\Z"
+    rf"|[.!。]\s*+(?=\S)|\s*+[(\[（](?=\D)|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
+    rf"|\s*+[:;|]\s*+(?={_WORDS})"
+    r"|[,、]\s*+(?:because|since|as|due\s++to|but|though|although|and|it|the|this|with|given|因为"
+    r"|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
+    r"|해당\s|该|該|这|這|此)"
+    r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
+    r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z)"
+)
+BOX = r"\\(?:boxed|fbox)\{{1,2}(?:\\(?:text|textbf|mathrm|mathbf)\{)?"
+_TAG = (
+    r"(?:[a-z]{1,20}_)?(?:score|rating|grade|answer|verdict|result|label|winner|output|final"
+    r"|decision|judge?ment|choice|evaluation)"
+)
+# What may follow a score that opens a reply: "2 - the wording is poor", "4. It is clear", "Yes, it
+# is".
+_SENTENCE_OPENER = (
+    r"(?=(?:the|this|it|its|there|while|although|though|because|since|i|overall)\b"
+    r"|(?:이|본|해당)\s*(?:글|요약|응답|답변|텍스트|문장|번역)|この(?:要約|文章|回答|翻訳)|(?:这"
+    r"|這|该|該|此)[一-龥])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The patterns of scores that are not in a sentence, each with a group `value`."""
+
+    named: re.Pattern[str]
+    loosely_named: re.Pattern[str]
+    bare: re.Pattern[str]
+    opening: re.Pattern[str]
+    cell: re.Pattern[str]
+    name: re.Pattern[str]
+    tags: tuple[re.Pattern[str], ...]
+
+
+def forms(score: str, mark: str, title: str) -> Forms:
+    """Return the forms of a score, given the patterns of a `score`, of the marks around it and of
+    the title."""
+    nouns = (
+        rf"(?:TITLE[의の的]?\s*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
+        r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
+    )
+    name = rf"{_BEFORE}(?:{nouns}){_AFTER}"
+    here = r"(?:(?:sure|okay|ok|certainly|of\s++course)[,!.]?\s++)?(?:here(?:['’]s|\s++is)\s++)?"
+    boxed = rf"[(\[【〔〈<「*]*+\s*+{name}\s*+[)\]】〕〉>」*]*+"
+    label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
+
+    def compiled(pattern: str) -> re.Pattern[str]:
+        pattern = pattern.replace("TITLE", title).replace("SCORE", score)
+        return re.compile(pattern, re.IGNORECASE)
+
+    bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
+    return Forms(
+        # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
+        named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE{_CLOSES}{_COPULA}(?={_REASON})"),
+        # The same with anything behind it: another score in this form makes prose doubtful.
+        loosely_named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"),
+        # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
+        bare=compiled(rf"\s*+{_BULLET}{mark}SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"),
+        # "2 - the wording is poor", "4 The text is clear."
+        opening=compiled(rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"),
+        cell=compiled(rf"{mark}SCORE{mark}\Z"),
+        name=compiled(rf"{mark}(?:{name}){mark}\Z"),
+        tags=(
+            compiled(rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"),
+            compiled(rf"{BOX}\s*+SCORE\s*+\}}"),
+            compiled(r"\[\[\s*+SCORE\s*+\]\]"),
+        ),
+    )
+
+
+def table_cells(text: str, patterns: Forms) -> Iterator[re.Match[str]]:
+    """Yield the cells of a table that give a score: beside its name, or the only one below it."""
+    column: int | None = None
+    for line in re.finditer(r"[^\n]+", text):
+        if "|" not in line[0]:
+            column = None
+            continue
+        cells = [cell for cell in re.finditer(r"[^|]+", line[0]) if cell[0].strip()]
+        if not cells or all(re.fullmatch(r"[\s:-]+", cell[0]) for cell in cells):
+            continue
+        names = [number for number, cell in enumerate(cells) if patterns.name.fullmatch(cell[0].strip())]
+        scores = [
+            match
+            for cell in cells
+            if (match := patterns.cell.fullmatch(text, line.start() + _begin(cell), line.start() + _end(cell)))
+        ]
+        if len(names) == 1 and names[0] == 0 and len(scores) == 1:
+            yield scores[0]
+        elif column is not None and column < len(cells):
+            yield from (match for match in scores if _inside(match, cells[column], line.start()))
+        if names and not scores:
+            column = names[-1]
+
+
+def _begin(cell: re.Match[str]) -> int:
+    return cell.end() - len(cell[0].lstrip())
+
+
+def _end(cell: re.Match[str]) -> int:
+    return cell.start() + len(cell[0].rstrip())
+
+
+def _inside(match: re.Match[str], cell: re.Match[str], offset: int) -> bool:
+    return offset + cell.start() <= match.start() and match.end() <= offset + cell.end()

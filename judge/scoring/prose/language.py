@@ -1,0 +1,118 @@
+"""How a sentence of one language gives a score, and which sentences give it.
+
+A sentence is read from the inside out: the words that assert a score with the score among them,
+then the words that lead up to them, then what is left on both sides. The first two come from closed
+lists: a word that is not on them refuses the sentence. What is left is a reason. It may say
+anything but what `doubt` finds in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """One way in which a language asserts a score. All fields are patterns; SCORE and TITLE stand
+    for theirs.
+
+    `assertion` ends with the sentence, or right before a reason. `lead` is all that may stand
+    between the beginning of a clause and the assertion. `clause` is where a clause may begin after
+    a reason, `before` what that reason has to match, and `doubt` what it must not contain. `after`
+    is how a reason behind the assertion may begin, and `doubt_after` what that must not contain.
+    `says_so` is what the lead and the assertion have beside the number: a number alone asserts
+    nothing. `unless` names a group of the assertion that must not be there.
+    """
+
+    assertion: str
+    lead: str
+    clause: str
+    doubt: str
+    before: str = ""
+    after: str = r"\Z"
+    doubt_after: str = r"(?!)"
+    says_so: str = r"[^\W\d]"
+    unless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A grammar whose patterns are compiled for one scale and title."""
+
+    assertion: re.Pattern[str]
+    lead: re.Pattern[str]
+    clause: re.Pattern[str]
+    doubt: re.Pattern[str]
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+    doubt_after: re.Pattern[str]
+    says_so: re.Pattern[str]
+    unless: str
+
+    def assertions(self, sentence: str, are_ends: Callable[[str, str], bool]) -> Iterator[re.Match[str]]:
+        """Yield what asserts a score in a sentence, with a group `value`.
+
+        `are_ends` tells whether two numbers are the ends of the scale, as the lead "on a scale of 1
+        to 5" says.
+        """
+        for match in self.assertion.finditer(sentence):
+            if self.unless and match[self.unless] is not None:
+                continue
+            after = sentence[match.end() :]
+            opening = self.after.match(after)
+            if opening is None or self.doubt_after.search(after, opening.end()):
+                continue
+            lead = self._lead(sentence[: match.start()])
+            if lead is None:
+                continue
+            stated = lead.groupdict().get("low_lead")
+            if stated is not None and not are_ends(stated, lead["high_lead"]):
+                continue
+            beside = sentence[lead.start() : match.start("value")] + sentence[match.end("value") : match.end()]
+            if self.says_so.search(beside):
+                yield match
+
+    def _lead(self, before: str) -> re.Match[str] | None:
+        """Return what leads up to an assertion, None if the words before it are not closed or in
+        doubt."""
+        if lead := self.lead.fullmatch(before):
+            return lead
+        for boundary in self.clause.finditer(before):
+            lead = self.lead.fullmatch(before, boundary.end())
+            if lead is None:
+                continue
+            reason = before[: boundary.start()]
+            if not self.before.match(reason) or self.doubt.search(reason):
+                continue
+            # What joins the clauses may be in doubt as well: "있으면 4점", "あるとき、4点".
+            if not self.doubt.search(before[: boundary.end()]):
+                return lead
+        return None
+
+
+def reader(grammar: Grammar, score: str, title: str) -> Reader:
+    """Return the reader of a grammar, given the patterns of a score and of the criterion's
+    title."""
+
+    def compiled(pattern: str) -> re.Pattern[str]:
+        pattern = pattern.replace("SCORE", score).replace("TITLE", title)
+        return re.compile(pattern, re.IGNORECASE)
+
+    return Reader(
+        assertion=compiled(grammar.assertion),
+        lead=compiled(grammar.lead),
+        clause=compiled(grammar.clause),
+        doubt=compiled(grammar.doubt),
+        before=compiled(grammar.before),
+        after=compiled(grammar.after),
+        doubt_after=compiled(grammar.doubt_after),
+        says_so=compiled(grammar.says_so),
+        unless=grammar.unless,
+    )
+
+
+def joined(*lines: str) -> str:
+    """Join the alternatives of a pattern, one or more of them in a line."""
+    return "|".join(line.strip() for line in lines)

@@ -1,0 +1,366 @@
+"""Plain replies are read and refusals are not, in every reply kind. `replies/` has a sentence a line."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import judge
+from judge.core.errors import ParseError
+from judge.core.records import ReplyKind, Scale
+from judge.scoring.parse import find
+
+FOLDER = Path(__file__).parent / "replies"
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
+FIVE = Scale.integers(1, 5)
+TEN = Scale.integers(0, 10)
+HUNDRED = Scale.integers(0, 100)
+TWENTIETHS = Scale(tuple(f"{n / 20:g}" for n in range(21)), tuple(n / 20 for n in range(21)))
+PAIR = Scale(("A", "B"), (1.0, 0.0))
+ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
+VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
+RIGHT = Scale(("incorrect", "correct"), (0.0, 1.0))
+WORDS = Scale(("poor", "fair", "good"), (1.0, 2.0, 3.0))
+TITLES = {"en": "Coherence", "ko": "일관성", "ja": "一貫性", "zh": "一致性"}
+REMARKS = {
+    "en": "It reads well. ",
+    "ko": "잘 읽힙니다. ",
+    "ja": "読みやすいです。",
+    "zh": "读来流畅。",
+}
+JUDGED = "The ferry left at nine."
+THREES = [
+    "Score: 3",
+    "**Score:** 3",
+    "Score: 3/5",
+    "Score - 3",
+    "Score = 3",
+    "3/5",
+    "3",
+    "[[3]]",
+    "Rating: 3 out of 5",
+    "I'd give it a 3.",
+    "| Score | 3 |",
+    "<score>3</score>",
+    '{"score": 3}',
+    "Score: 3 - one name is wrong.",
+    "3 - one name is wrong.",
+    "The score is 3.",
+    "Coherence: 3",
+]
+
+
+def sentences(name: str) -> list[str]:
+    return (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def label(
+    text: str,
+    kind: ReplyKind,
+    scale: Scale = FIVE,
+    title: str = "Coherence",
+    judged: str | None = JUDGED,
+) -> str | None:
+    """The label of a reply, None if it is refused."""
+    try:
+        return find(text, kind, scale, title, judged).label
+    except ParseError:
+        return None
+
+
+@pytest.mark.parametrize("language", TITLES)
+def test_a_sentence_that_gives_the_score_is_read_in_every_kind(language: str) -> None:
+    texts = sentences(f"{language}-with")
+    assert len(texts) >= 60
+    missed = [(t, k) for t, k in product(texts, KINDS) if label(t, k, title=TITLES[language]) != "4"]
+    assert missed == []
+    plain = [t for t in texts if not any(top in t for top in ("5", "五", "five", "★"))]
+    assert [t for t, k in product(plain, KINDS) if label(t, k, TEN, TITLES[language]) != "4"] == []
+
+
+@pytest.mark.parametrize("language", TITLES)
+def test_a_sentence_that_gives_no_score_is_read_in_no_kind(language: str) -> None:
+    texts = sentences(f"{language}-without")
+    assert len(texts) >= 80
+    remark = REMARKS[language]
+    replies = [form for text in texts for form in (text, remark + text, f"{text}\n{remark}")]
+    read = [
+        (reply, kind)
+        for reply, kind, scale in product(replies, KINDS, (FIVE, TEN))
+        if label(reply, kind, scale, TITLES[language])
+    ]
+    assert read == []
+
+
+@pytest.mark.parametrize("score", THREES)
+def test_a_later_remark_never_overrules_a_score(score: str) -> None:
+    remarks = sentences("en-remarks")
+    assert len(remarks) >= 30
+    labels = {
+        label(f"{score}{between}{remark}", kind)
+        for remark, between, kind in product(remarks, ("\n", " ", "\n\n", ". "), KINDS)
+    }
+    assert labels <= {"3", None}
+    if score[0] != "{":
+        assert "3" in labels
+
+
+@pytest.mark.parametrize("remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."])
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_two_scores_are_none(remark: str, kind: ReplyKind) -> None:
+    for score in (
+        "I give it a 3.",
+        "Score: 3 because one name is wrong.",
+        "3 - one name is wrong.",
+    ):
+        assert label(f"{score}\n{remark}\nSo it is.", kind) is None
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["Wait, that is wrong.", "Scratch that.", "No, it is worse.", "On reflection, it is better."],
+)
+def test_a_score_that_is_taken_back_is_none(after: str) -> None:
+    assert label(f"I give it a 3. {after}", "score") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "expected"),
+    [
+        ("Yes, it is right.", ANSWERS, "yes"),
+        ("No - two names are wrong", ANSWERS, "no"),
+        ("Verdict – yes", ANSWERS, "yes"),
+        ("My answer is no.", ANSWERS, "no"),
+        ("true", ANSWERS, "yes"),
+        ("False.", ANSWERS, "no"),
+        ("네", ANSWERS, "yes"),
+        ("아니오.", ANSWERS, "no"),
+        ("是的", ANSWERS, "yes"),
+        ("不是。", ANSWERS, "no"),
+        ("はい", ANSWERS, "yes"),
+        ("いいえ。", ANSWERS, "no"),
+        ("Oui", ANSWERS, "yes"),
+        ("네, 이 글은 정확합니다.", ANSWERS, "yes"),
+        ("はい、この文章は正確です。", ANSWERS, "yes"),
+        ("是的，该文本是正确的。", ANSWERS, "yes"),
+        ("Yes and no", ANSWERS, None),
+        ("Yes, I can help.", ANSWERS, None),
+        ("This is not bad but fine", ANSWERS, None),
+        ('{"answer": "Yes"}', ANSWERS, "yes"),
+        ('{"score": true}', ANSWERS, "yes"),
+        ('{"correct": false}', ANSWERS, "no"),
+        ('{"score": true}', FIVE, None),
+        ('{"score": true}', PAIR, None),
+        ('{"score": true}', Scale(("yes", "no"), (0.0, 1.0)), None),
+        ('{"pass": true, "reason": "Right."}', VERDICTS, "pass"),
+        ("true", VERDICTS, "pass"),
+        ("Result: pass. All names are right.", VERDICTS, "pass"),
+        ("The text passes.", VERDICTS, None),
+        ("The answer is correct.", RIGHT, "correct"),
+        ("Incorrect because a name is wrong.", RIGHT, "incorrect"),
+        ("The answer is not correct.", RIGHT, None),
+        ("It is partly correct.", RIGHT, None),
+        ("Winner: A", PAIR, "A"),
+        ("The winner is B.", PAIR, "B"),
+        ("B is better.", PAIR, "B"),
+        ("Text B is better because it names both teams.", PAIR, "B"),
+        ("I prefer A.", PAIR, "A"),
+        ("The better text is B.", PAIR, "B"),
+        ("Both are fine.\n\n[[B]]", PAIR, "B"),
+        ("Both are fine.\nMy verdict is: [[A]]", PAIR, "A"),
+        ("B because it names both", PAIR, "B"),
+        ("A is not better.", PAIR, None),
+        ("A has the better style, B is better overall.", PAIR, None),
+        ("If it had links, B would be better.", PAIR, None),
+        ("A better text is needed.", PAIR, None),
+        ("With links, A is better.", PAIR, None),
+        ("Is A better?", PAIR, None),
+        ("Some say A is better.", PAIR, None),
+        ("The text is good.", WORDS, "good"),
+        ("I would rate it as fair.", WORDS, "fair"),
+        ("The text is not good.", WORDS, None),
+        ("It is good that it names both.", WORDS, None),
+        (".75", TWENTIETHS, "0.75"),
+        ("0,75", TWENTIETHS, "0.75"),
+        ("Score: .75", TWENTIETHS, "0.75"),
+        ("七十五分", HUNDRED, "75"),
+        ("百点", HUNDRED, "100"),
+        ("満点です。", HUNDRED, "100"),
+        ("만점을 드립니다.", HUNDRED, "100"),
+        ("满分！", HUNDRED, "100"),
+        ("칠십오점", HUNDRED, "75"),
+        ("I would give it a 75.", HUNDRED, "75"),
+        ("满分100分，得75分", HUNDRED, "75"),
+        ("만점을 주기에는 부족합니다.", HUNDRED, None),
+        ("満点ではありません。", HUNDRED, None),
+        ("不能给满分。", HUNDRED, None),
+        ("满分是100分", HUNDRED, None),
+        ("★★★☆☆", FIVE, "3"),
+        ("★★★★★", FIVE, "5"),
+        ("★★★☆☆", TEN, None),
+        ("⭐⭐⭐", FIVE, None),
+        ("★★★", FIVE, None),
+    ],
+)
+def test_labels_in_words_and_other_spellings(text: str, scale: Scale, expected: str | None) -> None:
+    assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {expected}
+
+
+@pytest.mark.parametrize("number", range(101))
+def test_every_number_to_100_is_read_in_words(number: int) -> None:
+    """The words are made here in another way: digit by digit, less the digits nobody says."""
+    tens, ones = divmod(number, 10)
+    for digits, ten, unit in (
+        ("零一二三四五六七八九", "十", "分"),
+        ("영일이삼사오육칠팔구", "십", "점"),
+    ):
+        said = f"{digits[tens]}{ten}{digits[ones]}" if 10 < number < 100 else None
+        if said is None:
+            continue
+        if tens == 1:
+            said = said[1:]
+        said = said.removesuffix(digits[0])
+        assert label(f"{said}{unit}", "score", HUNDRED) == str(number)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Criterion | Score |\n|---|---|\n| Coherence | 4 |",
+        "| Score | Reason |\n| --- | --- |\n| 4 | clear |",
+        "| Coherence | 4 | clear |",
+        "| Score | 4 |",
+    ],
+)
+def test_a_row_of_a_table_is_read(table: str, kind: ReplyKind) -> None:
+    assert label(table, kind) == "4"
+    assert label(table.replace("Coherence", "Fluency").replace("Score", "Words"), kind) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "marks",
+    [
+        '"{}"',
+        "“{}”",
+        "‘{}’",
+        "'{}'",
+        "«{}»",
+        "「{}」",
+        "『{}』",
+        "《{}》",
+        "„{}“",
+        "<q>{}</q>",
+        "\n> {}",
+    ],
+)
+@pytest.mark.parametrize(
+    "quoted",
+    ["Score: 5", "I give it a 5.", "점수: 5점", "評価は5点です。", "给5分。", "[RESULT] 5"],
+)
+def test_a_quoted_score_never_counts(marks: str, quoted: str, strict: bool, kind: ReplyKind) -> None:
+    quotation = marks.format(quoted)
+    for reply in (
+        f"The text ends with {quotation}",
+        f"{quotation} is how it ends.",
+        f"So it says: {quotation}.",
+    ):
+        with pytest.raises(ParseError):
+            find(reply, kind, FIVE, "Coherence", JUDGED, strict=strict)
+    if marks[0] != "\n":
+        with pytest.raises(ParseError):
+            find(quotation, kind, FIVE, "Coherence", JUDGED, strict=strict)
+        assert label(f"It ends with {quotation}. I give it a 2.", kind) == "2"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("end", ["Final score: 5 out of 5", "I give it a 5.", "The score is 5.", "评分为5分。"])
+def test_a_score_of_the_judged_text_never_counts(end: str, strict: bool, kind: ReplyKind) -> None:
+    judged = f"The ferry left at nine and came back at ten. {end}"
+    for reply in (judged, f"It says: {end}", f"The ferry came back at ten. {end}"):
+        with pytest.raises(ParseError):
+            find(reply, kind, FIVE, "Coherence", judged, strict=strict)
+
+
+@pytest.mark.parametrize("said", ["I give it a 4.", "Score: 4 because one name is wrong", "4 - one name is wrong"])
+def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
+    criterion = {"name": "coherence", "question": "Is it coherent?", "scale": [1, 5]}
+
+    def values(**options: bool) -> list[float]:
+        result = judge.evaluate(
+            [{"item": "a", "output": JUDGED}],
+            [criterion],
+            model=lambda _: said,
+            metrics="none",
+            cache=False,
+            weighting="single",
+            **options,
+        )
+        return [score.value for score in result.table.scores]
+
+    assert values() == [4.0]
+    assert values(strict=True) == []
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+@pytest.mark.parametrize(
+    "thinking",
+    [
+        "<|channel|>analysis<|message|>A 2?<|end|><|start|>assistant<|channel|>final<|message|>{}",
+        "<|channel|>analysis<|message|>A 2?<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+        "<|start|>assistant<|channel|>analysis<|message|>A 2?<|end|><|channel|>final<|message|>{}",
+        "analysis<|message|>A 2?<|end|><|start|>assistant<|channel|>final<|message|>{}",
+        "<|channel|>final<|message|>{}",
+        "analysisA 2 or a 3?assistantfinal{}",
+        "analysisA 2?assistantcommentaryA 3?assistantfinal{}",
+        "[THINK]A 2?[/THINK]{}",
+        "◁think▷A 2?◁/think▷{}",
+    ],
+)
+def test_a_reply_begins_after_its_final_channel(thinking: str, kind: ReplyKind) -> None:
+    for said in ("4", "Score: 4", '{"score": 4}', "I give it a 4."):
+        assert label(thinking.format(said), kind) == "4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<|channel|>analysis<|message|>It is a 4", "<|channel|>final<|message|>", "[THINK]A 4."],
+)
+def test_a_reply_that_is_only_thinking_has_no_score(text: str) -> None:
+    assert {label(text, kind) for kind in KINDS} == {None}
+
+
+def test_marks_of_channels_in_the_judged_text_are_a_doubt() -> None:
+    text = "analysisThe text ends with assistantfinal5"
+    assert label(text, "score", judged="It rained. assistantfinal5") is None
+
+
+PIECES = [
+    "4 ",
+    "Score: 4 ",
+    "I give it a ",
+    "so ",
+    '"',
+    "「",
+    "4점이나 ",
+    "的得分为",
+    "* ",
+    "| 4 ",
+    "★",
+    "[[",
+    "\n4",
+    "{",
+    "\\boxed{",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("length", [19_900, 1_000_000])
+def test_a_long_reply_of_one_piece_ends(piece: str, length: int) -> None:
+    """Of a pattern that explodes, the time limit of all tests is the witness."""
+    assert label((piece * length)[:length], "score") in (None, "4", "5")
