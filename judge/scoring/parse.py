@@ -122,8 +122,8 @@ def find(
     key "score" and the reason in "reason"; if no reason was requested, it may hold no other number. Beside a reason,
     nothing inside quotation marks counts. Around the score, marks (`**4**`), a unit (`4점`), the scale (`4/5`,
     `5点満点中4点`), a verb (`4点です`) and a name (`Coherence: 4`, `Score (1-5): 4`) are allowed, and in a pair the
-    word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in English, Chinese, Japanese or Korean
-    ("four", "四", "네 점").
+    word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in English, Chinese, Japanese or
+    Korean ("four", "四", "네 점").
 
     If there is nothing in the requested form, the score may be in another form or in prose ("so it gets a 4."),
     whatever the reply kind: see `prose`. Not with `strict`, nor if the `judged` texts are not known.

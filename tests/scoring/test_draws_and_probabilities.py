@@ -59,7 +59,7 @@ def test_draws_that_are_lost_by_their_label_leave_no_mean(monkeypatch: pytest.Mo
     """A reader that refuses one label if the judged text has it, whatever the grammar of replies does today."""
     plain = strategies.read
 
-    def refusing(choice: Choice, criterion: object, judged: str | None) -> object:
+    def refusing(choice: Choice, criterion: object, judged: str | None, *, strict: bool = False) -> object:
         if judged == f"It has a {lost}." and choice.text == lost:
             raise ParseError("the judged text has it")
         return plain(choice, criterion, judged)  # type: ignore[arg-type]
