@@ -425,7 +425,7 @@ class FastPairTokenizer:
         return [first, *first.overflowing]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _SlowWindow:
     ids: list[int]
     type_ids: list[int]

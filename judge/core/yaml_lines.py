@@ -113,16 +113,22 @@ class Loader(yaml.SafeLoader):
             return self.peek(1) not in _BLANKS_OR_BRACKETS
         return bool(super().check_plain())
 
-    def scan_plain(self) -> yaml.Token:
+    def scan_plain(self) -> yaml.tokens.ScalarToken:
         """Read a text without quotes. Inside brackets PyYAML would end it at a `?`, so that sign is hidden from it."""
         if not self.flow_level:
             return super().scan_plain()
         peek = self.peek
-        self.peek = lambda index=0: "x" if peek(index) == "?" else peek(index)  # the text itself is taken unchanged
+
+        def peek_past_marks(index: int = 0) -> str:
+            """Hide the sign from PyYAML; the text itself is taken unchanged."""
+            character = peek(index)
+            return "x" if character == "?" else character
+
+        vars(self)["peek"] = peek_past_marks
         try:
             return super().scan_plain()
         finally:
-            del self.peek
+            del vars(self)["peek"]
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

@@ -274,7 +274,7 @@ class DrawRepair(Repair):
 
     def requests(self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy) -> tuple[Request, ...]:
         """Return a request for each question."""
-        asked = []
+        asked: list[Request] = []
         for messages in self.questions.values():
             prompt = replace(self.prompt, messages=messages)
             asked += requests(
