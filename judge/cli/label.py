@@ -16,6 +16,8 @@ from judge.cli.terminal import check_outputs, print_message, print_untrusted, wr
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judge.commands.label import Labelling
     from judge.config import RunConfig
 
@@ -47,9 +49,9 @@ def label_command(
 
     Each rating is saved as it is made. Run the same command again to resume."""
     from judge.commands.label import prepare_labelling
-    from judge.commands.label_server import LabelServer, page
+    from judge.commands.label_server import LabelServer
     from judge.config import RunConfig, split
-    from judge.core.format import escape_controls, plural
+    from judge.core.format import escape_controls
 
     config, _ = to_config(data, options, RunConfig)
     names = split(raters)
@@ -62,21 +64,34 @@ def label_command(
     if plan:
         _print_plan(labelling, precision)
     elif import_ is not None:
-        imported = labelling.import_file(import_)
-        known = f"; {imported.known:,} were there already" if imported.known else ""
-        typer.echo(f"{plural(imported.new, 'rating')} added to {output}{known}")
+        _import_ratings(import_, labelling, output)
         _print_end(labelling, config)
     elif file is not None:
-        write("--file", file, page(labelling, None, served=False))
-        typer.echo(
-            f"{file}\n\nSend it to {' and '.join(names)}. Add what they save with the same options and --import:"
-        )
+        _write_page(file, labelling, names)
         print_untrusted(f"  {_command('label', config)} --import FILE{' --pairwise' * pairwise}")
     else:
         labelling.ratings()  # a file that cannot be read is an error now, not on the page
         labelling.check_output()
         _serve(labelling, LabelServer(labelling))
         _print_end(labelling, config)
+
+
+def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
+    """Add the ratings that a page saved, and say how many are new."""
+    from judge.core.format import plural
+
+    imported = labelling.import_file(saved)
+    known = f"; {imported.known:,} were there already" if imported.known else ""
+    typer.echo(f"{plural(imported.new, 'rating')} added to {output}{known}")
+
+
+def _write_page(file: Path, labelling: Labelling, names: Sequence[str]) -> None:
+    """Write the page that works without judge, and say what to do with it."""
+    from judge.commands.label_server import page
+
+    write("--file", file, page(labelling, None, served=False))
+    advice = "Add what they save with the same options and --import:"
+    typer.echo(f"{file}\n\nSend it to {' and '.join(names)}. {advice}")
 
 
 def _serve(labelling: Labelling, server: Any) -> None:

@@ -41,7 +41,7 @@ from judge.scoring.multi_criteria import make_renderers
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
-from judge.suite.case import Case, Policy, joined
+from judge.suite.case import Case, Policy, Verdict, joined
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.evidence import columns
 from judge.suite.load import SuiteTexts
@@ -408,19 +408,29 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         if new := ", ".join(one_line(name) for name in has if name not in had):
             notes.append(f"New, and not in the baseline: {new}.")
     if baseline.keep is not None and scored is not None:
-        drifting = {case.name for case in cases if case.needs_baseline}
-        settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
-        unmet = sum(not (v.met or settles) for v, settles in zip(verdicts, settled, strict=True))
-        if unmet:
-            failures = plural(unmet, "failure")
-            notes.append(f"Baseline not updated ({baseline.keep}): {failures} besides changes from it.")
-        else:
-            scored.save(baseline.keep, pages=False, overwrite=True)
-            accepted = "accepted as the new baseline"
-            verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
-            notes.append(f"New baseline: {baseline.keep}.")
+        verdicts, kept = _keep_baseline(baseline.keep, scored, cases, verdicts)
+        notes.append(kept)
     notes = list(dict.fromkeys(notes))
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(baseline.warnings))
+
+
+def _keep_baseline(
+    folder: Path, scored: Result, cases: Sequence[Case], verdicts: list[Verdict]
+) -> tuple[list[Verdict], str]:
+    """Save the run as the new baseline if nothing failed but changes from the old one.
+
+    Return the verdicts, in which such changes are accepted, and a note.
+    """
+    drifting = {case.name for case in cases if case.needs_baseline}
+    settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
+    unmet = sum(not (v.met or settles) for v, settles in zip(verdicts, settled, strict=True))
+    if unmet:
+        failures = plural(unmet, "failure")
+        return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
+    scored.save(folder, pages=False, overwrite=True)
+    accepted = "accepted as the new baseline"
+    kept = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
+    return kept, f"New baseline: {folder}."
 
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:

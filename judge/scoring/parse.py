@@ -27,7 +27,15 @@ from judge.core.label_spellings import (
 )
 from judge.core.records import Choice, Reading, ReplyKind, Scale
 from judge.scoring import json_reply, prose
-from judge.scoring.quotes import QUOTE_LINE, fold_with_positions
+from judge.scoring.quotes import QUOTE_LINE, fold_with_positions, is_quoted
+from judge.scoring.thinking import (
+    CHANNEL,
+    CHANNEL_MARK,
+    OBJECT,
+    check_thinking,
+    is_blank,
+    reply_start,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ def reply_text(choice: Choice) -> str:
     Raises ParseError for a cut, filtered, refused or empty reply, and for one that ended inside its thinking.
     """
     _check_end(choice)
-    return choice.text[_reply_start(choice.text) :].strip()
+    return choice.text[reply_start(choice.text) :].strip()
 
 
 def join_replies(choices: Iterable[Choice]) -> str:
@@ -139,11 +147,11 @@ def find(
 
     Raises ParseError, and nothing else, if there is no such score or it is off the scale.
     """
-    start = _reply_start(text)
-    if judged and _CHANNEL.match(text) and _CHANNEL_MARK.search(judged):
+    start = reply_start(text)
+    if judged and CHANNEL.match(text) and CHANNEL_MARK.search(judged):
         raise ParseError("it cannot be told where the reply's thinking ends", text)
     grammar = _grammar(scale, title, cite)
-    if not cite or _OBJECT.match(text, start):
+    if not cite or OBJECT.match(text, start):
         return _find(text, start, reply, grammar, judged, strict=strict)
     quotes: list[str] = []
 
@@ -152,7 +160,7 @@ def find(
         return " " * len(line[0])
 
     rest = text[:start] + QUOTE_LINE.sub(blank, text[start:])
-    if _is_blank(rest[start:]):
+    if is_blank(rest[start:]):
         raise ParseError("the reply is a quotation and nothing else", text)
     try:
         score = _find(rest, start, reply, grammar, judged, strict=strict)
@@ -166,7 +174,7 @@ def find(
 
 def _find(text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None, *, strict: bool) -> Found:
     """Return the score of a reply, of which the part before `start` is thinking. Raises ParseError."""
-    is_object = _OBJECT.match(text, start) is not None
+    is_object = OBJECT.match(text, start) is not None
     try:
         score = _find_strictly(text, start, reply, grammar)
         if judged and not is_object:
@@ -203,9 +211,9 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
         try:
             return _score_alone(text, start, len(text), grammar)
         except ParseError:
-            if not _OBJECT.match(text, start):
+            if not OBJECT.match(text, start):
                 raise
-    if opening := _OBJECT.match(text, start):
+    if opening := OBJECT.match(text, start):
         item = json_reply.read_object(text, opening.end())
         if not item.strict:
             raise ParseError("the reply begins like a JSON object but is not one", text)
@@ -235,7 +243,7 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
     _check_unquoted(before, match, text)
     if match.groupdict().get("box") is not None and not _BOXED_APART.search(before):
         raise NotInForm("the reply does not end with a line of the form Score: N", text)
-    _check_thinking(before, text)
+    check_thinking(before, text)
     score = _score_of_match(match, grammar, text, starts, ends)
     if "}" in match.string[match.end("value") :] and json_reply.objects(text, start):
         outermost = _score_in_objects(text, start, grammar, "", lone=False)
@@ -245,93 +253,14 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
     return replace(score, reason=reason.strip() or None)
 
 
-# Thinking before the reply.
-
-_TAG = re.compile(r"[<\[◁](/?)(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE)
-_THINKS = re.compile(r"[<\[◁]")
-# The channels of gpt-oss, with their marks (`<|channel|>analysis<|message|>…`), or without, as servers leave them that
-# drop special tokens (`analysisMaybe 2.assistantfinal4`).
-_CHANNEL = re.compile(
-    r"\s*+(?:<\|start\|>\s*assistant)?\s*+(?:<\|channel\|>\s*(?:analysis|commentary|final)"
-    r"|(?:analysis|commentary|final)\s*<\|message\|>|(?:analysis|commentary)(?=[\s\S]*assistantfinal))"
-)
-_FINAL = re.compile(
-    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\A\s*final\s*<\|message\|>|assistantfinal"
-)
-_CHANNEL_MARK = re.compile(r"<\|(?:channel|message)\|>|assistantfinal")
-
-
-def _reply_start(text: str) -> int:
-    """Return where the reply starts, after the thinking at the start. Raises ParseError if nothing is left.
-
-    The first opening tag may be missing, because some prompts end with it; blocks of one name may be nested. An extra
-    closing tag makes the end ambiguous and raises ParseError.
-    """
-    if channel := _CHANNEL.match(text):
-        return _after_channels(text, channel)
-    start = depth = quoted = 0
-    prose, name = False, ""
-    for tag in _TAG.finditer(text) if _THINKS.search(text) and not _OBJECT.match(text) else ():
-        if depth and tag[2].lower() != name:
-            continue
-        name = tag[2].lower()
-        if not tag[1]:
-            prose = prose or (not depth and not _is_blank(text[start : tag.start()]))
-            depth, quoted = (depth, quoted + 1) if prose else (depth + 1, quoted)
-        elif quoted:
-            quoted -= 1
-        elif depth or not start:
-            depth, prose = max(0, depth - 1), False
-            start = start if depth else tag.end()
-        else:
-            raise ParseError("it cannot be told where the reply's thinking ends", text)
-    if depth:
-        raise ParseError("the reply ended inside its thinking", text)
-    if _is_blank(text[start:] if start else text):
-        raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
-    return start
-
-
-def _after_channels(text: str, channel: re.Match[str]) -> int:
-    """Return where the last final channel of a reply begins. Raises ParseError if there is none, or nothing in it."""
-    finals = list(_FINAL.finditer(text, channel.start()))
-    if not finals:
-        raise ParseError("the reply ended inside its thinking", text)
-    start = finals[-1].end()
-    if _is_blank(_END_MARKS.sub("", text[start:])):
-        raise ParseError("the reply is empty after its thinking", text)
-    return start
-
-
-_LAST_MARKS = re.compile(r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z")
-_END_MARKS = re.compile(r"<\|\w+\|>")
-
-
-def thinking(text: str) -> str:
-    """Return the thinking of a reply that is nothing else, without the marks around it."""
-    return _CHANNEL_NAMES.sub("", _END_MARKS.sub("", _TAG.sub("", text))).strip()
-
-
-_CHANNEL_NAMES = re.compile(r"\A\s*(?:analysis|commentary)|assistantfinal\s*\Z")
-
-
-def _check_thinking(before: str, text: str) -> None:
-    """Raise ParseError if the part of a reply `before` its score ends inside thinking."""
-    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
-        raise ParseError("the reply ended inside its thinking", text)
-
-
 def _first_line(text: str, start: int) -> re.Match[str]:
-    return next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
-
-
-def _is_blank(text: str) -> bool:
-    return not fold(text[:_LONGEST]).strip() and not fold(text).strip()
+    return next(line for line in _LINE.finditer(text, start) if not is_blank(line[0]))
 
 
 # The grammar. All of it is matched against folded text: digits, colons and slashes are ASCII there. Runs of marks and
 # spaces are possessive, so that no reply, however odd, takes more than linear time.
 _MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕]*+"""
+_LAST_MARKS = re.compile(r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z")
 _CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
 _FENCE = rf"(?:(?<=```)\w++{_MARK})?"
 _BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
@@ -364,18 +293,10 @@ _WHICH = (
 # Where an ending may begin. Its pattern says the same, but would be tried at every character.
 _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[〈<])""")
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
-_OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 _CLOSED = re.compile(_CLOSE)
 # Where a name in a box may stand: after a sentence, or in a line of its own, but not in "It ends with [RESULT] 4".
 _BOXED_APART = re.compile(r"""(?:\A|[\n.!?;。)\]】*_"”’])[\s\[【〔〈<*_#>-]*\Z""")
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
-# What opens or closes a quotation. After a digit or letter, a straight mark only closes: it may be inches. Single marks
-# and backticks are mostly apostrophes and code: around a score, the one that closes it is noticed.
-_QUOTATION = re.compile(r'[0-9A-Za-z]?["“”„「」『』《》«»‹›〝〞〟]')
-_CLOSED_BY = {
-    '"': '"', "“": "”", "„": "“”", "「": "」", "『": "』", "《": "》", "«": "»", "»": "«",
-    "‹": "›", "›": "‹", "〝": "〞〟",
-}  # fmt: skip
 _QUOTE = re.compile("[`\"'“”‘’「」『』]")
 _QUOTED = "the score is inside quotation marks"
 _SINGLE_QUOTES = re.compile(r"(?<!\w)['‘](?!(?:s|t|re|ll|d|ve|m)\b)"), re.compile(r"['’](?!\w)")
@@ -387,7 +308,7 @@ _LINE = re.compile(r"[^\r\n]+")
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
-_MOST_OBJECTS = 1_000
+_MOSTOBJECTS = 1_000
 _REASON = 1_500
 """Most characters before an object in which another score is looked for."""
 _LONGEST = 120
@@ -627,7 +548,7 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
 
     Raises ParseError if one is broken, if they differ, and if the score may be quoted or is not the last word.
     """
-    if text.count("{", start) > _MOST_OBJECTS:
+    if text.count("{", start) > _MOSTOBJECTS:
         raise ParseError("the reply holds too many objects", text)
     score = place = None
     since = end = start  # `since` is where the text right before the score's object begins
@@ -657,14 +578,14 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
 
 def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
     """Return whether a reply is an object and nothing else but white space or a fence."""
-    opening = _OBJECT.match(text, start)
+    opening = OBJECT.match(text, start)
     return opening is not None and opening.end() == item.start and _CLOSED.match(text, item.end) is not None
 
 
 def _check_own(text: str, since: int, item: json_reply.JsonObject, end: int, judged: str) -> None:
     """Raise ParseError if an object may be a quotation, by what is around it or by its value, which ends at `end`."""
     before = text[since : item.start]
-    if _is_quoted(before, before):
+    if is_quoted(before, before):
         raise ParseError(_QUOTED, text)
     if (before.strip() and not _LEADS_UP.search(before[-_LONGEST:])) or not _ENDS_LINE.match(text, item.end):
         raise ParseError("the JSON object stands within a sentence", text)
@@ -681,7 +602,7 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     With the `judged` text, the object may be nearly JSON, stand after other text, or be the only value of another.
     Raises ParseError for any other reply.
     """
-    start = since = _reply_start(text)
+    start = since = reply_start(text)
     items = json_reply.objects(text, start)
     strict = len(items) == 1 and items[0].strict and _is_whole(text, start, items[0])
     if not strict and (judged is None or any(item.broken for item in items)):
@@ -715,7 +636,7 @@ def _score_in_prose(
         raise ParseError(f"{error}; in prose: {why}", text, error.place) from why
     first, last = starts[item.start], ends[item.end - 1]
     label = _label(item.match, grammar.plain, (first, last), text, grammar.expected)
-    _check_thinking(text[start:first], text)
+    check_thinking(text[start:first], text)
     alone = reply == "score" and not re.search(r"[^\W\d]{2}", folded[: item.start] + folded[item.end :])
     return Found(label, first, last, None if alone else whole[start:].strip(), "prose")
 
@@ -738,7 +659,7 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
         head = head.replace("```", "")
     if head[-1:] == tail[:1] and (member or head.endswith("`")):
         head, tail = head[:-1], tail[1:]
-    if _is_quoted(before, f"{before}{head}") or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail):
+    if is_quoted(before, f"{before}{head}") or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail):
         raise ParseError(_QUOTED, text)
 
 
@@ -752,17 +673,6 @@ def _quotes_name(match: re.Match[str], grammar: _Grammar) -> bool:
 
 
 _QUOTE_MARK = re.compile("[\"'“”‘’「」『』]")
-
-
-def _is_quoted(before: str, head: str) -> bool:
-    """Return whether a quotation that begins in `before` is open at its end, or the last line of `head` is quoted."""
-    closers: list[str] = []
-    for mark in _QUOTATION.findall(fold(before)):
-        if closers and mark[-1] in closers[-1]:
-            closers.pop()
-        elif mark[-1] in _CLOSED_BY and (mark == mark[-1] or mark[-1] != '"'):
-            closers.append(_CLOSED_BY[mark[-1]])
-    return bool(closers) or head.rpartition("\n")[2].lstrip().startswith(">")
 
 
 def _score_of_match(

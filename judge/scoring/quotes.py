@@ -16,6 +16,24 @@ _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
+# What opens or closes a quotation. After a digit or letter, a straight mark only closes: it may be inches. Single marks
+# and backticks are mostly apostrophes and code: around a score, the one that closes it is noticed.
+_QUOTATION = re.compile(r'[0-9A-Za-z]?["“”„「」『』《》«»‹›〝〞〟]')
+_CLOSED_BY = {
+    '"': '"', "“": "”", "„": "“”", "「": "」", "『": "』", "《": "》", "«": "»", "»": "«",
+    "‹": "›", "›": "‹", "〝": "〞〟",
+}  # fmt: skip
+
+
+def is_quoted(before: str, head: str) -> bool:
+    """Return whether a quotation that begins in `before` is open at its end, or the last line of `head` is quoted."""
+    closers: list[str] = []
+    for mark in _QUOTATION.findall(fold(before)):
+        if closers and mark[-1] in closers[-1]:
+            closers.pop()
+        elif mark[-1] in _CLOSED_BY and (mark == mark[-1] or mark[-1] != '"'):
+            closers.append(_CLOSED_BY[mark[-1]])
+    return bool(closers) or head.rpartition("\n")[2].lstrip().startswith(">")
 
 
 def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:

@@ -239,7 +239,10 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("calibrated", "On people's scale", make, folded=True)
     if result.drivers:
         yield Section("drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True)
-    charts = lambda: (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))  # noqa: E731
+
+    def charts() -> tuple[Block, ...]:
+        return (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))
+
     yield Section("charts", "Charts", charts, folded=True)
     yield from panel.sections(result, folded=True)
     yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
