@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import sys
 
-os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.update(
+    dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
 
 import numpy as np
 from scipy.stats import false_discovery_control, ttest_1samp, wilcoxon
@@ -32,13 +34,19 @@ SHARED = 0.7
 Values = np.ndarray
 
 
-def draw(random: np.random.Generator, items: int, texts: int, scenario: str, judge_error: float | None) -> Values:
+def draw(
+    random: np.random.Generator, items: int, texts: int, scenario: str, judge_error: float | None
+) -> Values:
     """Draw scores: three raters and a judge × items × texts. The judge is as good as a rater if it has no error."""
     cuts, error, _ = SCENARIOS[scenario]
-    errors = np.array([error] * len(RATERS) + [error if judge_error is None else judge_error])[:, None, None]
+    errors = np.array([error] * len(RATERS) + [error if judge_error is None else judge_error])[
+        :, None, None
+    ]
     quality = (random.normal(size=(items, 1)) + random.normal(size=(items, texts))) / 2**0.5
     size = (len(errors), items)
-    noise = SHARED**0.5 * random.normal(size=(*size, 1)) + (1 - SHARED) ** 0.5 * random.normal(size=(*size, texts))
+    noise = SHARED**0.5 * random.normal(size=(*size, 1)) + (1 - SHARED) ** 0.5 * random.normal(
+        size=(*size, texts)
+    )
     return np.searchsorted(cuts, quality + errors * noise).astype(float)
 
 
@@ -51,13 +59,18 @@ def passes_as_published(scores: Values, epsilon: float) -> bool:
     p = []
     for place in range(len(RATERS)):
         others = np.delete(scores[:-1], place, axis=0)
-        judge, person = (np.sqrt(((side - others) ** 2).mean(axis=0)).round(9) for side in (scores[-1], scores[place]))
+        judge, person = (
+            np.sqrt(((side - others) ** 2).mean(axis=0)).round(9)
+            for side in (scores[-1], scores[place])
+        )
         lost = ((person <= judge).astype(float) - (judge <= person)).ravel()
         if len(lost) < product.MIN_TEXTS:
             p.append(wilcoxon(lost - epsilon, alternative="less").pvalue)
         else:
             p.append(
-                ttest_1samp(lost, epsilon, alternative="less").pvalue if np.ptp(lost) else float(lost[0] > epsilon)
+                ttest_1samp(lost, epsilon, alternative="less").pvalue
+                if np.ptp(lost)
+                else float(lost[0] > epsilon)
             )
     return float((false_discovery_control(p, method="by") <= product.ALPHA).mean()) >= 0.5
 
@@ -77,10 +90,17 @@ def main(repetitions: int) -> None:
         }
         for name, (test, error, limit) in rows.items():
             shares = [
-                np.mean([test(draw(random, *size, scenario, error), limit) for _ in range(repetitions)])
+                np.mean(
+                    [test(draw(random, *size, scenario, error), limit) for _ in range(repetitions)]
+                )
                 for size in SIZES
             ]
-            print(f"| {scenario}: {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |", flush=True)
+            print(
+                f"| {scenario}: {name} | "
+                + " | ".join(f"{100 * share:.1f}" for share in shares)
+                + " |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

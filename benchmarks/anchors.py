@@ -29,7 +29,9 @@ SMALL = ("gpt-3.5-turbo-0301", "llama-2-70b-chat-hf", "llama-2-7b-chat-hf")
 """Judges that replace GPT-4 on 20 texts."""
 
 
-def scores(file: str, criterion: str, judge: str = "gpt-3.5-turbo-0301", variant: str = "rts") -> dict[str, float]:
+def scores(
+    file: str, criterion: str, judge: str = "gpt-3.5-turbo-0301", variant: str = "rts"
+) -> dict[str, float]:
     return {
         row["item_id"]: row["mean_score"]
         for row in read(SHARED / "data" / file)
@@ -54,14 +56,19 @@ def small_differences(criterion: str, judge: str) -> np.ndarray:
     return np.array([[second[text] - first[text] for text in first]])
 
 
-def draw(random: np.random.Generator, shifts: np.ndarray, n_others: int, size: int) -> tuple[bool, bool]:
+def draw(
+    random: np.random.Generator, shifts: np.ndarray, n_others: int, size: int
+) -> tuple[bool, bool]:
     """Return whether the whole change is significant, and whether that without the judge's shift is."""
     system, *others = random.permutation(len(shifts))[: n_others + 1]
     articles = random.permutation(shifts.shape[1])[: size if n_others else 2 * size]
     values = shifts[np.ix_([system, *others], articles)]
     changed = np.zeros(values.shape, dtype=bool)
     changed[0, :size] = True
-    whole, split = mean_differences(values[:1], n_flips=2_000)[0], split_change(values, changed, slice(0, 1))
+    whole, split = (
+        mean_differences(values[:1], n_flips=2_000)[0],
+        split_change(values, changed, slice(0, 1)),
+    )
     assert whole is not None
     assert split is not None
     return tuple(each.p is not None and each.p < 0.05 for each in (whole, split.system))

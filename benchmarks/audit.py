@@ -27,7 +27,9 @@ def timed(what: str, work: Callable[[], T]) -> T:
     """What the work gives; its seconds on the clock and of this process are printed."""
     clock, spent = time.perf_counter(), time.process_time()
     found = work()
-    print(f"{what:<58} {time.perf_counter() - clock:6.2f} s, {time.process_time() - spent:6.2f} s of CPU")
+    print(
+        f"{what:<58} {time.perf_counter() - clock:6.2f} s, {time.process_time() - spent:6.2f} s of CPU"
+    )
     return found
 
 
@@ -39,10 +41,15 @@ def parts() -> None:
         return {"A": 0.6, "B": 0.4} if compared else {"3": 0.6, "2": 0.4}
 
     scripted = ScriptedProvider(answer)
-    given = load_config(given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
-    found = timed("texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted]))
+    given = load_config(
+        given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"}
+    )
+    found = timed(
+        "texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted])
+    )
     card = timed(
-        f"{found.judgments:,} judgments in {len(found.runs)} runs, card", lambda: asyncio.run(run_audit(found))
+        f"{found.judgments:,} judgments in {len(found.runs)} runs, card",
+        lambda: asyncio.run(run_audit(found)),
     )
     if card.failures:
         raise SystemExit(f"failures: {dict(card.failures)}")

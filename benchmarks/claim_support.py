@@ -54,7 +54,10 @@ def by_rouge(kind: str) -> Rate:
 def by_bertscore(sentences: list[str], sources: list[str]) -> list[float]:
     """BERTScore's precision with MiniLM, a mean cosine of tokens."""
     values = bertscore.score(sentences, sources)
-    return [0.0 if isinstance(value, Failure) else min(1.0, max(0.0, value.precision)) for value in values]
+    return [
+        0.0 if isinstance(value, Failure) else min(1.0, max(0.0, value.precision))
+        for value in values
+    ]
 
 
 def calibration_error(probabilities: Sequence[float], shares: Sequence[float]) -> float:
@@ -62,7 +65,10 @@ def calibration_error(probabilities: Sequence[float], shares: Sequence[float]) -
     bins: dict[int, list[tuple[float, float]]] = {}
     for probability, share in zip(probabilities, shares, strict=True):
         bins.setdefault(min(9, int(10 * probability)), []).append((probability, share))
-    gaps = [len(each) * abs(fmean(p for p, _ in each) - fmean(s for _, s in each)) for each in bins.values()]
+    gaps = [
+        len(each) * abs(fmean(p for p, _ in each) - fmean(s for _, s in each))
+        for each in bins.values()
+    ]
     return sum(gaps) / len(probabilities)
 
 
@@ -91,9 +97,12 @@ def main() -> None:
         by_text = [[claim.probability for claim in value.claims] for value in scored]
         each = [probability for probabilities in by_text for probability in probabilities]
         if (len(scored), len(each)) != (len(rows), len(votes)):
-            raise SystemExit(f"{name}: {len(scored)} of {len(rows)} summaries, {len(each)} of {len(votes)} sentences")
+            raise SystemExit(
+                f"{name}: {len(scored)} of {len(rows)} summaries, {len(each)} of {len(votes)} sentences"
+            )
         true, false = (
-            [p for p, vote in zip(each, votes, strict=True) if (vote > 0.5) == side] for side in (True, False)
+            [p for p, vote in zip(each, votes, strict=True) if (vote > 0.5) == side]
+            for side in (True, False)
         )
         area = mannwhitneyu(true, false).statistic / len(true) / len(false)
         brier = fmean((p - vote) ** 2 for p, vote in zip(each, votes, strict=True))
@@ -101,7 +110,11 @@ def main() -> None:
         middle = median(each)
         ranks = [
             spearmanr(column, human).statistic
-            for column in (shares, [fmean(p >= middle for p in ps) for ps in by_text], list(map(fmean, by_text)))
+            for column in (
+                shares,
+                [fmean(p >= middle for p in ps) for ps in by_text],
+                list(map(fmean, by_text)),
+            )
         ]
         print(
             f"{name:<22} {area:.3f}   {spearmanr(each, votes).statistic:.3f}  {calibration_error(each, votes):.3f}  "

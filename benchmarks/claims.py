@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from statistics import NormalDist
 
-os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.update(
+    dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
 
 import numpy as np
 from scipy.optimize import minimize
@@ -45,7 +47,9 @@ Ends = tuple[float | None, float | None]
 Random = np.random.Generator
 
 
-def scores(scale: str, shifts: Sequence[float], n: int, random: Random, hidden: Values | None = None) -> Values:
+def scores(
+    scale: str, shifts: Sequence[float], n: int, random: Random, hidden: Values | None = None
+) -> Values:
     """Draw scores, systems × items; `hidden` is what makes each text good, if it is known."""
     labels, shares = SCALES[scale]
     cuts = [NormalDist().inv_cdf(share) for share in np.cumsum(shares)[:-1].tolist()]
@@ -85,7 +89,9 @@ Claim = Callable[[int, Random], float]
 
 def mean(scale: str) -> Claim:
     truth = scores(scale, (0.0,), TRUTH, np.random.default_rng(0)).mean()
-    return lambda n, random: inside(truth, ends(mean_estimate(scores(scale, (0.0,), n, random)[0], 1.0, 5.0)))
+    return lambda n, random: inside(
+        truth, ends(mean_estimate(scores(scale, (0.0,), n, random)[0], 1.0, 5.0))
+    )
 
 
 def metric(draw: Callable[[Random, int], Values], truth: float, *scale: float) -> Claim:
@@ -167,7 +173,10 @@ def same_judge(scale: str) -> Claim:
 
     def claim(n: int, random: Random) -> float:
         seen = quality(APART, n, random)
-        judges = [scores(scale, APART, n, random, 0.6 * seen + 0.8 * quality(APART, n, random)).T for _ in range(2)]
+        judges = [
+            scores(scale, APART, n, random, 0.6 * seen + 0.8 * quality(APART, n, random)).T
+            for _ in range(2)
+        ]
         against = CorrelationWithRatings(scores("ties", APART, n, random, seen).T, Bootstrap(500))
         low, high = ends(against.difference(*judges, "document"))
         return float(low is not None and high is not None and (low > 0 or high < 0))
@@ -178,7 +187,9 @@ def same_judge(scale: str) -> Claim:
 def answers(gap: Values, labels: bool, random: Random) -> list[Values]:
     """Return the preference for the first system in both orders; the judge leans to what it is shown first."""
     if labels:
-        return [(gap + 0.5 * random.logistic(size=gap.shape) + lean > 0) * 1.0 for lean in (0.5, -0.5)]
+        return [
+            (gap + 0.5 * random.logistic(size=gap.shape) + lean > 0) * 1.0 for lean in (0.5, -0.5)
+        ]
     return [1 / (1 + np.exp(-gap - lean)) for lean in (0.5, -0.5)]
 
 
@@ -188,10 +199,16 @@ def ranking(shifts: Sequence[float], *, labels: bool, strength: bool) -> Claim:
     pairs = list(combinations(range(len(shifts)), 2))
     random_of_truth = np.random.default_rng(0)
     hidden = quality(shifts, TRUTH, random_of_truth)
-    rates = [float(sum(answers(hidden[a] - hidden[b], labels, random_of_truth)).mean()) / 2 for a, b in pairs]
-    sides = np.array([[float(k == a) - float(k == b) for k in range(len(shifts))] for a, b in pairs])
+    rates = [
+        float(sum(answers(hidden[a] - hidden[b], labels, random_of_truth)).mean()) / 2
+        for a, b in pairs
+    ]
+    sides = np.array(
+        [[float(k == a) - float(k == b) for k in range(len(shifts))] for a, b in pairs]
+    )
     fitted = minimize(
-        lambda s: (np.logaddexp(0, sides @ s) - np.array(rates) * (sides @ s)).sum(), np.zeros(len(shifts))
+        lambda s: (np.logaddexp(0, sides @ s) - np.array(rates) * (sides @ s)).sum(),
+        np.zeros(len(shifts)),
     )
     truth = fitted.x[0] - fitted.x.mean() if strength else np.mean(rates[: len(shifts) - 1])
 
@@ -217,7 +234,10 @@ def claims() -> Iterator[tuple[str, Claim]]:
     yield "mean, 0–1, skewed", metric(lambda random, n: random.beta(2, 9, n), 2 / 11, 0.0, 1.0)
     yield "mean without a scale, skewed", metric(lambda random, n: random.exponential(size=n), 1.0)
     for p in (0.5, 0.8, 0.95):
-        yield f"pass rate, {p}", metric(lambda random, n, p=p: (random.random(n) < p) * 1.0, p, 0.0, 1.0)
+        yield (
+            f"pass rate, {p}",
+            metric(lambda random, n, p=p: (random.random(n) < p) * 1.0, p, 0.0, 1.0),
+        )
     for p in (0.5, 0.8, 0.95):
         yield f"share of an audit, {p}", share(p)
     for scale in SCALES:
@@ -231,7 +251,11 @@ def claims() -> Iterator[tuple[str, Claim]]:
     for level in ("document", "item", "system"):
         yield f"Spearman, {level}", correlation("skewed", level)
     yield "false: one of two equal judges is better", same_judge("skewed")
-    for name, shifts in {"equal": EQUAL, "unequal": (1.2, 0.8, 0.4, 0.0), "far apart": (3.0, 0.0)}.items():
+    for name, shifts in {
+        "equal": EQUAL,
+        "unequal": (1.2, 0.8, 0.4, 0.0),
+        "far apart": (3.0, 0.0),
+    }.items():
         for labels in (True, False):
             kind = "labels" if labels else "probabilities"
             yield f"win rate, {name}, {kind}", ranking(shifts, labels=labels, strength=False)
@@ -241,7 +265,9 @@ def claims() -> Iterator[tuple[str, Claim]]:
 def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     only = sys.argv[2] if len(sys.argv) > 2 else ""
-    print(f"| claim, per cent of {repetitions:,} | {' | '.join(map(str, SIZES))} |\n|---|{'---:|' * len(SIZES)}")
+    print(
+        f"| claim, per cent of {repetitions:,} | {' | '.join(map(str, SIZES))} |\n|---|{'---:|' * len(SIZES)}"
+    )
     for name, claim in claims():
         if only not in name:
             continue

@@ -79,7 +79,9 @@ def judged(opened: Callable[[], Any]) -> tuple[float, float, int]:
     cache, made = opened(), []
     criteria = [load(name) for name in CRITERIA]
     asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
-    run = JudgeRun(asked, provider, SamplingOptions(), cache=cache, retrier=Retrier(), emit=made.append)
+    run = JudgeRun(
+        asked, provider, SamplingOptions(), cache=cache, retrier=Retrier(), emit=made.append
+    )
     asyncio.run(run())
     cache.close()
     if len(made) != len(asked) or run.counts.failed:
@@ -91,7 +93,9 @@ def command(*arguments: object, **environment: object) -> float:
     """Seconds by the clock that the whole command takes, the start of Python included."""
     start = time.perf_counter()
     env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
-    done = subprocess.run([*JUDGE, *map(str, arguments)], capture_output=True, text=True, check=False, env=env)
+    done = subprocess.run(
+        [*JUDGE, *map(str, arguments)], capture_output=True, text=True, check=False, env=env
+    )
     if done.returncode not in (0, 1):
         sys.exit(done.stdout + done.stderr)
     return time.perf_counter() - start

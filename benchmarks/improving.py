@@ -18,7 +18,9 @@ import re
 import tempfile
 from pathlib import Path
 
-os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.update(
+    dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
 
 import numpy as np
 
@@ -39,7 +41,9 @@ def label(values: np.ndarray) -> np.ndarray:
     return np.clip(np.round(3 + 1.2 * values), 1, 5)
 
 
-def draw(draws: np.random.Generator, items: int, systems: int, gain: float | None) -> tuple[list[Sample], Columns]:
+def draw(
+    draws: np.random.Generator, items: int, systems: int, gain: float | None
+) -> tuple[list[Sample], Columns]:
     """Draw ratings, and the scores of a present wording and its revisions.
 
     Without a `gain`, all scores are random. With one, a text has a quality and a length; the present wording follows
@@ -48,19 +52,28 @@ def draw(draws: np.random.Generator, items: int, systems: int, gain: float | Non
     size = items * systems
     quality, length = draws.standard_normal((2, size))
     people = label(0.8 * quality + 0.6 * draws.standard_normal(size))
-    rows = [Sample(f"i{n // systems}", f"s{n % systems}", "", human={"x": float(x)}) for n, x in enumerate(people)]
+    rows = [
+        Sample(f"i{n // systems}", f"s{n % systems}", "", human={"x": float(x)})
+        for n, x in enumerate(people)
+    ]
     columns = []
     for number in range(1 + REVISIONS):
         weight = 0.0 if gain is None else 0.4 + gain * (number == 2)
         biased = 0.0 if gain is None else 0.6
         rest = np.sqrt(max(0.0, 1 - weight**2 - biased**2 * (1 - weight**2)))
-        scores = label(weight * quality + biased * np.sqrt(1 - weight**2) * length + rest * draws.standard_normal(size))
+        scores = label(
+            weight * quality
+            + biased * np.sqrt(1 - weight**2) * length
+            + rest * draws.standard_normal(size)
+        )
         values = {row.key: float(score) for row, score in zip(rows, scores, strict=True)}
         columns.append(RatedColumn("", "", values, "x", None, frozenset()))
     return rows, columns
 
 
-def gains(rows: list[Sample], tested: list[Sample], columns: Columns, level: Level, seed: int) -> bool:
+def gains(
+    rows: list[Sample], tested: list[Sample], columns: Columns, level: Level, seed: int
+) -> bool:
     """Return whether the wording that `rows` choose gains significantly on the `tested` texts."""
     best = choose_wording(rows, "x", columns, level).chosen
     gain = measure_gain(tested, "x", (columns[0], columns[best]), level, seed) if best else None
@@ -68,13 +81,17 @@ def gains(rows: list[Sample], tested: list[Sample], columns: Columns, level: Lev
 
 
 def drawn_scores() -> None:
-    print(f"{ATTEMPTS:,} attempts each, {REVISIONS} revisions; share of attempts that report a gain\n")
+    print(
+        f"{ATTEMPTS:,} attempts each, {REVISIONS} revisions; share of attempts that report a gain\n"
+    )
     print(f"{'items':>5} {'systems':>7} {'judge':>8} {'unseen':>7} {'same items':>10}")
     for systems in (1, 3):
         level: Level = "document" if systems > 1 else "item"
         for gain in (None, 0.0, 0.3):
             for items in (20, 60, 120):
-                draws = np.random.default_rng([systems, items, int(100 * (gain or 0)), gain is None])
+                draws = np.random.default_rng(
+                    [systems, items, int(100 * (gain or 0)), gain is None]
+                )
                 found, same = 0, 0
                 for seed in range(ATTEMPTS):
                     rows, columns = draw(draws, items, systems, gain)
@@ -83,7 +100,8 @@ def drawn_scores() -> None:
                     same += not gain and gains(rows, rows, columns, level, seed)
                 name = "random" if gain is None else f"+{gain:.1f}"
                 print(
-                    f"{items:>5} {systems:>7} {name:>8} {found / ATTEMPTS:>7.1%} {same / ATTEMPTS:>10.1%}", flush=True
+                    f"{items:>5} {systems:>7} {name:>8} {found / ATTEMPTS:>7.1%} {same / ATTEMPTS:>10.1%}",
+                    flush=True,
                 )
 
 
@@ -101,7 +119,9 @@ def attempt(seed: int, folder: Path, items: int = 20, systems: int = 3) -> bool:
 
     def write(request: Request) -> str:
         (number,) = re.findall(r"This is revision (\d+) of", request.messages[-1]["content"])
-        return json.dumps({"question": f"Is the text good in the {number}th sense?", "reason": "Another sense."})
+        return json.dumps(
+            {"question": f"Is the text good in the {number}th sense?", "reason": "Another sense."}
+        )
 
     plan = plan_improvement(
         "good: Is the text good?", load_config(given={"cache": False, "seed": seed}), rows,
@@ -111,8 +131,12 @@ def attempt(seed: int, folder: Path, items: int = 20, systems: int = 3) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--commands", type=int, default=0, metavar="N", help="whole attempts with a random judge")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--commands", type=int, default=0, metavar="N", help="whole attempts with a random judge"
+    )
     number = parser.parse_args().commands
     if not number:
         drawn_scores()

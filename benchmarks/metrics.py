@@ -12,7 +12,9 @@ PARTS = ("rouge", "translation", "diversity", "bertscore", "memory")
 def main() -> None:
     """Print what was measured, ours, theirs, and how many times as long theirs took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=PARTS, help="default: all of them")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], default=PARTS, help="default: all of them"
+    )
     for part in parser.parse_args().parts:
         found: Iterator[tuple[str, str, str, str]] = import_module(f"metrics_{part}").rows()
         for what, ours, theirs, ratio in found:

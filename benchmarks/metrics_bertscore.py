@@ -44,7 +44,11 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs")}
     for _ in range(ROUNDS):
         taken["theirs"].append(
-            cpu(lambda: bert_score.score(outputs, references, model_type=model, num_layers=6, device="cpu"))
+            cpu(
+                lambda: bert_score.score(
+                    outputs, references, model_type=model, num_layers=6, device="cpu"
+                )
+            )
         )
         for name, options in ways.items():
             taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
@@ -52,7 +56,11 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     theirs = statistics.median(taken["theirs"])
     for name in ways:
         ours = statistics.median(taken[name])
-        label = f"{name} (this CPU has no bf16)" if name == "torch, bf16" and not bf16_in_hardware() else name
+        label = (
+            f"{name} (this CPU has no bf16)"
+            if name == "torch, bf16" and not bf16_in_hardware()
+            else name
+        )
         yield (
             f"BERTScore of {len(outputs)} pairs: {label}",
             f"{ours:.2f} s",

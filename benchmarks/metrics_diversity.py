@@ -20,10 +20,14 @@ def texts() -> tuple[list[str], list[str]]:
     """The 1,600 summaries; and 10,000 different texts: these, the references, overlapping windows of the sources."""
     rows = read()
     summaries = [row["summary"] for row in rows]
-    found = dict.fromkeys(summaries) | dict.fromkeys(text for row in rows for text in row["references"])
+    found = dict.fromkeys(summaries) | dict.fromkeys(
+        text for row in rows for text in row["references"]
+    )
     for row in rows[::16]:
         words = row["source"].split()
-        found |= dict.fromkeys(" ".join(words[at : at + WORDS]) for at in range(0, len(words) - WORDS, STEP))
+        found |= dict.fromkeys(
+            " ".join(words[at : at + WORDS]) for at in range(0, len(words) - WORDS, STEP)
+        )
     return summaries, list(found)[:LARGE]
 
 

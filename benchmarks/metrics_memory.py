@@ -23,16 +23,32 @@ def write(path: Path, items: int, systems: int) -> None:
     with path.open("w", encoding="utf-8") as file:
         for item in range(items):
             reference = draw.choices(words, k=REFERENCE)
-            texts = {"source": " ".join(draw.choices(words, k=SOURCE)), "references": [" ".join(reference)]}
+            texts = {
+                "source": " ".join(draw.choices(words, k=SOURCE)),
+                "references": [" ".join(reference)],
+            }
             for system in range(systems):
-                output = " ".join(word if draw.random() < KEPT else draw.choice(words) for word in reference)
+                output = " ".join(
+                    word if draw.random() < KEPT else draw.choice(words) for word in reference
+                )
                 row = {"item": str(item), "system": f"system {system}", "output": output}
                 file.write(json.dumps({**row, **texts}) + "\n")
 
 
 def peak(data: Path, out: Path) -> tuple[float, float]:
     """Peak memory (MB) and CPU seconds of one whole command with its reports."""
-    command = [*JUDGE, "run", str(data), "--criteria", "none", "--metrics", "rouge", "--out", str(out), "--quiet"]
+    command = [
+        *JUDGE,
+        "run",
+        str(data),
+        "--criteria",
+        "none",
+        "--metrics",
+        "rouge",
+        "--out",
+        str(out),
+        "--quiet",
+    ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     if status:
@@ -50,7 +66,12 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
             found.append(peak(data, Path(folder) / str(items)))
     (small, small_cpu), (large, large_cpu) = found
     what = f"ROUGE of {ITEMS * SYSTEMS:,} texts, and of a tenth"
-    yield what, f"{large:.0f} MB {large_cpu:.0f} s", f"{small:.0f} MB {small_cpu:.0f} s", f"{large / small:.1f} x"
+    yield (
+        what,
+        f"{large:.0f} MB {large_cpu:.0f} s",
+        f"{small:.0f} MB {small_cpu:.0f} s",
+        f"{large / small:.1f} x",
+    )
 
 
 if __name__ == "__main__":

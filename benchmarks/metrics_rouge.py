@@ -27,7 +27,12 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def compared(
-    what: str, outputs: list[str], references: list[list[str]], *, types: list[str] = TYPES, stem: bool = True
+    what: str,
+    outputs: list[str],
+    references: list[list[str]],
+    *,
+    types: list[str] = TYPES,
+    stem: bool = True,
 ) -> tuple[str, str, str, str]:
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -46,7 +51,12 @@ def compared(
     seconds = [(cpu(ours), cpu(theirs)) for _ in range(ROUNDS)]
     mine, other = (min(column) for column in zip(*seconds, strict=True))
     pairs = sum(map(len, references))
-    return f"ROUGE-{what}", f"{pairs / mine:,.0f}/s", f"{pairs / other:,.0f}/s", f"{other / mine:.1f} ×"
+    return (
+        f"ROUGE-{what}",
+        f"{pairs / mine:,.0f}/s",
+        f"{pairs / other:,.0f}/s",
+        f"{other / mine:.1f} ×",
+    )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,12 @@ def _row(
             work(n)
             spent[side] += time.process_time() - start
     done = n * ROUNDS
-    return what, f"{done / spent[0]:,.0f}/s", f"{done / spent[1]:,.1f}/s", f"{spent[1] / spent[0]:.1f}x"
+    return (
+        what,
+        f"{done / spent[0]:,.0f}/s",
+        f"{done / spent[1]:,.1f}/s",
+        f"{spent[1] / spent[0]:.1f}x",
+    )
 
 
 if __name__ == "__main__":

@@ -49,17 +49,30 @@ def text(words: int) -> str:
 
 def made() -> Result:
     """16 systems on 1,600 items: four criteria by token probabilities with reasons, four metrics."""
-    chosen = [criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")]
-    columns = [Column(c.name, "criterion", c.name, c.scale.low, c.scale.high, c.scale.labels) for c in chosen]
+    chosen = [
+        criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")
+    ]
+    columns = [
+        Column(c.name, "criterion", c.name, c.scale.low, c.scale.high, c.scale.labels)
+        for c in chosen
+    ]
     columns += [Column(name, "metric", name, 0.0, 1.0) for name in METRICS]
     samples = []
     for k in range(ITEMS):
         source, reference = text(350), text(60)
-        samples += [Sample(f"item-{k}", f"system-{n}", text(60), source, (reference,)) for n in range(SYSTEMS)]
+        samples += [
+            Sample(f"item-{k}", f"system-{n}", text(60), source, (reference,))
+            for n in range(SYSTEMS)
+        ]
     scores = [score(sample, column) for sample in samples for column in columns]
     table = Table(tuple(samples), tuple(columns), tuple(scores))
     kept = items.first(samples)
-    asked = [Judgment(sample, criterion) for sample in samples if sample.item in kept for criterion in chosen]
+    asked = [
+        Judgment(sample, criterion)
+        for sample in samples
+        if sample.item in kept
+        for criterion in chosen
+    ]
     return Result(
         table,
         item_means(table),
@@ -95,7 +108,9 @@ def main() -> None:
     page = render(view(result))
     wrote = time.process_time() - start
     print(f"{ITEMS:,} items by {SYSTEMS} systems by {len(result.table.columns)} columns")
-    print(f"{len(page.encode()) / 1e6:.2f} MB with {page.count('<article>'):,} texts; written in {wrote:.2f} s of CPU")
+    print(
+        f"{len(page.encode()) / 1e6:.2f} MB with {page.count('<article>'):,} texts; written in {wrote:.2f} s of CPU"
+    )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         file = Path(folder) / "report.html"
         file.write_text(page, encoding="utf-8")
@@ -103,7 +118,9 @@ def main() -> None:
         opening(browser, file)
         took = [opening(browser, file) for _ in range(5)]
         browser.close()
-    print(f"opened in {statistics.median(took):.2f} s (median of 5; {min(took):.2f} to {max(took):.2f})")
+    print(
+        f"opened in {statistics.median(took):.2f} s (median of 5; {min(took):.2f} to {max(took):.2f})"
+    )
 
 
 if __name__ == "__main__":

@@ -64,7 +64,9 @@ def in_turns(folder: Path, sides: Sequence[Sequence[str]], rounds: int) -> list[
 
 def importing() -> None:
     runs = [
-        subprocess.run([sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run(
+            [sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True
+        ).stdout.split()
         for _ in range(ROUNDS)
     ]
     took, loaded = statistics.median(float(run[0]) for run in runs), runs[-1][1:]
@@ -85,15 +87,23 @@ def using(folder: Path) -> None:
     (folder / "test_one.py").write_text(_SCORES.format(calls=1))
     (folder / "test_many.py").write_text(_SCORES.format(calls=CASES))
     cases = "".join(_CASE.format(number=number) for number in range(CASES))
-    (folder / "many.judge.yaml").write_text(f"model: scripted/replies.yaml\ncache: false\ncases:{cases}\n")
+    (folder / "many.judge.yaml").write_text(
+        f"model: scripted/replies.yaml\ncache: false\ncases:{cases}\n"
+    )
     sides = in_turns(folder, [("test_one.py",), ("test_many.py",), ("many.judge.yaml",)], 1)
     one, many, suite = map(statistics.median, sides)
-    print(f"judge.score: {one:.2f} s of CPU for the first, {1000 * (many - one) / (CASES - 1):.0f} ms for each further")
-    print(f"a suite of {CASES} cases as tests: {suite:.2f} s of CPU, {suite / many:.2f} times as many judge.score")
+    print(
+        f"judge.score: {one:.2f} s of CPU for the first, {1000 * (many - one) / (CASES - 1):.0f} ms for each further"
+    )
+    print(
+        f"a suite of {CASES} cases as tests: {suite:.2f} s of CPU, {suite / many:.2f} times as many judge.score"
+    )
 
 
 def main() -> None:
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = ""  # empty: plugins load as they do for everybody
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
+        ""  # empty: plugins load as they do for everybody
+    )
     start = time.perf_counter()
     importing()
     for work in (unrelated, using):

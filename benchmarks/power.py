@@ -34,7 +34,11 @@ def differences(
     item = random.normal(size=(size[0], 1, size[1]))
     hidden = 0.5**0.5 * (item + random.normal(size=(size[0], systems, size[1])))
     hidden[:, 0] += shift
-    values = np.searchsorted(CUTS[shape], hidden.ravel()).reshape(hidden.shape) if CUTS[shape] else hidden
+    values = (
+        np.searchsorted(CUTS[shape], hidden.ravel()).reshape(hidden.shape)
+        if CUTS[shape]
+        else hidden
+    )
     first, second = zip(*pairs(range(systems)), strict=True)
     return (values[:, first] - values[:, second]).astype(float)
 
@@ -46,7 +50,9 @@ def promise(shape: str, shift: float, systems: int, items: int) -> float:
 
 
 def delivered(shape: str, shift: float, systems: int, items: int, repetitions: int) -> float:
-    drawn = differences(shape, shift, systems, (repetitions, items), np.random.default_rng([items, systems]))
+    drawn = differences(
+        shape, shift, systems, (repetitions, items), np.random.default_rng([items, systems])
+    )
     p = sign_flip(drawn.reshape(-1, items)).p.reshape(repetitions, -1)
     return float(np.mean([holm(each)[0] < ALPHA for each in p]))
 
@@ -62,7 +68,10 @@ def main() -> None:
             cells = []
             for items in SIZES:
                 promises = [promise(shape, shift, systems, items) for shift in SHIFTS]
-                at = next((k for k, power in enumerate(promises) if power >= 0.8), int(np.argmax(promises)))
+                at = next(
+                    (k for k, power in enumerate(promises) if power >= 0.8),
+                    int(np.argmax(promises)),
+                )
                 found = delivered(shape, SHIFTS[at], systems, items, repetitions)
                 cells.append(f"{promises[at]:>9.2f}{found:>7.2f}")
             print(f"{f'{systems} systems, {shape}':<24}{''.join(cells)}", flush=True)

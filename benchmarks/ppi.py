@@ -16,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
-os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.update(
+    dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
 
 import numpy as np
 from common import SHARED, read
@@ -33,7 +35,9 @@ CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 Values = np.ndarray
 
 
-def draw(shape: Sequence[float], follows: float, random: np.random.Generator, size: int) -> tuple[Values, Values]:
+def draw(
+    shape: Sequence[float], follows: float, random: np.random.Generator, size: int
+) -> tuple[Values, Values]:
     """Ratings and a judge's scores of two systems, systems × items; what makes an item hard is the same for both."""
     hidden = 0.5**0.5 * (random.normal(size=(1, size)) + random.normal(size=(2, size)))
     hidden[1] -= 0.3
@@ -41,7 +45,9 @@ def draw(shape: Sequence[float], follows: float, random: np.random.Generator, si
     return 1.0 + np.searchsorted(shape, hidden), np.round(50 + 20 * seen)
 
 
-def simulated(shape: Sequence[float], follows: float, rated: int, repetitions: int) -> list[tuple[Powered, float]]:
+def simulated(
+    shape: Sequence[float], follows: float, rated: int, repetitions: int
+) -> list[tuple[Powered, float]]:
     """The mean of one system and the difference of two, again and again, each with its truth."""
     random = np.random.default_rng(0)
     truth = draw(shape, follows, random, 2_000_000)[0].mean(axis=1)
@@ -67,7 +73,13 @@ def recorded() -> Table:
     }
     made = Provenance("single")
     scores = [
-        Score(samples[one["item_id"]].item, samples[one["item_id"]].system, one["criterion"], one["mean_score"], made)
+        Score(
+            samples[one["item_id"]].item,
+            samples[one["item_id"]].system,
+            one["criterion"],
+            one["mean_score"],
+            made,
+        )
         for one in replies
         if one["mean_score"] is not None
     ]
@@ -75,7 +87,9 @@ def recorded() -> Table:
     return Table(tuple(samples.values()), columns, tuple(scores))
 
 
-def relabelled(table: Table, share: float, repetitions: int) -> Iterator[tuple[str, Powered, float]]:
+def relabelled(
+    table: Table, share: float, repetitions: int
+) -> Iterator[tuple[str, Powered, float]]:
     """Every estimate that the ratings of some articles give, by criterion, with its truth: all the ratings' mean."""
     random = np.random.default_rng(0)
     truth = {
@@ -90,21 +104,36 @@ def relabelled(table: Table, share: float, repetitions: int) -> Iterator[tuple[s
             for found in one.means:
                 yield one.column, found, truth[one.column, found.system]
             for found in one.differences:
-                yield one.column, found, truth[one.column, found.system] - truth[one.column, found.other]
+                yield (
+                    one.column,
+                    found,
+                    truth[one.column, found.system] - truth[one.column, found.other],
+                )
 
 
 def line(name: str, found: Sequence[tuple[Powered, float]]) -> str:
     """Coverage with the judge and without, the ratio of the widths, λ, and how many had no interval."""
-    known = [(one, value) for one, value in found if one.estimate.low is not None and one.people.low is not None]
+    known = [
+        (one, value)
+        for one, value in found
+        if one.estimate.low is not None and one.people.low is not None
+    ]
     held = [
         100 * fmean(e.low <= value <= e.high for e, value in side)
-        for side in ([(one.estimate, value) for one, value in known], [(one.people, value) for one, value in known])
+        for side in (
+            [(one.estimate, value) for one, value in known],
+            [(one.people, value) for one, value in known],
+        )
     ]
-    width = median((o.estimate.high - o.estimate.low) / (o.people.high - o.people.low) for o, _ in known)
+    width = median(
+        (o.estimate.high - o.estimate.low) / (o.people.high - o.people.low) for o, _ in known
+    )
     worth = median(one.effective_ratings or 0 for one, _ in known)
     share = fmean(one.weight for one, _ in known)
     lost = f", {len(found) - len(known)} without an interval" if len(known) < len(found) else ""
-    return f"{name:<44} {held[0]:5.1f} {held[1]:5.1f}   {width:.2f}   {worth:5.0f}   {share:.2f}{lost}"
+    return (
+        f"{name:<44} {held[0]:5.1f} {held[1]:5.1f}   {width:.2f}   {worth:5.0f}   {share:.2f}{lost}"
+    )
 
 
 def main() -> None:

@@ -59,17 +59,25 @@ async def ours(asked: Sequence[Judgment], url: str) -> Usage:
 
 
 async def burst(prompts: Sequence[str], url: str) -> Usage:
-    client = openai.AsyncOpenAI(base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0)
+    client = openai.AsyncOpenAI(
+        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+    )
     places, total = asyncio.Semaphore(PLACES), Usage()
 
     async def one(prompt: str) -> None:
         nonlocal total
         async with places:
-            said = await client.chat.completions.create(model="mock", messages=[{"role": "user", "content": prompt}])
+            said = await client.chat.completions.create(
+                model="mock", messages=[{"role": "user", "content": prompt}]
+            )
         used = said.usage
         if used is None or used.prompt_tokens_details is None:
             sys.exit("the server counted no tokens")
-        total += Usage(used.prompt_tokens, used.completion_tokens, used.prompt_tokens_details.cached_tokens or 0)
+        total += Usage(
+            used.prompt_tokens,
+            used.completion_tokens,
+            used.prompt_tokens_details.cached_tokens or 0,
+        )
 
     await asyncio.gather(*map(one, prompts))
     await client.close()
@@ -84,7 +92,9 @@ def billed(used: Usage) -> float:
 def compare(judgments: Sequence[Judgment], url: str) -> None:
     plain = {c.name: Renderer(c, template_bodies(c)) for c in CRITERIA}
     apart = {c.name: Renderer(replace(c, form="decision"), template_bodies(c)) for c in CRITERIA}
-    by_prompt = {plain[j.criterion.name].render(j.sample).messages[0]["content"]: j for j in judgments}
+    by_prompt = {
+        plain[j.criterion.name].render(j.sample).messages[0]["content"]: j for j in judgments
+    }
     document_first, asked = list(by_prompt), list(by_prompt.values())
     cut = [apart[j.criterion.name].render(j.sample) for j in asked]
     criterion_first = [f"{prompt.question}\n\n{prompt.messages[0]['content']}" for prompt in cut]
@@ -95,7 +105,9 @@ def compare(judgments: Sequence[Judgment], url: str) -> None:
         ("document first, as they come", lambda: burst(document_first, url)),
         ("ours: document first, one of each ahead", lambda: ours(asked, url)),
     ):
-        urllib.request.urlopen(urllib.request.Request(url.replace("/v1", "/reset"), method="POST")).read()
+        urllib.request.urlopen(
+            urllib.request.Request(url.replace("/v1", "/reset"), method="POST")
+        ).read()
         found[name] = asyncio.run(work())
     usual = found["criterion first, as they come"]
     for name, used in found.items():
@@ -107,7 +119,16 @@ def compare(judgments: Sequence[Judgment], url: str) -> None:
 
 
 def main() -> None:
-    options = ("--data", SUMMEVAL, "--on-miss", "synthetic", "--latency-ms", LATENCY, "--jitter", JITTER)
+    options = (
+        "--data",
+        SUMMEVAL,
+        "--on-miss",
+        "synthetic",
+        "--latency-ms",
+        LATENCY,
+        "--jitter",
+        JITTER,
+    )
     with server("replay_server.py", *options) as said:
         measure(said.split()[2])
 

@@ -19,7 +19,9 @@ SIMILARITIES = ("exact", "f1", "rouge1", "rougeL", "chrf")
 
 def told(name: str, values: list[float | None], human: list[float]) -> None:
     """Print both correlations of the values that there are."""
-    both = [(value, rating) for value, rating in zip(values, human, strict=True) if value is not None]
+    both = [
+        (value, rating) for value, rating in zip(values, human, strict=True) if value is not None
+    ]
     mine, theirs = zip(*both, strict=True)
     rho, r = spearmanr(mine, theirs).statistic, pearsonr(mine, theirs).statistic
     print(f"{name:<32} n {len(both):>4}   Spearman {rho:.3f}   Pearson {r:.3f}")
@@ -38,18 +40,32 @@ def main() -> None:
     if given.generator and given.reader:
         print(f"QAGS by models {given.generator} and {given.reader}, themes by {given.themes}:")
         models = {"backend": "models", "questions": given.generator, "answers": given.reader}
-        found = qags.score(outputs, sources, similarity=list(SIMILARITIES), themes=given.themes, **models)
+        found = qags.score(
+            outputs, sources, similarity=list(SIMILARITIES), themes=given.themes, **models
+        )
         for name in SIMILARITIES:
-            told(f"  qags_{name}", [None if isinstance(v, Failure) else v.similarity[name] for v in found], human)
+            told(
+                f"  qags_{name}",
+                [None if isinstance(v, Failure) else v.similarity[name] for v in found],
+                human,
+            )
     by_rouge = rouge.score(outputs, sources, types=["rougeL"])["rougeL"]
-    told("ROUGE-L precision", [None if isinstance(v, Failure) else v.precision for v in by_rouge], human)
+    told(
+        "ROUGE-L precision",
+        [None if isinstance(v, Failure) else v.precision for v in by_rouge],
+        human,
+    )
     told("length (words)", [float(len(output.split())) for output in outputs], human)
     try:
         by_bert = bertscore.score(outputs, sources)
     except Exception as error:  # noqa: BLE001  (whatever a machine lacks)
         print(f"BERTScore: {error}")
         return
-    told("BERTScore precision (MiniLM)", [None if isinstance(v, Failure) else v.precision for v in by_bert], human)
+    told(
+        "BERTScore precision (MiniLM)",
+        [None if isinstance(v, Failure) else v.precision for v in by_bert],
+        human,
+    )
 
 
 if __name__ == "__main__":

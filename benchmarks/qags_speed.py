@@ -33,7 +33,9 @@ def texts() -> tuple[list[str], Pairs]:
     asked = [
         (theme, row["summary"])
         for row in short
-        for theme in sorted(set(re.findall(r"\w+", row["summary"])), key=lambda word: (-len(word), word))[:THEMES]
+        for theme in sorted(
+            set(re.findall(r"\w+", row["summary"])), key=lambda word: (-len(word), word)
+        )[:THEMES]
     ]
     sources = {row["summary"]: row["source"] for row in short}
     return [sources[output] for _, output in asked], asked
@@ -53,7 +55,12 @@ def tiny(folder: Path, words: Sequence[str]) -> tuple[str, str]:
     pieces.save_model(str(folder / "reader"))
     tokenizer = transformers.BertTokenizer.from_pretrained(str(folder / "reader"))
     torch.manual_seed(1)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
     reader = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes)
     generator = transformers.T5Config(
         vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, initializer_factor=8.0,
@@ -84,7 +91,12 @@ class Loop:
 
         prompt = TEMPLATE.format(theme=theme, context=output)
         fields = self._words(prompt, truncation=True, max_length=INPUT_TOKENS, return_tensors="pt")
-        how = {"num_beams": BEAMS, "max_new_tokens": QUESTION_TOKENS, "early_stopping": True, "do_sample": False}
+        how = {
+            "num_beams": BEAMS,
+            "max_new_tokens": QUESTION_TOKENS,
+            "early_stopping": True,
+            "do_sample": False,
+        }
         with torch.inference_mode():
             ids = self._generator.generate(
                 input_ids=fields["input_ids"], attention_mask=fields["attention_mask"], **how
@@ -110,7 +122,10 @@ class Loop:
             spans[~allowed] = float("-inf")
             first, last = divmod(int(spans.argmax()), len(offsets))
             if float(spans[first, last]) > best:
-                best, answer = float(spans[first, last]), text[offsets[first][0] : offsets[last][1]].strip()
+                best, answer = (
+                    float(spans[first, last]),
+                    text[offsets[first][0] : offsets[last][1]].strip(),
+                )
             null = min(null, float(start[0] + end[0]))
         return "" if null > best else answer
 
@@ -175,7 +190,12 @@ def compared(
 
 
 def row(what: str, ours: float, theirs: float) -> tuple[str, str, str, str]:
-    return f"QAGS by tiny models: {what}", f"{ours:.2f} s", f"{theirs:.2f} s", f"{theirs / ours:.1f} ×"
+    return (
+        f"QAGS by tiny models: {what}",
+        f"{ours:.2f} s",
+        f"{theirs:.2f} s",
+        f"{theirs / ours:.1f} ×",
+    )
 
 
 if __name__ == "__main__":

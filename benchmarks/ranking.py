@@ -14,7 +14,14 @@ def rows(systems: int, items: int) -> list[Score]:
     """Comparisons of every two systems in both orders, by a judge that sees their quality dimly."""
     chance = random.Random(0)
     return [
-        Score(str(item), f"s{a}", "overall", min(max(0.5 + (b - a) / 40 + chance.gauss(0, 0.2), 0), 1), how, f"s{b}")
+        Score(
+            str(item),
+            f"s{a}",
+            "overall",
+            min(max(0.5 + (b - a) / 40 + chance.gauss(0, 0.2), 0), 1),
+            how,
+            f"s{b}",
+        )
         for how in (Provenance("single"),)
         for item in range(items)
         for a, b in permutations(range(systems), 2)

@@ -22,7 +22,9 @@ from judge.providers.openai import OpenAIProvider
 RATE, BURST, LATENCY, REQUESTS, CONCURRENCY = 20.0, 20.0, 0.3, 1_200, 64
 REPLY = {
     "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}],
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}
+    ],
     "usage": {"prompt_tokens": 100, "completion_tokens": 1},
 }
 
@@ -50,7 +52,9 @@ async def send(url: str) -> float:
     """Send all requests; the seconds that took."""
     provider = OpenAIProvider("m", base_url=url, connections=CONCURRENCY)
     retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY))
-    requests = iter([Request("m", ({"role": "user", "content": f"text {n}"},)) for n in range(REQUESTS)])
+    requests = iter(
+        [Request("m", ({"role": "user", "content": f"text {n}"},)) for n in range(REQUESTS)]
+    )
 
     async def work() -> None:
         for request in requests:
@@ -74,8 +78,12 @@ async def main() -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     seconds = await send(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
     await runner.cleanup()
-    print(f"{REQUESTS:,} requests in {seconds:.0f} s, {server.refused} of {server.received:,} answers were 429s")
-    print(f"wall / ideal: {seconds / ((REQUESTS - BURST) / RATE):.2f}; 429s: {server.refused / server.received:.1%}")
+    print(
+        f"{REQUESTS:,} requests in {seconds:.0f} s, {server.refused} of {server.received:,} answers were 429s"
+    )
+    print(
+        f"wall / ideal: {seconds / ((REQUESTS - BURST) / RATE):.2f}; 429s: {server.refused / server.received:.1%}"
+    )
 
 
 if __name__ == "__main__":

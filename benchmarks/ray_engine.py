@@ -54,12 +54,19 @@ def outputs() -> list[Sample]:
     rows = summeval()
     rows = list({(row.source, row.output): row for row in rows}.values())
     times = -(-OUTPUTS // len(rows))
-    many = [replace(row, item=f"{row.item}-{n}", output=f"{row.output} ({n})") for n in range(times) for row in rows]
+    many = [
+        replace(row, item=f"{row.item}-{n}", output=f"{row.output} ({n})")
+        for n in range(times)
+        for row in rows
+    ]
     return many[:OUTPUTS]
 
 
 async def judged(
-    asked: Sequence[Judgment], provider: OpenAIProvider, engine: engines.Engine, counts: JudgeProgress
+    asked: Sequence[Judgment],
+    provider: OpenAIProvider,
+    engine: engines.Engine,
+    counts: JudgeProgress,
 ) -> None:
     made: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -75,15 +82,22 @@ async def judged(
         sys.exit(f"not all judged: {counts}")
 
 
-async def measured(name: str, rows: Sequence[Sample], criteria: Sequence[Criterion], url: str) -> Took:
+async def measured(
+    name: str, rows: Sequence[Sample], criteria: Sequence[Criterion], url: str
+) -> Took:
     provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
-    engine = engines.create_engine(name, EngineContext(provider, None, JudgeProgress(), workers=WORKERS))
+    engine = engines.create_engine(
+        name, EngineContext(provider, None, JudgeProgress(), workers=WORKERS)
+    )
     before = time.perf_counter()
     first = Judgment(replace(rows[0], output="A first text."), criteria[0])
     await judged([first], provider, engine, JudgeProgress())
     start, cpu = time.perf_counter(), time.process_time()
     await judged(
-        [Judgment(row, criterion) for row in rows for criterion in criteria], provider, engine, JudgeProgress()
+        [Judgment(row, criterion) for row in rows for criterion in criteria],
+        provider,
+        engine,
+        JudgeProgress(),
     )
     end = time.perf_counter()
     took = Took(end - start, time.process_time() - cpu, start - before, 0.0)
@@ -110,10 +124,18 @@ def compare(url: str) -> None:
             f"| ratio {ray.wall / local.wall:.2f} | ray's start {ray.start:.1f} s, end {ray.stop:.1f} s"
         )
         pairs.append((local, ray))
-    print(f"judgments {number:,}, ideal {number / CONCURRENCY * LATENCY:.1f} s, load {os.getloadavg()[0]:.1f}")
-    print(f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-    print(f"ray's start-up {statistics.median(ray.start for _, ray in pairs):.1f} s, not in its wall")
-    print(f"ray's wall / local's: {statistics.median(ray.wall / local.wall for local, ray in pairs):.2f}")
+    print(
+        f"judgments {number:,}, ideal {number / CONCURRENCY * LATENCY:.1f} s, load {os.getloadavg()[0]:.1f}"
+    )
+    print(
+        f"peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+    )
+    print(
+        f"ray's start-up {statistics.median(ray.start for _, ray in pairs):.1f} s, not in its wall"
+    )
+    print(
+        f"ray's wall / local's: {statistics.median(ray.wall / local.wall for local, ray in pairs):.2f}"
+    )
 
 
 if __name__ == "__main__":

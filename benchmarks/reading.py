@@ -65,7 +65,10 @@ def main() -> None:
     print("| judge | asked for | replies | as requested | from a sentence | refused | wrong |")
     print("|---|---|---|---|---|---|---|")
     for (judge, variant), counter in count().items():
-        shares = [f"{100 * counter[name] / counter['replies']:.1f}%" for name in ("strict", "prose", "refused")]
+        shares = [
+            f"{100 * counter[name] / counter['replies']:.1f}%"
+            for name in ("strict", "prose", "refused")
+        ]
         wrong = f"{counter['wrong strict']} + {counter['wrong prose']}"
         cells = judge, VARIANTS[variant][2], f"{counter['replies']:,}", *shares, wrong
         print(f"| {' | '.join(cells)} |")

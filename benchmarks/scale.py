@@ -37,23 +37,42 @@ def judge(*words: str) -> str:
 def measured(url: str, folder: Path) -> tuple[float, float, float]:
     """For each judgment of one run: bytes in the cache and in the results, and the tokens it reads."""
     data = [str(SUMMEVAL), "--map", "item=doc_id,output=summary", "--metrics", "none"]
-    data += ["--criteria", ",".join(CRITERIA), "--model", "mock", "--base-url", url, "--cache", str(folder / "cache")]
+    data += [
+        "--criteria",
+        ",".join(CRITERIA),
+        "--model",
+        "mock",
+        "--base-url",
+        url,
+        "--cache",
+        str(folder / "cache"),
+    ]
     config = judge("plan", *data)
-    read = int(re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", config, re.M)[0].replace(",", ""))
+    read = int(
+        re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", config, re.M)[0].replace(
+            ",", ""
+        )
+    )
     judge("run", *data, "--out", str(folder / "out"), "--quiet")
     with sqlite3.connect(folder / "cache/responses/cache.db") as cache:
         ((replies,),) = cache.execute("SELECT count(*) FROM Cache").fetchall()
     kept = sum(path.stat().st_size for path in (folder / "cache/responses").iterdir())
-    rows = sum((folder / "out" / name).stat().st_size for name in ("scores.parquet", "samples.parquet"))
+    rows = sum(
+        (folder / "out" / name).stat().st_size for name in ("scores.parquet", "samples.parquet")
+    )
     return kept / replies, rows / (TEXTS * len(CRITERIA)), read / replies
 
 
 def main() -> None:
     with mock_server() as url, tempfile.TemporaryDirectory() as folder:
         kept, rows, read = measured(url, Path(folder))
-    print(f"each: {kept:,.0f} bytes in the cache, {rows:.0f} in the results, {read:,.0f} tokens read")
+    print(
+        f"each: {kept:,.0f} bytes in the cache, {rows:.0f} in the results, {read:,.0f} tokens read"
+    )
     for size in SIZES:
-        print(f"\n{size:,} judgments: {size * kept / 1e9:,.0f} GB of cache, {size * rows / 1e9:,.1f} GB of results")
+        print(
+            f"\n{size:,} judgments: {size * kept / 1e9:,.0f} GB of cache, {size * rows / 1e9:,.1f} GB of results"
+        )
         for rpm in RPM:
             print(f"  {rpm:>6,} requests a minute: {size / rpm / 60:,.1f} h")
         for model in MODELS:

@@ -36,9 +36,13 @@ def measure(*command: str, rounds: int = ROUNDS) -> tuple[float, float]:
     return statistics.median(wall), statistics.median(spent)
 
 
-def report(name: str, command: tuple[str, ...], unit: str, unit_seconds: float, rounds: int = ROUNDS) -> None:
+def report(
+    name: str, command: tuple[str, ...], unit: str, unit_seconds: float, rounds: int = ROUNDS
+) -> None:
     wall, spent = measure(*command, rounds=rounds)
-    print(f"{name}: {wall:.3f} s, {spent:.3f} s of CPU; {wall / unit_seconds:.1f} times {unit}'s {unit_seconds:.3f} s")
+    print(
+        f"{name}: {wall:.3f} s, {spent:.3f} s of CPU; {wall / unit_seconds:.1f} times {unit}'s {unit_seconds:.3f} s"
+    )
 
 
 def main() -> None:
@@ -51,7 +55,10 @@ def main() -> None:
         replies.write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
         rows = read()
         items = list(dict.fromkeys(row["doc_id"] for row in rows))[:ITEMS]
-        data.write_text("".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] in items), encoding="utf-8")
+        data.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] in items),
+            encoding="utf-8",
+        )
         imports, _ = measure(sys.executable, "-c", "import openai, pandas")
         unit = "importing openai and pandas"
         for criteria in (CRITERIA[:1], CRITERIA):

@@ -11,7 +11,9 @@ import sys
 import time
 from collections.abc import Callable
 
-os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+os.environ.update(
+    dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
 
 import numpy as np
 
@@ -34,7 +36,10 @@ def table(items: int, systems: int, columns: int, missing: float = 0.0) -> Table
     values = np.clip(np.round(3 + quality + random.normal(size=shape)), 1, 5)
     kept = random.random(shape) >= missing
     labels = tuple("12345")
-    named = tuple(Column(f"c{k}", "criterion", f"c{k}", 1.0, 5.0, labels, criterion=f"c{k}") for k in range(columns))
+    named = tuple(
+        Column(f"c{k}", "criterion", f"c{k}", 1.0, 5.0, labels, criterion=f"c{k}")
+        for k in range(columns)
+    )
     samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
     scores = tuple(
         Score(f"i{i}", f"s{s}", f"c{k}", float(values[k, s, i]), MADE)
@@ -81,7 +86,9 @@ def main() -> None:
         print(f"{items:,} items, {systems:,} systems, {columns} columns, {missing:.0%} missing")
         for name, took in seconds.items():
             print(f"  {name:<26}{took:6.2f} s CPU")
-        print(f"  {'all':<26}{sum(seconds.values()):6.2f} s CPU; at most {peak():.0f} MB, {alone:.0f} MB before")
+        print(
+            f"  {'all':<26}{sum(seconds.values()):6.2f} s CPU; at most {peak():.0f} MB, {alone:.0f} MB before"
+        )
 
 
 if __name__ == "__main__":

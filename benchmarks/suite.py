@@ -53,14 +53,30 @@ def write(folder: Path) -> None:
     def text(words: int) -> str:
         return " ".join(draw.choice(WORDS) for _ in range(words)) + "."
 
-    rows = [{"item": f"case {n}", "system": "text", "source": text(400), "output": text(60)} for n in range(CASES)]
+    rows = [
+        {"item": f"case {n}", "system": "text", "source": text(400), "output": text(60)}
+        for n in range(CASES)
+    ]
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    (folder / "replies.yaml").write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
+    (folder / "replies.yaml").write_text(
+        "- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8"
+    )
     cases = [
-        json.dumps({"name": row["item"], "text": {k: row[k] for k in ("source", "output")}, "expect": {"min": 3}})
+        json.dumps(
+            {
+                "name": row["item"],
+                "text": {k: row[k] for k in ("source", "output")},
+                "expect": {"min": 3},
+            }
+        )
         for row in rows
     ]
-    lines = ["criteria: [relevance]", "replay: calls.jsonl", "cases:", *(f"  - {case}" for case in cases)]
+    lines = [
+        "criteria: [relevance]",
+        "replay: calls.jsonl",
+        "cases:",
+        *(f"  - {case}" for case in cases),
+    ]
     (folder / "suite.judge.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -69,7 +85,9 @@ def took(folder: Path, *arguments: str) -> tuple[float, float]:
     found = []
     for _ in range(ROUNDS):
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([sys.executable, "-c", JUDGE, *arguments], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-c", JUDGE, *arguments], cwd=folder, check=True, capture_output=True
+        )
         seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         found.append((seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
     wall, processor = (statistics.median(times) for times in zip(*found, strict=True))
@@ -80,8 +98,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write(folder)
-        run = ("run", "data.jsonl", "--criteria", "relevance", "--metrics", "none", "--no-cache", "--out", "out")
-        first = [sys.executable, "-c", JUDGE, *run, "--model", "scripted/replies.yaml", "--record", "calls.jsonl"]
+        run = (
+            "run",
+            "data.jsonl",
+            "--criteria",
+            "relevance",
+            "--metrics",
+            "none",
+            "--no-cache",
+            "--out",
+            "out",
+        )
+        first = [
+            sys.executable,
+            "-c",
+            JUDGE,
+            *run,
+            "--model",
+            "scripted/replies.yaml",
+            "--record",
+            "calls.jsonl",
+        ]
         subprocess.run(first, cwd=folder, check=True, capture_output=True)
         times = {
             "judge test": took(folder, "test", "suite.judge.yaml", "--no-cache"),
@@ -90,7 +127,9 @@ def main() -> None:
         for name, (wall, processor) in times.items():
             print(f"{name}: {wall:.2f} s, of the processor {processor:.2f} s")
         ratio = times["judge test"][1] / times["judge run"][1]
-        print(f"{CASES} cases on replay: {ratio:.2f} times the processor's time of judge run on the same texts")
+        print(
+            f"{CASES} cases on replay: {ratio:.2f} times the processor's time of judge run on the same texts"
+        )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
 
 
 async def bare(prompts: list[str], url: str) -> None:
-    client = openai.AsyncOpenAI(base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0)
+    client = openai.AsyncOpenAI(
+        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+    )
     slots = asyncio.Semaphore(CONCURRENCY)
 
     async def one(prompt: str) -> None:
@@ -94,7 +96,9 @@ def compare(url: str) -> None:
         pairs += [(a, b)] * bool(i)
     wall = statistics.median(a[0] for a, _ in pairs)
     print(f"judgments {len(prompts)}, ideal {ideal:.2f} s")
-    print(f"wall / ideal: {wall / ideal:.2f} (bare loop {statistics.median(b[0] for _, b in pairs) / ideal:.2f})")
+    print(
+        f"wall / ideal: {wall / ideal:.2f} (bare loop {statistics.median(b[0] for _, b in pairs) / ideal:.2f})"
+    )
     print(f"client CPU / bare loop's: {statistics.median(a[1] / b[1] for a, b in pairs):.2f}")
 
 

@@ -17,14 +17,34 @@ def main() -> None:
         cold, _, sent = judged(lambda: DiskCache(kept))
         warm = [judged(lambda: DiskCache(kept)) for _ in range(5)]
         seconds = statistics.median(s for s, _, _ in warm)
-        print(f"cold: {cold:.2f} s, {sent} requests; warm: {seconds:.2f} s, {max(n for _, _, n in warm)} requests")
-        print(f"warm: {6400 / seconds:,.0f} judgments/s, {cold / seconds:.1f} times the cold run's rate")
+        print(
+            f"cold: {cold:.2f} s, {sent} requests; warm: {seconds:.2f} s, {max(n for _, _, n in warm)} requests"
+        )
+        print(
+            f"warm: {6400 / seconds:,.0f} judgments/s, {cold / seconds:.1f} times the cold run's rate"
+        )
         replies = Path(folder) / "replies.yaml"
         replies.write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
-        given = ["run", SUMMEVAL, "--map", "item=doc_id,output=summary", "--criteria", ",".join(CRITERIA)]
-        given += ["--metrics", "none", "--model", f"scripted/{replies}", "--cache", f"{folder}/other"]
+        given = [
+            "run",
+            SUMMEVAL,
+            "--map",
+            "item=doc_id,output=summary",
+            "--criteria",
+            ",".join(CRITERIA),
+        ]
+        given += [
+            "--metrics",
+            "none",
+            "--model",
+            f"scripted/{replies}",
+            "--cache",
+            f"{folder}/other",
+        ]
         times = [command(*given, "--out", f"{folder}/out", "--quiet") for _ in range(4)]
-        print(f"whole command with reports: cold {times[0]:.2f} s, warm {statistics.median(times[1:]):.2f} s")
+        print(
+            f"whole command with reports: cold {times[0]:.2f} s, warm {statistics.median(times[1:]):.2f} s"
+        )
 
 
 if __name__ == "__main__":

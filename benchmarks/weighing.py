@@ -18,7 +18,9 @@ ROUNDS, CALLS = 9, 2_000
 _OTHERS = {"The": 0.01, "I": 0.005, "Score": 0.002} | {f"word{n}": 0.0005 for n in range(10)}
 TOP = tuple(
     (text, math.log(p))
-    for text, p in ({"4": 0.5, " 4": 0.1, "5": 0.25, " 5": 0.05, "3": 0.05, "2": 0.01, "1": 0.005} | _OTHERS).items()
+    for text, p in (
+        {"4": 0.5, " 4": 0.1, "5": 0.25, " 5": 0.05, "3": 0.05, "2": 0.01, "1": 0.005} | _OTHERS
+    ).items()
 )
 
 
@@ -54,7 +56,9 @@ def main() -> None:
     ):
         weighed = reading(rung, answers, by)  # type: ignore[arg-type]
         single = reading("single", answers[:1], by)
-        print(f"{what}: {weighed:.1f} us, {weighed - single:.1f} us more than reading one reply ({single:.1f} us)")
+        print(
+            f"{what}: {weighed:.1f} us, {weighed - single:.1f} us more than reading one reply ({single:.1f} us)"
+        )
 
 
 if __name__ == "__main__":

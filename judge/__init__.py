@@ -82,7 +82,9 @@ _NAMES = {
     "judge.results.validation": "Validation",
     "judge.suite.evaluate": "Outcomes",
 }
-_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {"metrics": "judge.metrics"}
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {
+    "metrics": "judge.metrics"
+}
 __all__ = ["__version__", *sorted(_WHERE)]
 
 

@@ -30,13 +30,28 @@ from judge.core.generated_system import Systems, resolve_systems
 from judge.core.messages import command, option, plain_message
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
-from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
+from judge.core.request_options import (
+    ExtraBody,
+    Headers,
+    Judge,
+    KeyCommand,
+    Variable,
+    forbidden_command,
+)
 from judge.data.rows import is_address
 from judge.text.languages import LanguageChoice, LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
-_OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
+_OPTION_PATHS = (
+    "stopwords",
+    "exceptions",
+    "baseline",
+    "model",
+    "bertscore_model",
+    "questions",
+    "answers",
+)
 
 
 Value = str | int | float | bool
@@ -59,7 +74,13 @@ _RUNS_ONLY: tuple[Command, ...] = ("audit", "diff", "test", "suite")
 
 
 def _option(
-    default: Any, group: Group, description: str, metavar: str = "", *, lacking: tuple[Command, ...] = (), **checks: Any
+    default: Any,
+    group: Group,
+    description: str,
+    metavar: str = "",
+    *,
+    lacking: tuple[Command, ...] = (),
+    **checks: Any,
 ) -> Any:
     """An option's default, heading, one text for all interfaces, and the commands that do not take it."""
     extra: dict[str, Any] = {"group": group, "metavar": metavar, "lacking": lacking}
@@ -75,14 +96,24 @@ class RunConfig(BaseModel):
 
     data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
     map: dict[str, str | tuple[str, ...]] = _option(
-        {}, "Data", "Columns of item, system, output, source, references or human.NAME.", "FIELD=COLUMN,..."
+        {},
+        "Data",
+        "Columns of item, system, output, source, references or human.NAME.",
+        "FIELD=COLUMN,...",
     )
-    systems: Systems = _option((), "Data", "Columns that each hold the outputs of one system.", "COLUMN,...")
+    systems: Systems = _option(
+        (), "Data", "Columns that each hold the outputs of one system.", "COLUMN,..."
+    )
     where: dict[str, tuple[Value, ...]] = _option(
         {}, "Data", "Only rows with one of these values in the column.", "COLUMN=VALUE,..."
     )
     against: str | None = _option(
-        None, "Data", "Compare all systems with this one only.", "SYSTEM", min_length=1, lacking=_RUNS_ONLY
+        None,
+        "Data",
+        "Compare all systems with this one only.",
+        "SYSTEM",
+        min_length=1,
+        lacking=_RUNS_ONLY,
     )
     ratings: Path | None = _option(
         None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_RUNS_ONLY
@@ -94,16 +125,30 @@ class RunConfig(BaseModel):
     )  # fmt: skip
 
     model: tuple[Judge, ...] = _option(
-        (), "Judge", "Model that judges, such as gpt-5.4-mini; several are a panel.", "[VENDOR/]NAME"
+        (),
+        "Judge",
+        "Model that judges, such as gpt-5.4-mini; several are a panel.",
+        "[VENDOR/]NAME",
     )
-    base_url: str | None = _option(None, "Judge", "Address of an OpenAI-compatible server, ending in /v1.", "URL")
+    base_url: str | None = _option(
+        None, "Judge", "Address of an OpenAI-compatible server, ending in /v1.", "URL"
+    )
     key_env: Variable = _option(
-        "OPENAI_API_KEY", "Judge", "Environment variable with the key; each vendor has its own.", "NAME"
+        "OPENAI_API_KEY",
+        "Judge",
+        "Environment variable with the key; each vendor has its own.",
+        "NAME",
     )
     key_command: KeyCommand | None = _option(
-        None, "Judge", "Command that prints the key; it runs again when a key expires.", "COMMAND", repr=False
+        None,
+        "Judge",
+        "Command that prints the key; it runs again when a key expires.",
+        "COMMAND",
+        repr=False,
     )
-    headers: Headers = _option({}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE", repr=False)
+    headers: Headers = _option(
+        {}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE", repr=False
+    )
     system: str | None = _option(None, "Judge", "System message.", "TEXT", lacking=("diff",))
     reasoning_effort: str | None = _option(
         None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT",
@@ -113,8 +158,12 @@ class RunConfig(BaseModel):
     temperature: float | None = _option(
         None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
     )
-    max_tokens: int | None = _option(None, "Judge", "Longest reply (default: by the kind of reply).", "N", ge=1)
-    replay: Path | None = _option(None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl")
+    max_tokens: int | None = _option(
+        None, "Judge", "Longest reply (default: by the kind of reply).", "N", ge=1
+    )
+    replay: Path | None = _option(
+        None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl"
+    )
 
     criteria: tuple[str, ...] = _option(
         DEFAULT_CRITERIA, "Scoring", "Names, files, or 'NAME: QUESTION'; repeatable; none for metrics alone.",
@@ -122,26 +171,49 @@ class RunConfig(BaseModel):
         lacking=("diff",),
     )  # fmt: skip
     language: LanguageCode | None = _option(
-        None, "Scoring", "Language of the prompts, or auto (default): that of most words.", "LANGUAGE"
+        None,
+        "Scoring",
+        "Language of the prompts, or auto (default): that of most words.",
+        "LANGUAGE",
     )
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = _option(
         "auto", "Scoring", "How a score is computed.", "METHOD"
     )
-    draws: int = _option(20, "Scoring", "Replies to draw if a score is a mean of samples.", "N", ge=1, le=1000)
-    min_mass: float = _option(
-        0.5, "Scoring", "Least probability on the scale's labels for a valid score.", "P", ge=0, le=1
+    draws: int = _option(
+        20, "Scoring", "Replies to draw if a score is a mean of samples.", "N", ge=1, le=1000
     )
-    reply: ReplyKind | None = _option(None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND")
-    strict: bool = _option(False, "Scoring", "Read a score only in the requested form; ask no repair question.")
+    min_mass: float = _option(
+        0.5,
+        "Scoring",
+        "Least probability on the scale's labels for a valid score.",
+        "P",
+        ge=0,
+        le=1,
+    )
+    reply: ReplyKind | None = _option(
+        None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND"
+    )
+    strict: bool = _option(
+        False, "Scoring", "Read a score only in the requested form; ask no repair question."
+    )
     repair: Literal["on", "off"] = _option(
         "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
     )
-    structured: bool = _option(False, "Scoring", "Ask for replies as JSON objects (response_format).")
+    structured: bool = _option(
+        False, "Scoring", "Ask for replies as JSON objects (response_format)."
+    )
     panel: Literal["mean", "median", "majority"] = _option(
-        "mean", "Scoring", "How several judges' scores become one.", "METHOD", lacking=("audit", "diff")
+        "mean",
+        "Scoring",
+        "How several judges' scores become one.",
+        "METHOD",
+        lacking=("audit", "diff"),
     )
     calibrate: bool = _option(
-        False, "Scoring", "Calibrate means to the human ratings of some texts (PPI++).", lacking=("rank", *_RUNS_ONLY)
+        False,
+        "Scoring",
+        "Calibrate means to the human ratings of some texts (PPI++).",
+        lacking=("rank", *_RUNS_ONLY),
     )
 
     metrics: tuple[str, ...] | None = _option(
@@ -156,21 +228,32 @@ class RunConfig(BaseModel):
         {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
         lacking=("rank", "audit", "diff", "test"),
     )  # fmt: skip
-    workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000)
+    workers: int = _option(
+        1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000
+    )
 
     budget: Budget | None = _option(
-        None, "Limits and cost", "Stop at this budget (5usd, 200000tokens); re-run to resume.", "AMOUNT"
+        None,
+        "Limits and cost",
+        "Stop at this budget (5usd, 200000tokens); re-run to resume.",
+        "AMOUNT",
     )
     deadline: float | None = _option(
         None, "Limits and cost", "Stop judging after this time; re-run to resume.", "SECONDS", gt=0
     )
     rpm: int | None = _option(
-        None, "Limits and cost", "Requests per minute (default: the server's rate limit).", "N", ge=1
+        None,
+        "Limits and cost",
+        "Requests per minute (default: the server's rate limit).",
+        "N",
+        ge=1,
     )
     tpm: int | None = _option(
         None, "Limits and cost", "Tokens per minute (default: the server's rate limit).", "N", ge=1
     )
-    max_concurrency: int = _option(64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000)
+    max_concurrency: int = _option(
+        64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000
+    )
     timeout: float = _option(120.0, "Limits and cost", "Longest wait for a reply.", "SECONDS", gt=0)
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
     cache: Path | Literal[False] | None = _option(
@@ -188,7 +271,11 @@ class RunConfig(BaseModel):
         None, "Output", "Title of the report (default: data and judge).", "TEXT", lacking=_RUNS_ONLY
     )
     record: Path | None = _option(
-        None, "Output", "Recording to write the replies to, for replay.", "CALLS.jsonl", lacking=("suite",)
+        None,
+        "Output",
+        "Recording to write the replies to, for replay.",
+        "CALLS.jsonl",
+        lacking=("suite",),
     )
 
     engine: str = _option(
@@ -200,7 +287,10 @@ class RunConfig(BaseModel):
         lacking=("audit", "diff", "suite"), ge=1, le=10_000,
     )  # fmt: skip
     retry_failed: bool = _option(
-        False, "Advanced", "Repeat failed judgments; the cache answers the others.", lacking=("suite",)
+        False,
+        "Advanced",
+        "Repeat failed judgments; the cache answers the others.",
+        lacking=("suite",),
     )
     seed: int = _option(0, "Advanced", "Random seed.", "N", ge=0)
 
@@ -224,19 +314,30 @@ class RunConfig(BaseModel):
         if problem:
             raise ConfigError(f"{file}:{lines[key]}: key_command: {problem}")
         overrides = {key: value for key, value in (given or {}).items() if value is not None}
-        if "set" in values and "set" in overrides:  # single options of a metric override those of the file
+        if (
+            "set" in values and "set" in overrides
+        ):  # single options of a metric override those of the file
             overriding = overrides["set"]
-            overrides["set"] = [values["set"], *(overriding if isinstance(overriding, list) else [overriding])]
+            overrides["set"] = [
+                values["set"],
+                *(overriding if isinstance(overriding, list) else [overriding]),
+            ]
         try:
             config = cls.model_validate(values | overrides)
             config._criteria_at = (
-                f"{file}:{lines['criteria']}: " if "criteria" in lines.keys() - overrides.keys() else ""
+                f"{file}:{lines['criteria']}: "
+                if "criteria" in lines.keys() - overrides.keys()
+                else ""
             )
             return config
         except ValidationError as error:
             first = error.errors()[0]
             key, *inner = map(str, first["loc"] or ("",))
-            where = f"{file}:{lines[key]}: {key}" if key in lines.keys() - overrides.keys() else option(key)
+            where = (
+                f"{file}:{lines[key]}: {key}"
+                if key in lines.keys() - overrides.keys()
+                else option(key)
+            )
             within = [part for part in inner if not part.isdigit()]
             innermost = within[-1] if within else key
             if first["type"] != "extra_forbidden":
@@ -252,15 +353,25 @@ class RunConfig(BaseModel):
                 message = plain_message(first)
                 message = f"{message[0].lower()}{message[1:]}{got}"
             elif innermost in RankConfig.model_fields:
-                message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
+                message = (
+                    f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
+                )
             else:
-                message = unknown_name_message("key", innermost, sorted((Judge if within else cls).model_fields))
-            raise ConfigError(f"{where}:{''.join(f' {part}:' for part in within)} {message}") from error
+                message = unknown_name_message(
+                    "key", innermost, sorted((Judge if within else cls).model_fields)
+                )
+            raise ConfigError(
+                f"{where}:{''.join(f' {part}:' for part in within)} {message}"
+            ) from error
 
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""
         own = {name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}}
-        own = {name: value for name, value in own.items() if value is not None and name in type(self).model_fields}
+        own = {
+            name: value
+            for name, value in own.items()
+            if value is not None and name in type(self).model_fields
+        }
         if "key_env" in own:
             own.setdefault("key_command", None)
         return self.model_copy(update=own)
@@ -343,8 +454,12 @@ class RunConfig(BaseModel):
             for column, values in value.items()
         }
         for column, values in alternatives.items():
-            if not values or not all(isinstance(alternative, str | int | float) for alternative in values):
-                raise ValueError(f"{column!r}: write a value, such as lang: ja, or a list of values")
+            if not values or not all(
+                isinstance(alternative, str | int | float) for alternative in values
+            ):
+                raise ValueError(
+                    f"{column!r}: write a value, such as lang: ja, or a list of values"
+                )
         return alternatives
 
     @field_validator("set", mode="before", json_schema_input_type=dict[str, dict[str, Any]])
@@ -367,11 +482,17 @@ class RunConfig(BaseModel):
                 return layer
             for metric, given in options.items():
                 before = merged.get(metric)
-                merged[metric] = {**before, **given} if isinstance(before, dict) and isinstance(given, dict) else given
+                merged[metric] = (
+                    {**before, **given}
+                    if isinstance(before, dict) and isinstance(given, dict)
+                    else given
+                )
         return merged
 
     @field_validator(
-        "criteria", mode="before", json_schema_input_type=str | dict[str, Any] | list[str | dict[str, Any]]
+        "criteria",
+        mode="before",
+        json_schema_input_type=str | dict[str, Any] | list[str | dict[str, Any]],
     )
     @classmethod
     def parse_criteria(cls, value: Any) -> Any:
@@ -383,7 +504,9 @@ class RunConfig(BaseModel):
     def parse_marks(cls, value: Any) -> Any:
         """Accept `<q>,<n>`."""
         marks = split(value) if isinstance(value, str) else value
-        if isinstance(marks, list | tuple) and not all(isinstance(mark, str) and mark.strip() for mark in marks):
+        if isinstance(marks, list | tuple) and not all(
+            isinstance(mark, str) and mark.strip() for mark in marks
+        ):
             raise ValueError("write the marks, such as <q>")
         return marks
 
@@ -393,7 +516,9 @@ class RunConfig(BaseModel):
         """Accept `a,b`; `none` is the empty list."""
         return split(value) if isinstance(value, str) else value
 
-    @field_validator("score_columns", mode="before", json_schema_input_type=str | list[str] | dict[str, str])
+    @field_validator(
+        "score_columns", mode="before", json_schema_input_type=str | list[str] | dict[str, str]
+    )
     @classmethod
     def parse_score_columns(cls, value: Any) -> Any:
         """Accept `comet,wer=lower` and a list of such columns; higher is better unless it says so."""
@@ -401,7 +526,9 @@ class RunConfig(BaseModel):
         if not isinstance(names, list | tuple):
             return value
         parts = [str(name).partition("=") for name in names]
-        return {name.strip(): better.strip() if equals else "higher" for name, equals, better in parts}
+        return {
+            name.strip(): better.strip() if equals else "higher" for name, equals, better in parts
+        }
 
     @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
     @classmethod
@@ -411,7 +538,9 @@ class RunConfig(BaseModel):
         for judge in judges:
             is_yaml = isinstance(judge, str) and Path(judge).suffix in (".yaml", ".yml")
             if is_yaml and not judge.startswith(_SCRIPTED) and Path(judge).is_file():
-                raise ValueError(f"{judge} is a file; for replies that you wrote, write {_SCRIPTED}{judge}")
+                raise ValueError(
+                    f"{judge} is a file; for replies that you wrote, write {_SCRIPTED}{judge}"
+                )
         return tuple({"name": judge} if isinstance(judge, str) else judge for judge in judges)
 
     @field_validator("budget", mode="before", json_schema_input_type=str)
@@ -434,10 +563,18 @@ class RunConfig(BaseModel):
 class RankConfig(RunConfig):
     """The options of `judge rank`: those of a run, and how texts are paired."""
 
-    criteria: tuple[str, ...] = _option(("overall",), "Scoring", "Names from prompts/pairwise, or files.", "NAME,...")
-    metrics: tuple[str, ...] | None = _option((), "Metrics", "Names of metrics to compute as well.", "NAME,...")
-    orders: Literal[1, 2] = _option(2, "Scoring", "Orders in which to show each pair of texts.", "N")
-    pairs: int | None = _option(None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1)
+    criteria: tuple[str, ...] = _option(
+        ("overall",), "Scoring", "Names from prompts/pairwise, or files.", "NAME,..."
+    )
+    metrics: tuple[str, ...] | None = _option(
+        (), "Metrics", "Names of metrics to compute as well.", "NAME,..."
+    )
+    orders: Literal[1, 2] = _option(
+        2, "Scoring", "Orders in which to show each pair of texts.", "N"
+    )
+    pairs: int | None = _option(
+        None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1
+    )
 
 
 # What the interfaces are made of
@@ -464,7 +601,13 @@ class Option:
     @property
     def choices(self) -> tuple[Any, ...]:
         """The only values that there are; () for an option of any other value."""
-        return tuple(value for kind in self.kinds if get_origin(kind) is Literal for value in get_args(kind) if value)
+        return tuple(
+            value
+            for kind in self.kinds
+            if get_origin(kind) is Literal
+            for value in get_args(kind)
+            if value
+        )
 
 
 def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
@@ -475,7 +618,10 @@ def run_options(command: Command, config: type[RunConfig] | None = None) -> dict
         if command not in extra["lacking"]:
             described = field.description or "", extra["group"], extra["metavar"]
             options.append(Option(name, *described, field.default, field.annotation))
-    return {option.name: option for option in sorted(options, key=lambda option: groups.index(option.group))}
+    return {
+        option.name: option
+        for option in sorted(options, key=lambda option: groups.index(option.group))
+    }
 
 
 def json_schema(model: type[BaseModel], title: str, description: str) -> dict[str, Any]:
@@ -533,8 +679,12 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     except yaml_lines.Malformed as error:
         raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
     if document is None:
-        raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
-    return {str(k): resolve_value(str(k), v, path.parent) for k, v in document.values.items()}, document.lines
+        raise ConfigError(
+            f"{path}: expected lines of the form key: value, such as data: summaries.jsonl"
+        )
+    return {
+        str(k): resolve_value(str(k), v, path.parent) for k, v in document.values.items()
+    }, document.lines
 
 
 def resolve_value(key: str, value: Any, folder: Path) -> Any:
@@ -561,13 +711,19 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
             return str(folder / option) if is_path else option
 
         return {
-            metric: {name: beside(option) if name in _OPTION_PATHS else option for name, option in options.items()}
+            metric: {
+                name: beside(option) if name in _OPTION_PATHS else option
+                for name, option in options.items()
+            }
             if isinstance(options, dict)
             else options
             for metric, options in value.items()
         }
     if key == "model":
-        return [_resolve_judge(judge, folder) for judge in (value if isinstance(value, list) else [value])]
+        return [
+            _resolve_judge(judge, folder)
+            for judge in (value if isinstance(value, list) else [value])
+        ]
     return value
 
 

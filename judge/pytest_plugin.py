@@ -34,11 +34,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="the judge, which may cost money; without this option no test sends requests (several: a panel)",
     )
-    group.addoption(_ADDRESS, metavar="URL", help="address of an OpenAI-compatible server for --judge-model")
-    group.addoption("--judge-replay", metavar="CALLS.jsonl", help="use recorded replies instead of a judge")
-    group.addoption("--judge-record", metavar="CALLS.jsonl", help="add the replies of --judge-model to this recording")
-    parser.addini("judge_model", "the judge of tests without one; only --judge-model can name a server")
-    parser.addini("judge_replay", "recorded replies for tests without a judge; relative to this file")
+    group.addoption(
+        _ADDRESS, metavar="URL", help="address of an OpenAI-compatible server for --judge-model"
+    )
+    group.addoption(
+        "--judge-replay", metavar="CALLS.jsonl", help="use recorded replies instead of a judge"
+    )
+    group.addoption(
+        "--judge-record",
+        metavar="CALLS.jsonl",
+        help="add the replies of --judge-model to this recording",
+    )
+    parser.addini(
+        "judge_model", "the judge of tests without one; only --judge-model can name a server"
+    )
+    parser.addini(
+        "judge_replay", "recorded replies for tests without a judge; relative to this file"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,17 +78,27 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    return f"judge: {', '.join(typed)} may receive requests" if (typed := _typed(config, _MODEL)) else None
+    return (
+        f"judge: {', '.join(typed)} may receive requests"
+        if (typed := _typed(config, _MODEL))
+        else None
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-    return SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(_SUITE) else None
+    return (
+        SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(_SUITE) else None
+    )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that use the fixture, but not those whose `judge` is another fixture or a parameter."""
-    defined = [*getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("judge", ())]
-    while defined and "judge" in defined[-1].argnames:  # an override that uses the fixture it overrides
+    defined = [
+        *getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("judge", ())
+    ]
+    while (
+        defined and "judge" in defined[-1].argnames
+    ):  # an override that uses the fixture it overrides
         defined.pop()
     if defined and getattr(defined[-1].func, "__module__", "") == __name__:
         item.add_marker("judge")
@@ -92,7 +114,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     if not scores:
         return None
     why = "; ".join(score.short for score in scores)
-    return [f"{left!r} {op} {right!r} ({why})", *(line for score in scores for line in score.explained)]
+    return [
+        f"{left!r} {op} {right!r} ({why})",
+        *(line for score in scores for line in score.explained),
+    ]
 
 
 @pytest.fixture
@@ -107,7 +132,9 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
     run_options: dict[str, Any] = {}
     for mark in request.node.iter_markers("judge"):
         if mark.args:
-            pytest.fail(f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False)
+            pytest.fail(
+                f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False
+            )
         run_options = {**mark.kwargs, **run_options}
     try:
         return JudgeFixture(_session(request.config), run_options, request.path.parent)
@@ -119,8 +146,15 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
 def _typed(config: pytest.Config, option: str) -> list[str]:
     """Return the typed values of an option: `addopts` and PYTEST_ADDOPTS give no permission to spend money."""
     args = [str(arg) for arg in config.invocation_params.args]
-    pairs = [(arg.partition("="), following) for arg, following in zip(args, [*args[1:], ""], strict=True)]
-    return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == option]
+    pairs = [
+        (arg.partition("="), following)
+        for arg, following in zip(args, [*args[1:], ""], strict=True)
+    ]
+    return [
+        value or ("" if mark else following)
+        for (name, mark, value), following in pairs
+        if name == option
+    ]
 
 
 def _session(config: pytest.Config) -> SuiteSession:
@@ -128,12 +162,19 @@ def _session(config: pytest.Config) -> SuiteSession:
     from judge.config import resolve_value
 
     typed = _typed(config, _MODEL)
-    start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
+    start, shared = (
+        config.invocation_params.dir,
+        getattr(config, "workerinput", {}).get("judge_shared", ""),
+    )
     command: dict[str, Any] = {
         "model": typed or config.getoption("judge_model"),
         "base_url": config.getoption("judge_base_url"),
     }
-    command |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
+    command |= {
+        name: start / path
+        for name in ("replay", "record")
+        if (path := config.getoption(f"judge_{name}"))
+    }
     folder = config.inipath.parent if config.inipath else config.rootpath
     ini = {
         name: resolve_value(name, value, folder)
@@ -141,7 +182,9 @@ def _session(config: pytest.Config) -> SuiteSession:
         if (value := config.getini(f"judge_{name}"))
     }
     command = {name: value for name, value in command.items() if value}
-    return SuiteSession(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
+    return SuiteSession(
+        command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None
+    )
 
 
 class SuiteFile(pytest.File):
@@ -162,8 +205,13 @@ class SuiteFile(pytest.File):
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
-            yield SuiteItem.from_parent(self, name=one_line(case.name), target=case.name, line=case.line)
-        for target, key in (("limit", "limits"), *([("baseline", "baseline")] if self.suite.baseline else [])):
+            yield SuiteItem.from_parent(
+                self, name=one_line(case.name), target=case.name, line=case.line
+            )
+        for target, key in (
+            ("limit", "limits"),
+            *([("baseline", "baseline")] if self.suite.baseline else []),
+        ):
             yield SuiteItem.from_parent(
                 self, name=f"({key})", target=target, line=self.suite.lines.get(key, 1), whole=True
             )
@@ -173,7 +221,11 @@ class SuiteFile(pytest.File):
         if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
-            here = [item for item in self.session.items if isinstance(item, SuiteItem) and item.parent is self]
+            here = [
+                item
+                for item in self.session.items
+                if isinstance(item, SuiteItem) and item.parent is self
+            ]
             self._outcome = run_suite_once(
                 self.suite, _session(self.config), frozenset(o.target for o in here if not o.whole)
             )
@@ -189,7 +241,9 @@ class SuiteItem(pytest.Item):
 
     parent: SuiteFile
 
-    def __init__(self, *, target: str, line: int, whole: bool = False, **pytest_options: Any) -> None:
+    def __init__(
+        self, *, target: str, line: int, whole: bool = False, **pytest_options: Any
+    ) -> None:
         super().__init__(**pytest_options)
         self.target, self.line, self.whole = target, line, whole
         self.add_marker("judge")
@@ -200,8 +254,15 @@ class SuiteItem(pytest.Item):
 
         outcome = self.parent.outcome()
         if outcome.trouble:
-            first, self.parent.first_to_fail = self.parent.first_to_fail or self, self.parent.first_to_fail or self
-            why = outcome.trouble if first is self else f"the suite could not be run: see {first.name}"
+            first, self.parent.first_to_fail = (
+                self.parent.first_to_fail or self,
+                self.parent.first_to_fail or self,
+            )
+            why = (
+                outcome.trouble
+                if first is self
+                else f"the suite could not be run: see {first.name}"
+            )
             raise Unmet(f"{why}\n\n{self.path}:{self.line}")
         mine = [
             verdict
@@ -209,7 +270,9 @@ class SuiteItem(pytest.Item):
             if self.target == (verdict.subject if self.whole else verdict.name)
             and (verdict.subject != "case") == self.whole
         ]
-        self.user_properties += [("judge", f"{verdict.found} {verdict.reason}".strip()) for verdict in mine]
+        self.user_properties += [
+            ("judge", f"{verdict.found} {verdict.reason}".strip()) for verdict in mine
+        ]
         if failures := unmet_failures(mine):
             raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
         if self.target == "baseline" and self.whole and not mine:
@@ -218,7 +281,11 @@ class SuiteItem(pytest.Item):
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return str(excinfo.value) if isinstance(excinfo.value, Unmet) else super().repr_failure(excinfo, style)
+        return (
+            str(excinfo.value)
+            if isinstance(excinfo.value, Unmet)
+            else super().repr_failure(excinfo, style)
+        )
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.line - 1, self.name

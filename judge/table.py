@@ -65,7 +65,8 @@ def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """The cells of rows by column; None where a row has no such field."""
     provenances = [getattr(row, "provenance", row) for row in rows]
     return {
-        name: _column(kind, provenances if name in _PROVENANCE else rows, name) for name, kind in _SCORE_COLUMNS.items()
+        name: _column(kind, provenances if name in _PROVENANCE else rows, name)
+        for name, kind in _SCORE_COLUMNS.items()
     }
 
 
@@ -136,7 +137,9 @@ def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Tab
     if not text:
         return schema.empty_table()
     read = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-    return arrow_json.read_json(pa.BufferReader(text), read, arrow_json.ParseOptions(explicit_schema=schema))
+    return arrow_json.read_json(
+        pa.BufferReader(text), read, arrow_json.ParseOptions(explicit_schema=schema)
+    )
 
 
 def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
@@ -162,7 +165,13 @@ def _parquet(
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else dict(value) if isinstance(value, Mapping) else str(value)
+    return (
+        value.item()
+        if hasattr(value, "item")
+        else dict(value)
+        if isinstance(value, Mapping)
+        else str(value)
+    )
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
@@ -276,7 +285,9 @@ class Table:
 
     def _order(self, row: Score | Failure) -> tuple[int, int, int]:
         samples, columns = self._orders
-        place, rival = (samples.get((row.item, name), len(samples)) for name in (row.system, row.rival))
+        place, rival = (
+            samples.get((row.item, name), len(samples)) for name in (row.system, row.rival)
+        )
         return place, columns.get(row.column, len(columns)), rival
 
     def rows(self) -> Iterator[Score | Failure]:
@@ -290,7 +301,9 @@ class Table:
         to be written to.
         """
         if column not in self._matrices:
-            values = matrix(self.samples, {s.key: s.value for s in self.column_scores(column) if not s.rival}).T.copy()
+            values = matrix(
+                self.samples, {s.key: s.value for s in self.column_scores(column) if not s.rival}
+            ).T.copy()
             values.flags.writeable = False
             self._matrices[column] = values
         return self._matrices[column]
@@ -306,7 +319,9 @@ class Table:
     @cached_property
     def corpus_columns(self) -> frozenset[str]:
         """The columns whose values are of all a system's texts together (`Score.item` is then empty)."""
-        return frozenset(row.column for rows in (self.scores, self.failures) for row in rows if not row.item)
+        return frozenset(
+            row.column for rows in (self.scores, self.failures) for row in rows if not row.item
+        )
 
     def ratings(self, criterion: str) -> dict[tuple[str, str], float]:
         """People's ratings of a criterion, by item and system."""
@@ -315,7 +330,11 @@ class Table:
     @cached_property
     def ranked_columns(self) -> tuple[Column, ...]:
         """The columns with values of single texts and a better end."""
-        return tuple(column for column in self.columns if column.better and column.name not in self.corpus_columns)
+        return tuple(
+            column
+            for column in self.columns
+            if column.better and column.name not in self.corpus_columns
+        )
 
     @cached_property
     def has_pairs(self) -> bool:
@@ -349,7 +368,9 @@ class Table:
                 values[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
             frame = pd.DataFrame(keys, columns=names)
             for column in self.columns:
-                frame[column.name] = pd.Series([values.get((*key, column.name)) for key in keys], dtype="float64")
+                frame[column.name] = pd.Series(
+                    [values.get((*key, column.name)) for key in keys], dtype="float64"
+                )
             return frame
         rows = [*self.rows()]
         cells = _score_cells(rows)
@@ -374,7 +395,9 @@ class Table:
         """The contents of these two files by name."""
         return {
             SCORES: _parquet(_SCORE_COLUMNS, _score_cells, [*self.rows()], {}),
-            SAMPLES: _parquet(_SAMPLE_COLUMNS, _sample_cells, self.samples, _about_samples(self.columns)),
+            SAMPLES: _parquet(
+                _SAMPLE_COLUMNS, _sample_cells, self.samples, _about_samples(self.columns)
+            ),
         }
 
     @classmethod
@@ -385,9 +408,14 @@ class Table:
         with _translating_errors(folder / SCORES) as path:
             cells = _read(path, _SCORE_COLUMNS)[0]
             failed = [error is not None for error in cells["error"]]
-            of_scores = {name: compress(column, (not failure for failure in failed)) for name, column in cells.items()}
+            of_scores = {
+                name: compress(column, (not failure for failure in failed))
+                for name, column in cells.items()
+            }
             of_failures = {name: compress(column, failed) for name, column in cells.items()}
-            scores: Iterator[Row] = _records(Score, of_scores | {"provenance": _records(Provenance, of_scores)})
+            scores: Iterator[Row] = _records(
+                Score, of_scores | {"provenance": _records(Provenance, of_scores)}
+            )
             failures: Iterator[Row] = _records(Failure, of_failures)
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
@@ -401,12 +429,16 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     import numpy as np
 
     down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
-    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
+    across = {
+        system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))
+    }
     cells = np.full((len(down), len(across)), np.nan)
     generations: dict[tuple[int, int], list[float]] = {}
     for sample in samples:
         if (value := values.get(sample.key)) is not None:
-            generations.setdefault((down[sample.source_item], across[sample.system]), []).append(value)
+            generations.setdefault((down[sample.source_item], across[sample.system]), []).append(
+                value
+            )
     for cell, known in generations.items():
         cells[cell] = known[0] if len(known) == 1 else sum(known) / len(known)
     return cells
@@ -415,7 +447,9 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
 def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
     """Scores and failures apart."""
     rows = list(rows)
-    return tuple(r for r in rows if isinstance(r, Score)), tuple(r for r in rows if isinstance(r, Failure))
+    return tuple(r for r in rows if isinstance(r, Score)), tuple(
+        r for r in rows if isinstance(r, Failure)
+    )
 
 
 @contextmanager

@@ -50,9 +50,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """With JUDGE_REQUIRE_DATA, a test that needs real data and skips is a failure."""
     report: Any = yield
-    needs_data = "shared_data" in getattr(item, "fixturenames", ()) or _NOT_HERE in str(report.longrepr)
+    needs_data = "shared_data" in getattr(item, "fixturenames", ()) or _NOT_HERE in str(
+        report.longrepr
+    )
     if report.skipped and needs_data and os.environ.get("JUDGE_REQUIRE_DATA"):
-        report.outcome, report.longrepr = "failed", f"skipped, although JUDGE_REQUIRE_DATA is set: {report.longrepr}"
+        report.outcome, report.longrepr = (
+            "failed",
+            f"skipped, although JUDGE_REQUIRE_DATA is set: {report.longrepr}",
+        )
     return report
 
 
@@ -86,7 +91,9 @@ def shared_tool() -> Callable[[str], Path]:
 
 
 @pytest.fixture(autouse=True)
-def clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def clean_surroundings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """No test reads this machine's keys or writes to its cache."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "JUDGE_CACHE"):
         monkeypatch.delenv(name, raising=False)
@@ -101,7 +108,9 @@ class _Leaping(asyncio.SelectorEventLoop):
         loop = self
 
         class Selector(selectors.DefaultSelector):
-            def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            def select(
+                self, timeout: float | None = None
+            ) -> list[tuple[selectors.SelectorKey, int]]:
                 if timeout is None:
                     raise RuntimeError("everybody waits, and nothing is due: this would hang")
                 loop.now += max(0.0, timeout)
@@ -148,7 +157,11 @@ class ChatServer:
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
-        self.answer: Callable[[dict[str, Any]], tuple[int, dict[str, str], Any]] = lambda body: (200, {}, completion())
+        self.answer: Callable[[dict[str, Any]], tuple[int, dict[str, str], Any]] = lambda body: (
+            200,
+            {},
+            completion(),
+        )
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -178,7 +191,9 @@ class ChatServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -187,14 +202,30 @@ class ChatServer:
         self._thread.join()
 
 
-def completion(text: str = "4", *, top: dict[str, float] | None = None, **fields: Any) -> dict[str, Any]:
+def completion(
+    text: str = "4", *, top: dict[str, float] | None = None, **fields: Any
+) -> dict[str, Any]:
     """A chat completion as OpenAI words it; `top` gives the one token's alternatives as probabilities."""
-    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    choice: dict[str, Any] = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+    }
     if top:
         listed = [{"token": t, "logprob": math.log(p)} for t, p in top.items()]
-        choice["logprobs"] = {"content": [{"token": text, "logprob": math.log(top[text]), "top_logprobs": listed}]}
-    usage = {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 64}}
-    return {"model": "test-model-1", "choices": [choice | fields.pop("choice", {})], "usage": usage} | fields
+        choice["logprobs"] = {
+            "content": [{"token": text, "logprob": math.log(top[text]), "top_logprobs": listed}]
+        }
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 1,
+        "prompt_tokens_details": {"cached_tokens": 64},
+    }
+    return {
+        "model": "test-model-1",
+        "choices": [choice | fields.pop("choice", {})],
+        "usage": usage,
+    } | fields
 
 
 @pytest.fixture

@@ -42,7 +42,9 @@ class Brighter(RunConfig):
 
 
 @pytest.mark.parametrize("name", ["run", "audit", "test"])
-def test_a_new_field_is_an_option_of_the_command(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_field_is_an_option_of_the_command(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("judge.config.RunConfig", Brighter)
     shown = CliRunner().invoke(app, [name, "--help"]).output
     assert "--brightness LUX" in shown.partition("Advanced:")[2]
@@ -64,7 +66,12 @@ def test_a_new_field_is_an_argument_in_python_and_in_the_reference() -> None:
 
 def test_a_new_field_is_a_key_of_run_yaml_and_of_suites(tmp_path: Path) -> None:
     assert Brighter.load(write(tmp_path, "brightness: 3\n")).brightness == 3
-    described = {"description": "How bright the report is.", "default": 7, "minimum": 1, "type": "integer"}
+    described = {
+        "description": "How bright the report is.",
+        "default": 7,
+        "minimum": 1,
+        "type": "integer",
+    }
     assert run_schema(Brighter)["properties"]["brightness"] == described
     assert run_options("suite", Brighter)["brightness"].description == "How bright the report is."
 
@@ -98,8 +105,10 @@ if TYPE_CHECKING:
     python_only = {"ratings": "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None"}
     classes = {
         ("JudgeOptions", "TypedDict", "Options of all functions that ask a judge."): everywhere,
-        ("RunOptions", "JudgeOptions", "Options of `evaluate`."): run_options("run").keys() - everywhere,
-        ("RankOptions", "RunOptions", "Options of `rank`."): rank.keys() - run_options("run").keys(),
+        ("RunOptions", "JudgeOptions", "Options of `evaluate`."): run_options("run").keys()
+        - everywhere,
+        ("RankOptions", "RunOptions", "Options of `rank`."): rank.keys()
+        - run_options("run").keys(),
     }
     for (name, base, doc), names in classes.items():
         keys = [
@@ -107,7 +116,11 @@ if TYPE_CHECKING:
             for key in rank
             if key in names - {"criteria", "model"}
         ]
-        blocks.append("\n".join(["", f"class {name}({base}, total=False):", f'    """{doc}"""', "", *keys, ""]))
+        blocks.append(
+            "\n".join(
+                ["", f"class {name}({base}, total=False):", f'    """{doc}"""', "", *keys, ""]
+            )
+        )
     return "\n".join(blocks)
 
 
@@ -122,7 +135,10 @@ def test_the_typed_options_are_those_of_the_configuration() -> None:
 
 EXAMPLES = {
     "run": [*ROOT.glob("examples/**/run.yaml"), *ROOT.glob("judge/cli/starter/**/run.yaml")],
-    "suite": [*ROOT.glob("examples/**/*.judge.yaml"), *ROOT.glob("judge/cli/starter/**/*.judge.yaml")],
+    "suite": [
+        *ROOT.glob("examples/**/*.judge.yaml"),
+        *ROOT.glob("judge/cli/starter/**/*.judge.yaml"),
+    ],
     "criterion": [
         *ROOT.glob("prompts/*/pairwise/*.jinja"),
         *ROOT.glob("prompts/*/summarization/*.jinja"),
@@ -136,7 +152,11 @@ def test_a_schema_accepts_every_example_and_refuses_unknown_keys(kind: str) -> N
     schema = json.loads(CliRunner().invoke(app, ["doctor", "schema", kind]).output)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
-    assert all(described["description"] for described in schema["properties"].values() if "$ref" not in described)
+    assert all(
+        described["description"]
+        for described in schema["properties"].values()
+        if "$ref" not in described
+    )
     check = Draft202012Validator(schema)
     assert len(EXAMPLES[kind]) > 1
     for path in EXAMPLES[kind]:
@@ -199,7 +219,12 @@ def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path)
 
 def test_defaults() -> None:
     made = load_config()
-    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (DEFAULT_CRITERIA, None, "auto", None)
+    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (
+        DEFAULT_CRITERIA,
+        None,
+        "auto",
+        None,
+    )
 
 
 def test_a_plan_is_frozen() -> None:
@@ -245,8 +270,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_texts_are_read_as_the_command_line_writes_them() -> None:
-    made = load_config(given={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"})
-    assert (made.metrics, made.criteria, made.map) == (("a", "b"), (), {"item": "doc_id", "output": "summary"})
+    made = load_config(
+        given={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"}
+    )
+    assert (made.metrics, made.criteria, made.map) == (
+        ("a", "b"),
+        (),
+        {"item": "doc_id", "output": "summary"},
+    )
     for bad in ("item", "=x", "item="):
         with pytest.raises(ConfigError, match="--map: write FIELD=COLUMN"):
             load_config(given={"map": bad})
@@ -263,7 +294,11 @@ def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
         load_config(given={"set": ["rouge.types=[a"]})
     path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
     over = load_config(path, {"set": ["rouge.stem=false", {"chrf": {"beta": 1}}]}).set
-    assert over == {"rouge": {"stem": False, "multi": "mean"}, "bleu": {"smooth": "floor"}, "chrf": {"beta": 1}}
+    assert over == {
+        "rouge": {"stem": False, "multi": "mean"},
+        "bleu": {"smooth": "floor"},
+        "chrf": {"beta": 1},
+    }
 
 
 def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None:
@@ -274,7 +309,10 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
     asked = "{questions: mm/t5, answers: mm/none, bertscore_model: mm}"
     text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}, qags: {asked}}}\n"
     assert load_config(write(tmp_path, text)).set == {
-        "rouge": {"stopwords": str(tmp_path / "stop.txt"), "exceptions": [str(tmp_path / "stop.txt")]},
+        "rouge": {
+            "stopwords": str(tmp_path / "stop.txt"),
+            "exceptions": [str(tmp_path / "stop.txt")],
+        },
         "bertscore": {"model": "big"},
         "bleu": {"tokenize": "zh"},
         "qags": {
@@ -291,14 +329,18 @@ def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> Non
 
 
 def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"):
+    with pytest.raises(
+        ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"
+    ):
         load_config(write(tmp_path, "data: d.jsonl\ncache: true\n"))
     with pytest.raises(ConfigError, match=r"--cache: write a folder, or false for none$"):
         load_config(given={"cache": "tcp://:secret@host:1"})
 
 
 @pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
-def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, given: str) -> None:
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(
+    tmp_path: Path, given: str
+) -> None:
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
         load_config(write(tmp_path, f"data: d.jsonl\n{given}\n"))
     assert "1234" not in str(refused.value)
@@ -306,7 +348,10 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tm
 
 def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
     columns = {"human.relevance": ("anna", "ben"), "item": "doc"}
-    assert load_config(given={"map": "human.relevance=anna, human.relevance=ben,item=doc"}).map == columns
+    assert (
+        load_config(given={"map": "human.relevance=anna, human.relevance=ben,item=doc"}).map
+        == columns
+    )
     assert load_config(given={"map": columns}).map == columns
     with pytest.raises(ConfigError, match="'output': name one column"):
         load_config(given={"map": "output=a,output=b"})
@@ -333,7 +378,9 @@ def test_a_file_of_replies_as_model_is_told_how_to_name_it(tmp_path: Path) -> No
         load_config(None, {"model": str(tmp_path / "r.yaml")})
 
 
-def test_a_file_of_replies_is_named_without_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_replies_is_named_without_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text("- {reply: 3}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"write scripted/a\.yaml$"):

@@ -50,7 +50,11 @@ def folders() -> dict[str, Path]:
 
 
 @pytest.fixture
-def make(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Make:
+def make(
+    folders: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Make:
     """Return a function that runs an example once, with the command of its README, and returns its folder."""
 
     def run(name: str) -> Path:
@@ -61,7 +65,13 @@ def make(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, mon
             monkeypatch.chdir(ROOT)
             done = CliRunner().invoke(
                 app,
-                ["rank" if name == "pairwise" else "run", f"examples/{name}/run.yaml", "--out", str(out), "--quiet"],
+                [
+                    "rank" if name == "pairwise" else "run",
+                    f"examples/{name}/run.yaml",
+                    "--out",
+                    str(out),
+                    "--quiet",
+                ],
             )
             assert done.exit_code == 0, done.output
             folders[name] = out
@@ -70,11 +80,18 @@ def make(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, mon
     return run
 
 
-def test_the_regression_suite_writes_the_report_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_regression_suite_writes_the_report_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
-    suite, hurts = "examples/regression/grounded.judge.yaml", "examples/regression/hurts/grounded.jinja"
+    suite, hurts = (
+        "examples/regression/grounded.judge.yaml",
+        "examples/regression/hurts/grounded.jinja",
+    )
     written = str(tmp_path / "report.md")
-    done = CliRunner().invoke(app, ["test", suite, "--criteria", hurts, "--markdown", written, "--quiet"])
+    done = CliRunner().invoke(
+        app, ["test", suite, "--criteria", hurts, "--markdown", written, "--quiet"]
+    )
     assert isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code == 1, done.output
     golden = EXAMPLES / "regression" / "report.md"
@@ -86,15 +103,31 @@ def test_the_regression_suite_writes_the_report_beside_it(tmp_path: Path, monkey
 @pytest.mark.ray
 def test_ray_scores_everything(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
-    command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "examples/ray/run.yaml"]
+    command = [
+        sys.executable,
+        "-c",
+        "from judge.cli import main; main()",
+        "run",
+        "examples/ray/run.yaml",
+    ]
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    subprocess.run([*command, "--out", str(tmp_path), "--quiet"], cwd=ROOT, env=environment, check=True, timeout=300)
+    subprocess.run(
+        [*command, "--out", str(tmp_path), "--quiet"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        timeout=300,
+    )
     result = load(tmp_path)
     assert (len(result.table.scores), result.failures) == (20, ())
 
 
 def test_every_example_is_listed_and_made_by_make() -> None:
-    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
+    folders = {
+        path.name
+        for path in EXAMPLES.iterdir()
+        if path.is_dir() and not path.name.startswith((".", "_"))
+    }
     assert folders == {*RUNS, "pairwise", "quickstart", "regression", "ray"}
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     assert set(re.findall(r"\[([\w.]+)\]\(", listed)) == {*folders, "notebook.ipynb"}
@@ -117,13 +150,17 @@ def test_the_readme_of_the_calibration_has_the_numbers_of_its_result(make: Make)
     assert difference.apart
     assert difference.people.low < 0
     numbers = [
-        n for one in calibrated.means for n in (one.estimate.value, result.estimates[one.system, "relevance"].value)
+        n
+        for one in calibrated.means
+        for n in (one.estimate.value, result.estimates[one.system, "relevance"].value)
     ]
     for estimate in (difference.people, difference.estimate):
         numbers += [estimate.value, estimate.low, estimate.high]
     readme = (EXAMPLES / "human_calibration" / "README.md").read_text("utf-8")
     corrected = readme.split("`calibrate: true`")[1].split("`judge validate`")[0]
-    assert re.findall(r"−?\d\.\d\d", corrected) == [f"{number:.2f}".replace("-", "−") for number in numbers]
+    assert re.findall(r"−?\d\.\d\d", corrected) == [
+        f"{number:.2f}".replace("-", "−") for number in numbers
+    ]
     assert f"{difference.effective_ratings:.0f} rated messages" in corrected
 
 
@@ -138,10 +175,17 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
         config.data, config.criteria, model=provider, reply=config.reply, weighting="single", metrics=[], cache=False,
         systems=config.systems,
     )  # fmt: skip
-    prompts = ["\n".join(message["content"] for message in request.messages) for request in provider.seen]
-    rules = [entry["when"] for entry in yaml.safe_load(Path(file).read_text("utf-8")) if "when" in entry]
+    prompts = [
+        "\n".join(message["content"] for message in request.messages) for request in provider.seen
+    ]
+    rules = [
+        entry["when"] for entry in yaml.safe_load(Path(file).read_text("utf-8")) if "when" in entry
+    ]
     rules = [[rule] if isinstance(rule, str) else rule for rule in rules]
-    matches = [[n for n, texts in enumerate(rules) if all(text in prompt for text in texts)] for prompt in prompts]
+    matches = [
+        [n for n, texts in enumerate(rules) if all(text in prompt for text in texts)]
+        for prompt in prompts
+    ]
     assert [len(match) for match in matches] == [1] * len(prompts)
     assert {n for match in matches for n in match} == {*range(len(rules))}
 
@@ -151,7 +195,9 @@ def test_everything_is_scored(name: str, make: Make) -> None:
     assert load(make(name)).failures == ()
 
 
-def test_the_readme_of_the_claims_has_the_numbers_of_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme_of_the_claims_has_the_numbers_of_its_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(EXAMPLES / "claims")
     provider = judge.ScriptedProvider.from_file("judge.yaml")
     result = judge.evaluate("data.jsonl", [], metrics="claims", model=provider, cache=False)
@@ -175,10 +221,19 @@ def test_a_custom_criterion_has_labels_reasons_and_columns_of_its_own(make: Make
     reasons = {(s.item, s.system): s.provenance.reason or "" for s in support.table.scores}
     assert "one that the policy forbids" in reasons["T-104", "prompt_v2"]
     folder = EXAMPLES / "custom_criterion"
-    arguments = ["criteria", "render", str(folder / "resolves_the_request.jinja"), str(folder / "data.jsonl")]
+    arguments = [
+        "criteria",
+        "render",
+        str(folder / "resolves_the_request.jinja"),
+        str(folder / "data.jsonl"),
+    ]
     done = CliRunner().invoke(app, [*arguments, "--item", "T-106"])
     assert done.exit_code == 0, done.output
-    for text in ("It doesn't fit. What now?", "Exchanges for another size", "unresolved, partly, resolved"):
+    for text in (
+        "It doesn't fit. What now?",
+        "Exchanges for another size",
+        "unresolved, partly, resolved",
+    ):
         assert text in done.output
     assert "prompt_v1" not in done.output
 
@@ -191,13 +246,19 @@ def test_the_demo_tells_the_story_of_its_readme(make: Make) -> None:
         assert note in " ".join(result.report(format).split()), format
     (overall,) = [comparison for comparison in result.comparisons if comparison.column == "overall"]
     assert overall.best == ("large-model",)
-    assert [(d.system, d.other) for d in overall.differences if not d.apart] == [("first-lines", "small-model")]
+    assert [(d.system, d.other) for d in overall.differences if not d.apart] == [
+        ("first-lines", "small-model")
+    ]
     assert overall.ranks[-1].system == "rouge-tuned"
     for column in ("rouge1", "rouge2", "rougeL", "bleu", "chrf"):
-        (best,) = [comparison.best for comparison in result.comparisons if comparison.column == column]
+        (best,) = [
+            comparison.best for comparison in result.comparisons if comparison.column == column
+        ]
         assert best == ("rouge-tuned",), column
     scores = {(s.item, s.system, s.column): s for s in result.table.scores}
-    false = [item for item in result.table.items if scores[item, "rouge-tuned", "consistency"].value <= 2]
+    false = [
+        item for item in result.table.items if scores[item, "rouge-tuned", "consistency"].value <= 2
+    ]
     assert len(false) == 18
     film = scores["film", "rouge-tuned", "consistency"]
     assert film.value == 1
@@ -209,7 +270,9 @@ def test_the_ranking_is_what_its_readme_tells(make: Make) -> None:
     (ranking,) = load(make("pairwise")).rankings
     assert [s.system for s in ranking.standings] == ["plain", "brief", "chatty"]
     assert (ranking.pairs, ranking.standings[0].ties) == (15, 1)
-    assert ranking.flip_rate == pytest.approx(1 / 14)  # percent alone, of the 14 pairs that a judge was asked about
+    assert ranking.flip_rate == pytest.approx(
+        1 / 14
+    )  # percent alone, of the 14 pairs that a judge was asked about
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
@@ -247,34 +310,56 @@ def _cells(notebook: Path) -> list[dict[str, Any]]:
 
 def _shown(cell: dict[str, Any], kind: str = "text/plain") -> str:
     """What a cell shows in the end and what it prints, without colours."""
-    texts = [output.get("text") or output.get("data", {}).get(kind, "") for output in cell["outputs"]]
+    texts = [
+        output.get("text") or output.get("data", {}).get(kind, "") for output in cell["outputs"]
+    ]
     return re.sub(r"\x1b\[[\d;]*m", "", "\n".join("".join(text) for text in texts))
 
 
 def test_the_notebook_is_kept_without_what_it_prints() -> None:
     cells = _cells(EXAMPLES / "notebook.ipynb")
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    assert [cell["id"] for cell in code if cell["outputs"] or cell["execution_count"] is not None] == []
-    assert [cell["id"] for cell in cells if not re.fullmatch(r"[a-z-]+", cell["id"])] == []  # given by hand: they stay
+    assert [
+        cell["id"] for cell in code if cell["outputs"] or cell["execution_count"] is not None
+    ] == []
+    assert [
+        cell["id"] for cell in cells if not re.fullmatch(r"[a-z-]+", cell["id"])
+    ] == []  # given by hand: they stay
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     for name in ("nbclient", "ipykernel"):
         pytest.importorskip(name, reason="needs Jupyter's kernel: pip install textjudge[dev]")
-    kernel = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "judge"}
-    written = {"jupyter/kernels/python3/kernel.json": json.dumps(kernel), "guard/sitecustomize.py": LOOPBACK}
+    kernel = {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "judge",
+    }
+    written = {
+        "jupyter/kernels/python3/kernel.json": json.dumps(kernel),
+        "guard/sitecustomize.py": LOOPBACK,
+    }
     for name, text in written.items():
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text, "utf-8")
-    folders = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR")
+    folders = (
+        "HOME",
+        "IPYTHONDIR",
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTER_DATA_DIR",
+    )
     surroundings = os.environ | dict.fromkeys(folders, str(tmp_path / "jupyter"))
     surroundings |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     surroundings |= {"PYTHONPATH": f"{tmp_path / 'guard'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-c", RUN_NOTEBOOK, str(EXAMPLES / "notebook.ipynb"), str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
-    cells = {cell["id"]: cell for cell in _cells(tmp_path / "done.ipynb") if cell["cell_type"] == "code"}
+    cells = {
+        cell["id"]: cell for cell in _cells(tmp_path / "done.ipynb") if cell["cell_type"] == "code"
+    }
     assert "16" in _shown(cells["plan"])
     assert "price" in _shown(cells["plan"])
     assert "new beats old" in _shown(cells["judge"], "text/html")
@@ -285,7 +370,9 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("prompt", "code"), [("complete", 0), ("short", 1)])
-def test_a_prompt_that_drops_facts_fails_its_suite(prompt: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_drops_facts_fails_its_suite(
+    prompt: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     done = CliRunner().invoke(app, ["test", f"examples/prompt_change/{prompt}.judge.yaml"])
     assert done.exit_code == code, done.output

@@ -16,7 +16,9 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / ".github/actions/judge/action.yml").read_text("utf-8"))
+ACTION: dict[str, Any] = yaml.safe_load(
+    (ROOT / ".github/actions/judge/action.yml").read_text("utf-8")
+)
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"] if "name" in step}
 Step = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,18 +30,28 @@ def step(tmp_path: Path) -> Step:
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("pip", "gh"):
-        (tools / name).write_text(f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >> calls.txt\n', encoding="utf-8")
+        (tools / name).write_text(
+            f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >> calls.txt\n', encoding="utf-8"
+        )
         (tools / name).chmod(0o755)
 
     def run(name: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-        given = {key: str(each.get("default", "")) for key, each in ACTION["inputs"].items()} | inputs
-        known = {"github.event.pull_request.number": "7"} | {f"inputs.{key}": value for key, value in given.items()}
+        given = {
+            key: str(each.get("default", "")) for key, each in ACTION["inputs"].items()
+        } | inputs
+        known = {"github.event.pull_request.number": "7"} | {
+            f"inputs.{key}": value for key, value in given.items()
+        }
         variables = {
             key: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], str(value))
             for key, value in STEPS[name].get("env", {}).items()
         }
         path = f"{tools}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        github = {"GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_REPOSITORY": "me/repository", "PATH": path}
+        github = {
+            "GITHUB_STEP_SUMMARY": "summary.md",
+            "GITHUB_REPOSITORY": "me/repository",
+            "PATH": path,
+        }
         return subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]],
             cwd=tmp_path, env=os.environ | github | variables, capture_output=True, text=True,
@@ -54,7 +66,10 @@ def calls(folder: Path) -> list[str]:
 
 def test_the_version_is_the_newest_or_the_named_one(step: Step, tmp_path: Path) -> None:
     assert step("install").returncode == step("install", version="0.1.0").returncode == 0
-    assert calls(tmp_path) == ["pip install --quiet textjudge", "pip install --quiet textjudge==0.1.0"]
+    assert calls(tmp_path) == [
+        "pip install --quiet textjudge",
+        "pip install --quiet textjudge==0.1.0",
+    ]
 
 
 def test_a_suite_that_passes_is_reported(step: Step, tmp_path: Path) -> None:
@@ -73,7 +88,9 @@ def test_a_suite_that_fails_fails_the_job_and_is_commented(step: Step, tmp_path:
     assert (tmp_path / "summary.md").read_text("utf-8").startswith("## ✗")
     assert step("comment").returncode == 0
     (call,) = calls(tmp_path)
-    assert call.startswith("gh pr comment 7 --repo me/repository --edit-last --create-if-none --body-file")
+    assert call.startswith(
+        "gh pr comment 7 --repo me/repository --edit-last --create-if-none --body-file"
+    )
     assert STEPS["comment"]["if"].startswith("always()")
     assert STEPS["upload"]["if"] == "always()"
 
@@ -92,6 +109,8 @@ def test_text_of_a_pull_request_is_never_part_of_a_command() -> None:
 def test_every_supported_python_is_tested_on_every_system() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text("utf-8"))
     matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
-    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "classifiers"
+    ]
     assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}

@@ -13,12 +13,26 @@ import judge
 from judge.core import plugins
 from judge.core.errors import ConfigError, MissingExtra
 
-HEAVY = ("numpy", "pandas", "pyarrow", "openai", "torch", "jinja2", "pydantic", "rich", "sacrebleu", "nltk", "asyncio")
+HEAVY = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "openai",
+    "torch",
+    "jinja2",
+    "pydantic",
+    "rich",
+    "sacrebleu",
+    "nltk",
+    "asyncio",
+)
 
 
 def modules_after(code: str) -> set[str]:
     script = f"{code}\nimport sys; print(' '.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())
 
 
@@ -28,7 +42,9 @@ def test_importing_judge_loads_nothing_heavy() -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     loaded = modules_after("import judge.cli")
-    assert loaded.isdisjoint({"numpy", "pandas", "pyarrow", "openai", "jinja2", "pydantic", "sacrebleu", "nltk"})
+    assert loaded.isdisjoint(
+        {"numpy", "pandas", "pyarrow", "openai", "jinja2", "pydantic", "sacrebleu", "nltk"}
+    )
 
 
 def test_a_run_that_asks_nobody_loads_no_client_and_no_frames(tmp_path: Path) -> None:
@@ -77,19 +93,25 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
         plugins.load("metrics", "rogue")
 
 
-def test_a_missing_package_is_named_with_the_line_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_the_line_that_mends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(plugins.METRICS, "bleu", "no_such_package_anywhere:Bleu")
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bleu\]'"):
         plugins.load("metrics", "bleu")
 
 
-def test_a_fault_in_our_own_module_is_not_called_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_our_own_module_is_not_called_a_missing_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(plugins.METRICS, "bleu", "judge.no_such_module:Bleu")
     with pytest.raises(ModuleNotFoundError):
         plugins.load("metrics", "bleu")
 
 
-def test_another_packages_entry_point_comes_through_the_same_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_packages_entry_point_comes_through_the_same_door(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Point:
         name = "mine"
 

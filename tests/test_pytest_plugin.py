@@ -52,7 +52,9 @@ def loaded() -> None:
     """What judges is loaded here, and not by each of the sessions inside: numpy can be loaded only once."""
     for module in ("openai", "aiohttp"):
         import_module(module)
-    judge = JudgeFixture(SuiteSession(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path())
+    judge = JudgeFixture(
+        SuiteSession(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path()
+    )
     assert not judge.prefers("One.", over="Another.", criterion="overall", source="A.")
 
 
@@ -93,12 +95,16 @@ def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -
 
 def test_it_can_be_left_out(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE)
-    folder.makepyfile("def test_nothing(request):\n    assert not request.config.pluginmanager.hasplugin('judge')")
+    folder.makepyfile(
+        "def test_nothing(request):\n    assert not request.config.pluginmanager.hasplugin('judge')"
+    )
     run(folder, "-p", "no:judge", passed=1)
 
 
 def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -> None:
-    folder.makefile(".jinja", clear="---\nscale: [1, 5]\npass_at: 4\n---\nIs it clear? {{ output }}")
+    folder.makefile(
+        ".jinja", clear="---\nscale: [1, 5]\npass_at: 4\n---\nIs it clear? {{ output }}"
+    )
     folder.makepyfile(
         """
         import pytest
@@ -143,7 +149,9 @@ def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
         '---\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
         "{% block source %}{{ customer }} {{ references }}{% endblock %}{% block criterion %}Polite?{% endblock %}"
     )
-    (folder.path / "deep" / "says.yaml").write_text('- {when: ["Where is it?", Over there.], reply: 2}')
+    (folder.path / "deep" / "says.yaml").write_text(
+        '- {when: ["Where is it?", Over there.], reply: 2}'
+    )
     (folder.path / "deep" / "test_columns.py").write_text(
         "import pytest\n"
         '@pytest.mark.judge(model="scripted/says.yaml", cache=False)\n'
@@ -227,7 +235,9 @@ def test_a_stored_reply_without_a_score_fails_until_it_is_retried(folder: pytest
         """
     )
     result = run(folder, failed=2, passed=1)
-    result.stdout.fnmatch_lines(["E *The reply is stored: @pytest.mark.judge(retry_failed=True) asks for a new one."])
+    result.stdout.fnmatch_lines(
+        ["E *The reply is stored: @pytest.mark.judge(retry_failed=True) asks for a new one."]
+    )
 
 
 def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pytester) -> None:
@@ -325,23 +335,39 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("weighting", ["logprobs", "samples", "single"])
-def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, weighting: str) -> None:
+def test_a_preference_is_decided_as_a_case_of_a_suite(
+    folder: pytest.Pytester, weighting: str
+) -> None:
     """Of a score that is all of the probability, or one reply, the difference decides: by 0.00 none is better."""
-    folder.makefile(".yaml", replies="- {when: [Good.], reply: {4: 0.4, 5: 0.6}}\n- reply: {4: 0.5, 5: 0.5}")
+    folder.makefile(
+        ".yaml", replies="- {when: [Good.], reply: {4: 0.4, 5: 0.6}}\n- reply: {4: 0.5, 5: 0.5}"
+    )
     outputs = {"a": "Good.", "b": "As good.", "c": "Fair."}
-    rows = [{"item": 1, "source": "A.", "system": name, "output": output} for name, output in outputs.items()]
+    rows = [
+        {"item": 1, "source": "A.", "system": name, "output": output}
+        for name, output in outputs.items()
+    ]
     (folder.path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
     asked = [(*pair, margin) for pair in ("ab", "ba", "bc") for margin in (0, 0.05, 2)]
-    cases = [{"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]} for case in asked]
+    cases = [
+        {"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]}
+        for case in asked
+    ]
     options = {"model": "scripted/replies.yaml", "cache": False, "weighting": weighting}
     suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
     (folder.path / "suite.judge.yaml").write_text(json.dumps(suite))
     (outcome,) = test.test(folder.path / "suite.judge.yaml")
     asking = JudgeFixture(SuiteSession(), options, folder.path)
     for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
-        preference = asking.prefers(outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin)
+        preference = asking.prefers(
+            outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin
+        )
         found = preference.verdict
-        assert (bool(preference), found.found, found.reason) == (verdict.met, verdict.found, verdict.reason)
+        assert (bool(preference), found.found, found.reason) == (
+            verdict.met,
+            verdict.found,
+            verdict.reason,
+        )
         assert bool(preference) == found.reason.startswith(("better", "ahead"))
         assert not (preference and found.found.startswith(("0.00", "−")))
 
@@ -349,11 +375,14 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, w
 @pytest.mark.parametrize("margin", [-100, float("-inf"), float("nan"), "1", True])
 def test_a_margin_that_would_prefer_anything_is_refused(tmp_path: Path, margin: Any) -> None:
     with pytest.raises(ConfigError, match="margin is a number of points"):
-        JudgeFixture(SuiteSession(), {}, tmp_path).prefers("A.", over="B.", criterion="coherence", margin=margin)
+        JudgeFixture(SuiteSession(), {}, tmp_path).prefers(
+            "A.", over="B.", criterion="coherence", margin=margin
+        )
 
 
 @pytest.mark.parametrize(
-    "where", ["", "judge_model = gpt-5.4-mini", "addopts = --judge-model=gpt-5.4-mini", "environment"]
+    "where",
+    ["", "judge_model = gpt-5.4-mini", "addopts = --judge-model=gpt-5.4-mini", "environment"],
 )
 def test_no_server_is_asked_unless_a_model_is_typed(
     folder: pytest.Pytester, server: Any, where: str, monkeypatch: pytest.MonkeyPatch
@@ -378,7 +407,9 @@ def test_no_server_is_asked_unless_a_model_is_typed(
     assert not server.bodies
 
 
-def test_a_model_that_is_typed_is_asked_once_for_a_suite(folder: pytest.Pytester, server: Any) -> None:
+def test_a_model_that_is_typed_is_asked_once_for_a_suite(
+    folder: pytest.Pytester, server: Any
+) -> None:
     folder.makepyfile(SCORE)
     folder.makefile(".judge.yaml", suite=ASKING)
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
@@ -410,7 +441,9 @@ def test_a_server_of_ones_own_is_asked_where_the_command_says(
     run(folder, "--judge-base-url", chat_server.url, "scripted.judge.yaml", passed=3)
 
 
-def test_an_address_has_to_be_typed(folder: pytest.Pytester, chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_has_to_be_typed(
+    folder: pytest.Pytester, chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", f"--judge-base-url {chat_server.url}")
     folder.makepyfile(SCORE)
     result = folder.runpytest_inprocess("-p", "no:cacheprovider", "--judge-model", "gpt-5.4-mini")
@@ -457,7 +490,9 @@ def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple
         ({}, {"model": "scripted/x"}, {"replay": "c"}, {"model": "scripted/x", "replay": "c"}),
     ],
 )
-def test_what_is_said_closer_counts(ini: Any, own: Any, command: Any, found: dict[str, str]) -> None:
+def test_what_is_said_closer_counts(
+    ini: Any, own: Any, command: Any, found: dict[str, str]
+) -> None:
     assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(own) == found
 
 
@@ -469,7 +504,10 @@ def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -
     run(folder, "--judge-replay", "kept/calls.jsonl", passed=4)
     folder.makeini("[pytest]\njudge_replay = kept/calls.jsonl")
     run(folder, passed=4)
-    folder.makepyfile(test_marked='import pytest\npytestmark = pytest.mark.judge(replay="kept/calls.jsonl")' + SCORE)
+    folder.makepyfile(
+        test_marked='import pytest\npytestmark = pytest.mark.judge(replay="kept/calls.jsonl")'
+        + SCORE
+    )
     folder.makeini("[pytest]")
     run(folder, "test_marked.py", passed=1)
     folder.makepyfile(test_other=SCORE.replace("Clear.", "Never recorded."))
@@ -478,7 +516,9 @@ def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -
     assert len(server.bodies) == asked
 
 
-def test_a_model_that_is_typed_comes_before_recordings(folder: pytest.Pytester, server: Any) -> None:
+def test_a_model_that_is_typed_comes_before_recordings(
+    folder: pytest.Pytester, server: Any
+) -> None:
     folder.makepyfile(SCORE)
     typed = ("--judge-model", "gpt-5.4-mini", "--judge-record")
     run(folder, *typed, "calls.jsonl", passed=1)
@@ -492,13 +532,17 @@ def test_a_model_that_is_typed_comes_before_recordings(folder: pytest.Pytester, 
     assert set(recorded.splitlines()) < set((folder.path / "again.jsonl").read_bytes().splitlines())
 
 
-def test_a_judge_that_asks_nobody_is_not_answered_for_by_an_ini_file(folder: pytest.Pytester) -> None:
+def test_a_judge_that_asks_nobody_is_not_answered_for_by_an_ini_file(
+    folder: pytest.Pytester,
+) -> None:
     folder.makeini("[pytest]\njudge_replay = not_there.jsonl")
     folder.makefile(".judge.yaml", suite=SUITE)
     run(folder, passed=2, failed=1)
 
 
-def test_paths_in_an_ini_file_start_from_its_folder(folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_an_ini_file_start_from_its_folder(
+    folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder.makeini("[pytest]\njudge_model = scripted/replies.yaml")
     folder.makefile(".judge.yaml", suite="cache: false\n" + SUITE.partition("cache: false\n")[2])
     monkeypatch.chdir(folder.mkdir("elsewhere"))
@@ -534,7 +578,9 @@ def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
         (("--collect-only",), {}),
     ],
 )
-def test_cases_are_chosen_as_tests_are(folder: pytest.Pytester, args: Any, outcomes: dict[str, int]) -> None:
+def test_cases_are_chosen_as_tests_are(
+    folder: pytest.Pytester, args: Any, outcomes: dict[str, int]
+) -> None:
     folder.makefile(".judge.yaml", suite=SUITE)
     folder.makepyfile(
         """
@@ -594,10 +640,17 @@ def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester) -> Non
 
 
 def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester) -> None:
-    criterion, score = SUITE.replace("coherence", "coherance", 1), SUITE.replace("min: 4", "min: 7", 1)
+    criterion, score = (
+        SUITE.replace("coherence", "coherance", 1),
+        SUITE.replace("min: 4", "min: 7", 1),
+    )
     recording = SUITE.replace("model: scripted/replies.yaml", "replay: gone.jsonl")
     folder.makefile(
-        ".judge.yaml", criterion=criterion, score=score, recording=recording, baseline="baseline: nowhere\n" + SUITE
+        ".judge.yaml",
+        criterion=criterion,
+        score=score,
+        recording=recording,
+        baseline="baseline: nowhere\n" + SUITE,
     )
     folder.makepyfile("def test_nothing(): pass")
     done = run(folder, passed=1, failed=13)
@@ -607,7 +660,9 @@ def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester) -> N
             "*baseline.judge.yaml:1: *nowhere*", "*gone.jsonl: No such file*", "the suite could not be run: see *",
         ]
     )  # fmt: skip
-    said, _, _ = str(done.stdout).partition("short test summary info")  # which has the whole message where CI is set
+    said, _, _ = str(done.stdout).partition(
+        "short test summary info"
+    )  # which has the whole message where CI is set
     assert said.count("gone.jsonl: No such file") == 1
 
 
@@ -616,7 +671,10 @@ def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
         f"  - {{name: {n}, criterion: coherence, text: {{source: No. {n}., output: Clear.}}, expect: {{min: 1}}}}\n"
         for n in range(8)
     )
-    folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\nbaseline: was\ncases:\n{cases}")
+    folder.makefile(
+        ".judge.yaml",
+        suite=f"model: scripted/replies.yaml\ncache: false\nbaseline: was\ncases:\n{cases}",
+    )
     (made,) = test.test(folder.path / "suite.judge.yaml", update_baseline=True)
     assert made.passed
     run(folder, passed=10)
@@ -627,16 +685,24 @@ def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
 
 
 def test_a_baseline_that_nothing_is_compared_with_is_skipped(folder: pytest.Pytester) -> None:
-    folder.makefile(".jsonl", texts="\n".join(f'{{"source": "No. {n}.", "output": "Clear."}}' for n in range(8)))
-    drift = "data: texts.jsonl\nbaseline: was\ncases: [{criterion: coherence, drift: {max_drop: 4}}]\n"
+    folder.makefile(
+        ".jsonl", texts="\n".join(f'{{"source": "No. {n}.", "output": "Clear."}}' for n in range(8))
+    )
+    drift = (
+        "data: texts.jsonl\nbaseline: was\ncases: [{criterion: coherence, drift: {max_drop: 4}}]\n"
+    )
     folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\n{drift}")
     test.test(folder.path / "suite.judge.yaml", update_baseline=True)
-    run(folder, passed=2, skipped=1)  # the case of drift says all there is to say, and nobody rated the texts
+    run(
+        folder, passed=2, skipped=1
+    )  # the case of drift says all there is to say, and nobody rated the texts
 
 
 def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE.replace("output: Clear.", "output: Silent."))
-    run(folder, failed=3).stdout.fnmatch_lines(["error: *", "*reply: I would rather not say.", "*:4"])
+    run(folder, failed=3).stdout.fnmatch_lines(
+        ["error: *", "*reply: I would rather not say.", "*:4"]
+    )
 
 
 def test_several_workers_pay_once_and_record_into_one_file(
@@ -646,13 +712,16 @@ def test_several_workers_pay_once_and_record_into_one_file(
     pytest.importorskip("xdist")
     monkeypatch.setenv("TMPDIR", str(folder.mkdir("temporary")))
     cases = "".join(
-        SUITE.partition("cases:\n")[2].replace("name: ", f"name: {n} ").replace("A.", f"No. {n}.") for n in range(4)
+        SUITE.partition("cases:\n")[2].replace("name: ", f"name: {n} ").replace("A.", f"No. {n}.")
+        for n in range(4)
     )
     folder.makefile(".judge.yaml", suite=f"weighting: single\ncache: false\ncases:\n{cases}")
     folder.makepyfile("\n".join(SCORE.replace("test_score", f"test_{n}") for n in range(6)))
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
     typed = ("-n", "2", "--judge-model", "gpt-5.4-mini", "--judge-record", "calls.jsonl")
-    folder.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *typed).assert_outcomes(passed=15)
+    folder.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *typed).assert_outcomes(
+        passed=15
+    )
     assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (8 + 1)
     folder.makeini("[pytest]")
     run(folder, "--judge-replay", "calls.jsonl", passed=15)

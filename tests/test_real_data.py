@@ -21,7 +21,9 @@ class Replay:
     """A replay server and what it counts."""
 
     def __init__(self, *command: object) -> None:
-        self._process = subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True
+        )
         found = re.search(r"http://\S+", self._process.stdout.readline())
         self.url = found[0]
 
@@ -35,11 +37,20 @@ class Replay:
 
 
 @pytest.fixture
-def replay(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]) -> Iterator[Callable[..., Replay]]:
+def replay(
+    shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]
+) -> Iterator[Callable[..., Replay]]:
     servers: list[Replay] = []
 
     def start(data: str, *options: object) -> Replay:
-        command = (shared_tool("replay_server.py"), "--data", *map(shared_data, data.split()), "--port", 0, *options)
+        command = (
+            shared_tool("replay_server.py"),
+            "--data",
+            *map(shared_data, data.split()),
+            "--port",
+            0,
+            *options,
+        )
         servers.append(Replay(*command))
         return servers[-1]
 
@@ -53,7 +64,11 @@ def replay(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
     ("flags", "method", "requests"),
     [
         (("--as-logprobs",), "logprobs", 20),
-        (("--no-logprobs",), "samples", 21),  # the first one finds out, and twenty draws are one request
+        (
+            ("--no-logprobs",),
+            "samples",
+            21,
+        ),  # the first one finds out, and twenty draws are one request
         (("--no-logprobs", "--reasoning", "--max-n", 8), "samples", 61),
     ],
 )
@@ -72,7 +87,10 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     """
     name = f"geval_{language}.jsonl"
     rows = [json.loads(line) for line in shared_data(name).read_text("utf-8").splitlines()]
-    recorded = {r["item_id"]: sum(float(re.findall(r"\d", x)[-1]) for x in r["responses"]) / 20 for r in rows}
+    recorded = {
+        r["item_id"]: sum(float(re.findall(r"\d", x)[-1]) for x in r["responses"]) / 20
+        for r in rows
+    }
     server = replay(name, *flags)
     options: dict[str, Any] = {
         "model": "gpt-4-0125-preview", "base_url": server.url, "metrics": [], "cache": tmp_path, "draws": 20,
@@ -100,7 +118,9 @@ def test_published_preferences_come_back_from_the_recorded_probabilities(
         data, systems=["output_1", "output_2"], map={"item": "id", "source": "instruction"}, model="gpt-4-1106-preview",
         base_url=server.url, orders=1, weighting="logprobs", min_mass=0.0, cache=False,
     )  # fmt: skip
-    second = {s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores}
+    second = {
+        s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores
+    }
     assert {item: 1 + value for item, value in second.items()} == pytest.approx(
         {item: row["preference"] for item, row in rows.items()}, abs=1e-6
     )
@@ -135,7 +155,17 @@ def test_a_server_with_every_fault_costs_no_judgment(
 ) -> None:
     """Refused logprobs, refused temperature, errors and dropped connections: all judged, as people rated them."""
     name = "summeval_smoke.jsonl"
-    server = replay(name, "--oracle", 0, "--reasoning", "--no-logprobs", "--fail-rate", 0.1, "--disconnect-rate", 0.1)
+    server = replay(
+        name,
+        "--oracle",
+        0,
+        "--reasoning",
+        "--no-logprobs",
+        "--fail-rate",
+        0.1,
+        "--disconnect-rate",
+        0.1,
+    )
     criteria = ["relevance", "coherence", "consistency", "fluency_5"]
     result = judge.evaluate(
         shared_data(name), criteria, model="a-reasoning-model", base_url=server.url,
@@ -143,11 +173,15 @@ def test_a_server_with_every_fault_costs_no_judgment(
     )  # fmt: skip
     assert result.failures == ()
     assert set(result.info["unmet"]) == {"logprobs"}
-    assert result.info["judges"]["a-reasoning-model"]["learned"] == {"dropped": ["logprobs", "temperature"]}
+    assert result.info["judges"]["a-reasoning-model"]["learned"] == {
+        "dropped": ["logprobs", "temperature"]
+    }
     assert "|t=0/1|auto|draws=5|" in result.info["signatures"]["relevance"]
     human = {(s.item, s.system): s.human for s in result.table.samples}
     for score in result.table.scores:
-        rated = human[score.item, score.system][score.column]  # the data's `fluency` is that of fluency_5
+        rated = human[score.item, score.system][
+            score.column
+        ]  # the data's `fluency` is that of fluency_5
         assert score.value == float(int(rated + 0.5))
 
 
@@ -185,7 +219,9 @@ def test_one_question_follows_each_garbled_reply(
     counts, stats = first.info["requests"], server.stats()
     assert counts["repaired"] > 0
     assert stats["requests"] == counts["sent"] == 20 + counts["unread"]
-    assert stats["garbage"] == counts["unread"] + len(first.failures)  # those without a question, and wrong answers
+    assert stats["garbage"] == counts["unread"] + len(
+        first.failures
+    )  # those without a question, and wrong answers
     assert len(first.table.scores) + len(first.failures) == 20
     assert sum(s.provenance.reading == "repaired" for s in first.table.scores) == counts["repaired"]
     again = judge.evaluate(shared_data(name), ["relevance"], **options)
@@ -205,9 +241,22 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     }  # fmt: skip
     quiet = replay(name, "--oracle", 0)
     calm = judge.evaluate(shared_data(name), criteria, base_url=quiet.url, cache=False, **options)
-    faults = ("--fail-rate", 0.1, "--disconnect-rate", 0.05, "--garbage-rate", 0.02, "--rate-limit", 30_000)
+    faults = (
+        "--fail-rate",
+        0.1,
+        "--disconnect-rate",
+        0.05,
+        "--garbage-rate",
+        0.02,
+        "--rate-limit",
+        30_000,
+    )
     server = replay(name, "--oracle", 0, *faults, "--burst", 100)
-    options |= {"base_url": server.url, "cache": tmp_path, "retries": 10}  # of five, one in ten runs loses a judgment
+    options |= {
+        "base_url": server.url,
+        "cache": tmp_path,
+        "retries": 10,
+    }  # of five, one in ten runs loses a judgment
     wild = judge.evaluate(shared_data(name), criteria, **options)
     paid = server.stats()["requests"]
     assert paid <= 1.3 * quiet.stats()["requests"]
@@ -228,7 +277,9 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     assert values(wild) == values(calm)
 
 
-def test_a_rate_limit_costs_no_judgment(replay: Callable[..., Replay], shared_data: Callable[[str], Path]) -> None:
+def test_a_rate_limit_costs_no_judgment(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
+) -> None:
     """40 requests to a server that takes ten at once and then 20 a second, fewer than the slowest machine sends."""
     name = "summeval_smoke.jsonl"
     server = replay(name, "--oracle", 0, "--rate-limit", 1_200, "--burst", 10)
@@ -265,37 +316,50 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     found = {
         (row["judge"], row["item_id"]): row["scores"][0]
         for row in rows
-        if row["criterion"] == "consistency" and row["variant"] == "rts" and row["scores"][0] in range(1, 6)
+        if row["criterion"] == "consistency"
+        and row["variant"] == "rts"
+        and row["scores"][0] in range(1, 6)
     }
     rated = [json.loads(line) for line in shared_data(TEXTS).read_text("utf-8").splitlines()]
     gpt4 = {row["id"]: found["gpt-4-0314", row["id"]] for row in rated}
     people = [row["human"]["consistency"] for row in rated]
     agreement = next(verdict for verdict in first.verdicts if verdict.name == "people")
-    assert agreement.estimate.value == pytest.approx(float(spearmanr([*gpt4.values()], people).statistic))
+    assert agreement.estimate.value == pytest.approx(
+        float(spearmanr([*gpt4.values()], people).statistic)
+    )
     assert agreement.met
     order = next(verdict for verdict in first.verdicts if verdict.name == "order")
     assert (order.status, order.met) == ("undecided", True)  # five items, one reply each
     (second,) = judge.test(tmp_path, model="gpt-3.5-turbo-0301:rts")
     flips = next(verdict for verdict in second.verdicts if verdict.name == "flips")
-    turned = sum(found.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items())
+    turned = sum(
+        found.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items()
+    )
     assert turned > 0
     assert flips.found.startswith(f"{turned} of ")
     assert not second.passed
 
 
-def test_an_audit_of_people_and_of_chance(replay: Callable[..., Replay], shared_data: Callable[[str], Path]) -> None:
+def test_an_audit_of_people_and_of_chance(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path]
+) -> None:
     """The originals' scores are people's, those of changed texts are drawn: what is noticed then is nothing."""
     server = replay(TEXTS, "--oracle", 0, "--on-miss", "synthetic")
     card = judge.audit(
         shared_data(TEXTS), ["consistency"], model="m", base_url=server.url, cache=False,
         map={"item": "doc_id", "output": "summary"}, weighting="single",
     )  # fmt: skip
-    assert {cell.change for cell in card.cells} >= {"swapped number", "dropped sentence", "shuffled sentences"}
+    assert {cell.change for cell in card.cells} >= {
+        "swapped number",
+        "dropped sentence",
+        "shuffled sentences",
+    }
     assert [cell.control for cell in card.attacks] == [False] * 5 + [True]
     assert {finding.probe for finding in card.findings} >= {"verbosity", "scale use"}
     assert sum(cell.failed for cell in (*card.cells, *card.attacks)) == 0
     assert not any(
-        cell.mean_change and cell.mean_change.p is not None and cell.mean_change.p < 0.05 for cell in card.cells
+        cell.mean_change and cell.mean_change.p is not None and cell.mean_change.p < 0.05
+        for cell in card.cells
     )
 
 

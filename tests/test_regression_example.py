@@ -26,8 +26,17 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
     work.mkdir()
 
     def git(*command: object) -> None:
-        author = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
-        subprocess.run(["git", *author, *map(str, command)], cwd=work, check=True, capture_output=True)
+        author = (
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        )
+        subprocess.run(
+            ["git", *author, *map(str, command)], cwd=work, check=True, capture_output=True
+        )
 
     def pull(main: str, branch: str, broken: str = "") -> subprocess.CompletedProcess[str]:
         """`main` and `branch` are changes of the prompt, "." for none; an empty `main` has no suites yet."""
@@ -45,14 +54,18 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         shutil.copytree(EXAMPLE, work / "evals", dirs_exist_ok=True)
         shutil.copy(EXAMPLE / branch / "grounded.jinja", work / "evals")
         job = yaml.safe_load((EXAMPLE / "github-actions.yml").read_text("utf-8"))["jobs"]["judge"]
-        script = "\n".join(step["run"] for step in job["steps"] if "judge test" in step.get("run", ""))
+        script = "\n".join(
+            step["run"] for step in job["steps"] if "judge test" in step.get("run", "")
+        )
         surroundings = os.environ | {
             "GITHUB_BASE_REF": "main",
             "GITHUB_STEP_SUMMARY": "summary.md",
             "JUDGE_CACHE": job["env"]["JUDGE_CACHE"],
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
-        return subprocess.run(["bash", "-e", "-c", script], cwd=work, env=surroundings, capture_output=True, text=True)
+        return subprocess.run(
+            ["bash", "-e", "-c", script], cwd=work, env=surroundings, capture_output=True, text=True
+        )
 
     return pull
 
@@ -62,7 +75,13 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
     [
         (".", "helps", 0, "✓", "agrees better with people"),
         (".", "hurts", 1, "✗", "agrees worse with people"),
-        ("hurts", ".", 0, "✓", "agrees better with people"),  # main is red, and the branch repairs it
+        (
+            "hurts",
+            ".",
+            0,
+            "✓",
+            "agrees better with people",
+        ),  # main is red, and the branch repairs it
         ("", ".", 0, "✓", "All 5 cases pass"),
     ],
 )
@@ -91,7 +110,9 @@ def test_a_main_that_cannot_be_run_is_not_passed_over(
     assert "before/evals/broken.judge.yaml:1: cases: write at least one" in done.stderr
 
 
-def test_offline_the_recording_is_committed_with_the_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_the_recording_is_committed_with_the_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def command(*args: str) -> Any:
         return CliRunner().invoke(app, args)
 
@@ -99,15 +120,23 @@ def test_offline_the_recording_is_committed_with_the_prompt(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     jobs = yaml.safe_load((EXAMPLE / "github-actions-offline.yml").read_text("utf-8"))["jobs"]
-    (script,) = (step["run"] for step in jobs["judge"]["steps"] if "judge test" in step.get("run", ""))
+    (script,) = (
+        step["run"] for step in jobs["judge"]["steps"] if "judge test" in step.get("run", "")
+    )
     words = script.replace('"$GITHUB_STEP_SUMMARY"', "summary.md").split()[1:]
     model = ("--model", "scripted/evals/replies.yaml")
-    assert command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code == 0
+    assert (
+        command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code
+        == 0
+    )
     assert command(*words).exit_code == 0
     shutil.copy(EXAMPLE / "helps" / "grounded.jinja", "evals/grounded.jinja")
     stale = command(*words)
     assert stale.exit_code == 2
     again = "To record it, run this again with --model and --record calls.jsonl instead of --replay"
     assert again in " ".join(stale.output.split())
-    assert command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code == 0
+    assert (
+        command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code
+        == 0
+    )
     assert command(*words).exit_code == 0

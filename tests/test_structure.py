@@ -15,7 +15,10 @@ FUNCTION_LINES = 80
 
 
 def test_no_module_is_longer_than_a_person_reads() -> None:
-    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in MODULES}
+    lines = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for path in MODULES
+    }
     long = {name: count for name, count in lines.items() if count > MODULE_LINES}
     assert not long, f"modules of more than {MODULE_LINES} lines: {long}"
 
@@ -32,10 +35,14 @@ def test_no_function_is_longer_than_a_person_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("required", "outcome"), [("", {"passed": 1, "skipped": 2}), ("1", {"passed": 1, "failed": 1, "errors": 1})]
+    ("required", "outcome"),
+    [("", {"passed": 1, "skipped": 2}), ("1", {"passed": 1, "failed": 1, "errors": 1})],
 )
 def test_where_data_is_required_a_test_that_needs_it_may_not_skip(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str, outcome: dict[str, int]
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    required: str,
+    outcome: dict[str, int],
 ) -> None:
     shared = pytester.mkdir("shared")
     (shared / "data").mkdir()

@@ -37,7 +37,9 @@ PUBLISHED = {
 }
 """Spearman and Kendall of each criterion: the ROUGE rows of Yuan et al. 2021."""
 _BARTSCORE = "[neulab/BARTScore](https://github.com/neulab/BARTScore), `SUM/SummEval/data.pkl`"
-_GEVAL = "[gyuhyeonseo/G-EVAL](https://github.com/gyuhyeonseo/G-EVAL), `results/geval4_rel_{0}_{0}.json`"
+_GEVAL = (
+    "[gyuhyeonseo/G-EVAL](https://github.com/gyuhyeonseo/G-EVAL), `results/geval4_rel_{0}_{0}.json`"
+)
 SOURCES = {
     "alpaca_logprobs/*.json*": (
         "[tatsu-lab/alpaca_eval](https://github.com/tatsu-lab/alpaca_eval), "
@@ -89,13 +91,23 @@ class Cell:
 
 def main() -> None:
     """Make every figure and write the page; exit 1 if one of them is off, 2 if a file is missing."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("JUDGE_SHARED", "../shared") + "/data")
+    folder = Path(
+        sys.argv[1] if len(sys.argv) > 1 else os.environ.get("JUDGE_SHARED", "../shared") + "/data"
+    )
     if missing := [name for name in SOURCES if not any(folder.glob(name))]:
         lines = [f"  {name}: {SOURCES[name][0]}; {SOURCES[name][1]}" for name in missing]
-        print(f"reproduce: {folder} lacks", *lines, "Download them, and name their folder.", sep="\n", file=sys.stderr)
+        print(
+            f"reproduce: {folder} lacks",
+            *lines,
+            "Download them, and name their folder.",
+            sep="\n",
+            file=sys.stderr,
+        )
         sys.exit(2)
     alpaca = [
-        preferences(path) for path in sorted((folder / "alpaca_logprobs").glob("*.json*")) if path.stem != "index"
+        preferences(path)
+        for path in sorted((folder / "alpaca_logprobs").glob("*.json*"))
+        if path.stem != "index"
     ]
     geval = [
         estimate(folder, language, how, weighting)
@@ -123,7 +135,10 @@ def preferences(path: Path) -> Line:
         texts = _texts(request)
         first, second = texts["A"], texts["B"]
         row = known.get((texts["request"], first, second)) or known[texts["request"], second, first]
-        recorded = row.get("top_logprobs") or row["raw_completion"]["logprobs"]["content"][0]["top_logprobs"]
+        recorded = (
+            row.get("top_logprobs")
+            or row["raw_completion"]["logprobs"]["content"][0]["top_logprobs"]
+        )
         mass = {token["token"]: math.exp(token["logprob"]) for token in recorded}
         m, other = mass.get("m", 0.0), mass.get("M", 0.0)
         share = m / (m + other)
@@ -138,13 +153,27 @@ def preferences(path: Path) -> Line:
         model=judge.ScriptedProvider(script), systems=columns[1:], map={"source": "instruction"},
         orders=1, weighting="logprobs", min_mass=0, cache=False, language="en",
     )  # fmt: skip
-    second = {s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores}
+    second = {
+        s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores
+    }
     worst = max(abs(1 + second.get(item, 9.0) - row["preference"]) for item, row in rows.items())
     published = 100 * (fmean(row["preference"] for row in rows.values()) - 1)
-    (won,) = (standing for standing in result.rankings[0].standings if standing.system == "output_2")
+    (won,) = (
+        standing for standing in result.rankings[0].standings if standing.system == "output_2"
+    )
     rate, low, high = (100 * (value or 0.0) for value in (won.win_rate, won.low, won.high))
     met = worst < PREFERENCE and abs(rate - published) < WIN_RATE
-    return Line(path.stem, len(rows), result.info["requests"]["sent"], published, rate, low, high, worst, met)
+    return Line(
+        path.stem,
+        len(rows),
+        result.info["requests"]["sent"],
+        published,
+        rate,
+        low,
+        high,
+        worst,
+        met,
+    )
 
 
 def estimate(folder: Path, language: str, how: str, weighting: str) -> Line:
@@ -170,14 +199,26 @@ def estimate(folder: Path, language: str, how: str, weighting: str) -> Line:
     published = fmean(recorded.values())
     requests = result.info["requests"]["sent"]
     name = f"{language.capitalize()}, {how}"
-    return Line(name, len(recorded), requests, published, mean.value, mean.low, mean.high, worst, worst < MEAN)
+    return Line(
+        name,
+        len(recorded),
+        requests,
+        published,
+        mean.value,
+        mean.low,
+        mean.high,
+        worst,
+        worst < MEAN,
+    )
 
 
 def correlations(path: Path) -> list[Cell]:
     """The baselines that `judge validate` shows for SummEval, beside the published rows."""
     options = {"types": list(ROUGE), "multi": "mean"}
     columns = {"item": "doc_id", "output": "summary"}
-    result = judge.evaluate(path, [], metrics=["rouge"], set={"rouge": options}, map=columns, cache=False)
+    result = judge.evaluate(
+        path, [], metrics=["rouge"], set={"rouge": options}, map=columns, cache=False
+    )
     rows = judge.validate(result).rated
     found = []
     for key, name in ROUGE.items():
@@ -186,7 +227,9 @@ def correlations(path: Path) -> list[Cell]:
             (row,) = (row for row in rated.baselines if row.name == name)
             for value, coefficient in zip(published, ("spearman", "kendall"), strict=True):
                 e = row.correlation.estimates["document", coefficient]
-                found.append(Cell(name, rated.criterion, coefficient, value, e.value, e.low, e.high))
+                found.append(
+                    Cell(name, rated.criterion, coefficient, value, e.value, e.low, e.high)
+                )
     return found
 
 
@@ -194,7 +237,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSON list or of a file with one object per line."""
     text = path.read_text("utf-8")
     rows: list[dict[str, Any]] = (
-        json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+        json.loads(text)
+        if text.startswith("[")
+        else [json.loads(line) for line in text.splitlines()]
     )
     return rows
 
@@ -242,7 +287,9 @@ difference is {_furthest(baselines):.4f}.
 
 
 def _sources() -> str:
-    return "\n".join(f"| `{name}` | {source} | {fields} |" for name, (source, fields) in SOURCES.items())
+    return "\n".join(
+        f"| `{name}` | {source} | {fields} |" for name, (source, fields) in SOURCES.items()
+    )
 
 
 def _furthest(baselines: Sequence[Cell]) -> float:
@@ -250,15 +297,22 @@ def _furthest(baselines: Sequence[Cell]) -> float:
 
 
 def _cells(baselines: Sequence[Cell]) -> str:
-    lines = ["| | criterion | Spearman, published | found | Kendall tau-b, published | found |", "|---" * 6 + "|"]
+    lines = [
+        "| | criterion | Spearman, published | found | Kendall tau-b, published | found |",
+        "|---" * 6 + "|",
+    ]
     for spearman, kendall in zip(baselines[::2], baselines[1::2], strict=True):
-        figures = " | ".join(f"{cell.published:.3f} | {_found(cell)}" for cell in (spearman, kendall))
+        figures = " | ".join(
+            f"{cell.published:.3f} | {_found(cell)}" for cell in (spearman, kendall)
+        )
         lines.append(f"| {spearman.name} | {spearman.criterion} | {figures} |")
     return "\n".join(lines)
 
 
 def _found(cell: Cell) -> str:
-    interval = "" if cell.low is None or cell.high is None else f" [{cell.low:.3f}, {cell.high:.3f}]"
+    interval = (
+        "" if cell.low is None or cell.high is None else f" [{cell.low:.3f}, {cell.high:.3f}]"
+    )
     return (f"{cell.found:.3f}" if cell.met else f"**{cell.found:.3f}**") + interval
 
 
@@ -268,7 +322,9 @@ def _table(first: str, against: str, lines: Sequence[Line]) -> str:
 
 
 def _line(line: Line) -> str:
-    interval = "–" if line.low is None or line.high is None else f"[{line.low:.2f}, {line.high:.2f}]"
+    interval = (
+        "–" if line.low is None or line.high is None else f"[{line.low:.2f}, {line.high:.2f}]"
+    )
     found = f"{line.found:.4f}" + ("" if line.met else " **off**")
     return f"| {line.what} | {line.requests} | {line.published:.4f} | {found} | {interval} | {line.worst:.1e} |"
 

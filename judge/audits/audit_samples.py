@@ -37,20 +37,28 @@ class AuditSamples:
         """Return the table of `changed` with every attack under its own name."""
         if not self.names:
             return table
-        samples = {(s.item, name): replace(s, system=name) for s in table.samples for name in [self._name(s)]}
+        samples = {
+            (s.item, name): replace(s, system=name)
+            for s in table.samples
+            for name in [self._name(s)]
+        }
         rows = [replace(row, system=self._name(row)) for row in table.rows()]
         return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
     def restore_systems(self, table: Table) -> list[Score | Failure]:
         """Return the originals' rows of the table of `changed`, under the systems that wrote the texts."""
         systems = {sample.item: sample.system for sample in self.originals}
-        return [replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL]
+        return [
+            replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL
+        ]
 
     def _name(self, record: Sample | Score | Failure) -> str:
         return self.names.get(record.system, record.system)
 
 
-def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
+def choose_originals(
+    rows: Sequence[Sample], items: int, seed: int
+) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
     """Choose one text of each of `items` random items, the systems in turn, and one more of each by another system.
 
     Blank texts are skipped, as is a second text equal to the first. Raises DataError if all texts are blank.
@@ -60,7 +68,9 @@ def choose_originals(rows: Sequence[Sample], items: int, seed: int) -> tuple[tup
         if sample.output.strip():
             by_item.setdefault(sample.item, []).append(sample)
     if not by_item:
-        raise DataError("nothing to audit: every output is blank; name their column with --map output=COLUMN")
+        raise DataError(
+            "nothing to audit: every output is blank; name their column with --map output=COLUMN"
+        )
     item_ids = list(by_item)
     drawn = sorted(Random(seed).sample(range(len(item_ids)), min(items, len(item_ids))))  # noqa: S311  (a sample; no secret)
     originals, others = [], []
@@ -92,7 +102,9 @@ def perturb(
     damaged: dict[str, str] = {}
     for change in damages:
         variants = (name for name in scales if name.startswith(f"{change.criterion}_"))
-        damaged[change.name] = change.criterion if change.criterion in scales else next(variants, change.criterion)
+        damaged[change.name] = (
+            change.criterion if change.criterion in scales else next(variants, change.criterion)
+        )
     attacks = ATTACKS if "injection" in probes else ()
     # Each attack asks for the top of a scale, so there is one for each scale.
     by_scale: dict[Scale, list[str]] = {}

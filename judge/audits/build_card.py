@@ -108,14 +108,21 @@ def summarize(
     `scoreless` maps criteria without a score to the reason.
     """
     verdicts = [
-        *((_WORST + 1, f"{name} has no score: {reason}.") for name, reason in (scoreless or {}).items()),
+        *(
+            (_WORST + 1, f"{name} has no score: {reason}.")
+            for name, reason in (scoreless or {}).items()
+        ),
         *_attack_verdicts(attacks, columns),
     ]
     biases = defaultdict[tuple[str, str], list[BiasFinding]](list)
     for finding in filter(is_notable, findings):
         biases[finding.probe, finding.measure].append(finding)
-    for similar in biases.values():  # if several criteria share a bias, the largest starts the sentence
-        first, *more = sorted(similar, key=lambda finding: (not finding.significant, -_bias_size(finding)))
+    for (
+        similar
+    ) in biases.values():  # if several criteria share a bias, the largest starts the sentence
+        first, *more = sorted(
+            similar, key=lambda finding: (not finding.significant, -_bias_size(finding))
+        )
         others = [
             f"{finding.criterion} {number(100 * finding.estimate.value, 0)}%"
             if finding.unit == "share"
@@ -132,9 +139,13 @@ def _value(share: Estimate | None) -> float:
     return share.value if share else 0.0
 
 
-def _damage_verdicts(cells: Iterable[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[Verdict]:
+def _damage_verdicts(
+    cells: Iterable[SensitivityCell], columns: Mapping[str, Column]
+) -> Iterator[Verdict]:
     """Say how each criterion reacts to the damage it should notice, and which other damage changes its scores."""
-    groups: dict[str, dict[Reaction, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, dict[Reaction, list[SensitivityCell]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     others = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
         if cell.targeted and cell.rate is not None:
@@ -148,7 +159,10 @@ def _damage_verdicts(cells: Iterable[SensitivityCell], columns: Mapping[str, Col
                 severity = _SEVERITY[verb] - (lowest if _SEVERITY[verb] == _BAD else 0)
                 yield severity, f"{name} {verb} {_evidence(matching, columns[name])}."
     for name, matching in others.items():
-        yield _DOUBTFUL, f"{name} also reacts to damage of other criteria: {_evidence(matching, columns[name])}."
+        yield (
+            _DOUBTFUL,
+            f"{name} also reacts to damage of other criteria: {_evidence(matching, columns[name])}.",
+        )
 
 
 def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
@@ -156,7 +170,9 @@ def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
     down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
     parts = []
     for cell in cells:
-        back = f", {up} in {number(100 * _value(cell.opposite), 0)}%" if _value(cell.opposite) else ""
+        back = (
+            f", {up} in {number(100 * _value(cell.opposite), 0)}%" if _value(cell.opposite) else ""
+        )
         parts.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
     return listed(parts)
 
@@ -166,30 +182,47 @@ def _of_texts(cell: SensitivityCell) -> str:
     return f"{number(100 * _value(cell.rate), 0)}% of {plural(cell.rate.n if cell.rate else 0, 'text')}"
 
 
-def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[Verdict]:
+def _attack_verdicts(
+    attacks: Sequence[SensitivityCell], columns: Mapping[str, Column]
+) -> Iterator[Verdict]:
     """Say what each attack gains, first the criterion that it gains most from, and bound what the others can gain."""
     scored = [cell for cell in attacks if not cell.control and cell.mean_change is not None]
     failed = []
     for name in dict.fromkeys(cell.change for cell in scored):
-        successes = [cell for cell in scored if cell.change == name and succeeded(cell, columns[cell.criterion])]
+        successes = [
+            cell
+            for cell in scored
+            if cell.change == name and succeeded(cell, columns[cell.criterion])
+        ]
         if not successes:
             failed.append(name)
             continue
-        tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
+        tested = [
+            cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)
+        ]
         first, *more = sorted(successes, key=lambda cell: (cell not in tested, -_value(cell.rate)))
         verb = "lowers" if columns[first.criterion].better == "lower" else "raises"
         open_ = "" if first in tested else " (too few to test)"
         also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
-        sentence = f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first)}{open_}{also}."
+        sentence = (
+            f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first)}{open_}{also}."
+        )
         yield (_WORST if first in tested else _BAD) + _value(first.rate), sentence
     if not failed:
         return
     subject = f"{plural(len(failed), 'attack')} ({', '.join(failed)})"
-    unmoved = [(cell.mean_change, columns[cell.criterion]) for cell in scored if cell.change in failed]
-    known = [(change, -1.0 if column.better == "lower" else 1.0) for change, column in unmoved if change]
+    unmoved = [
+        (cell.mean_change, columns[cell.criterion]) for cell in scored if cell.change in failed
+    ]
+    known = [
+        (change, -1.0 if column.better == "lower" else 1.0) for change, column in unmoved if change
+    ]
     fewest = min(change.n for change, _ in known)
     if fewest < (least := max(FEWEST, min_items_for_significance(len(attacks)))):
-        yield _OPEN, f"Inconclusive on {subject}: {plural(fewest, 'text')}, at least {least} needed."
+        yield (
+            _OPEN,
+            f"Inconclusive on {subject}: {plural(fewest, 'text')}, at least {least} needed.",
+        )
     else:
         most = max(up * ((change.high if up > 0 else change.low) or 0.0) for change, up in known)
         yield _GOOD, f"{subject} without a significant gain: at most {signed(max(0.0, most), 2)}."
@@ -199,7 +232,10 @@ def _bias_size(finding: BiasFinding) -> float:
     """Return a bias's size, 0–1; points count as a rough share of a five-point scale."""
     value = finding.estimate.value
     return min(
-        1.0, abs(value - 0.5) if finding.measure == FIRST else abs(value) / (4 if "points" in finding.unit else 1)
+        1.0,
+        abs(value - 0.5)
+        if finding.measure == FIRST
+        else abs(value) / (4 if "points" in finding.unit else 1),
     )
 
 
@@ -207,7 +243,12 @@ _NOTED_FAILURES = 0.05  # share of failed judgments from which a note is added
 
 
 def build_card(
-    evidence: AuditData, changes: Mapping[str, str], attacks: Sequence[str], neutral: Sequence[str], *, seed: int = 0
+    evidence: AuditData,
+    changes: Mapping[str, str],
+    attacks: Sequence[str],
+    neutral: Sequence[str],
+    *,
+    seed: int = 0,
 ) -> JudgeCard:
     """Build the card of a judge.
 
@@ -218,7 +259,9 @@ def build_card(
     those of attacks, and over all findings.
     """
     damaged = sensitivity_table(evidence, changes, seed=seed)
-    beset = sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed)
+    beset = sensitivity_table(
+        evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed
+    )
     findings, without = _findings(evidence, neutral, seed)
     # Criteria by which no text has a score.
     scored = {score.column for score in evidence.changed.scores}
@@ -246,8 +289,16 @@ def build_card(
         attacks=beset,
         skipped={
             **without,
-            **{n: f"applies to none of the {texts}" for n in (*changes, *neutral, *attacks) if n not in known},
-            **{f"sensitivity of {name}": why for name in all_criteria if name not in with_own_damage},
+            **{
+                n: f"applies to none of the {texts}"
+                for n in (*changes, *neutral, *attacks)
+                if n not in known
+            },
+            **{
+                f"sensitivity of {name}": why
+                for name in all_criteria
+                if name not in with_own_damage
+            },
             **evidence.unavailable,
             **scoreless,
         },
@@ -258,16 +309,24 @@ def build_card(
     )
 
 
-def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
+def _findings(
+    evidence: AuditData, neutral: Sequence[str], seed: int
+) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """Return the findings of every requested bias, and why others have none."""
     if not (neutral or evidence.natural or evidence.wordings or evidence.repeats or evidence.pairs):
         return (), {}
-    if any(sample.extra.get("generator") for sample in (evidence.natural.samples if evidence.natural else ())):
+    if any(
+        sample.extra.get("generator")
+        for sample in (evidence.natural.samples if evidence.natural else ())
+    ):
         no_family = f"no item has scored texts of both {evidence.model}'s family and another (column `generator`)"
     else:
         no_family = "the data have no column `generator` with the model that wrote each text"
     probes = {
-        "position": (position_bias(evidence, seed), "no pair of different texts was judged in both orders"),
+        "position": (
+            position_bias(evidence, seed),
+            "no pair of different texts was judged in both orders",
+        ),
         "verbosity": (
             verbosity_bias(evidence, neutral, seed),
             f"no item has a lengthened text, and fewer than {FEWEST} have two texts to compare",
@@ -278,7 +337,10 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
             f"no copied lead was scored, and fewer than {FEWEST} items have two texts that copy differently",
         ),
         "wording": (wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
-        "scale use": (scale_usage(evidence), "no original has a score on a scale with ends or labels"),
+        "scale use": (
+            scale_usage(evidence),
+            "no original has a score on a scale with ends or labels",
+        ),
         "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
     }
     found = {name: list(findings) for name, (findings, _) in probes.items()}
@@ -287,12 +349,17 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
 
 
 def _notes(
-    evidence: AuditData, tested: Mapping[str, Sequence[Estimate | None]], total: int, failures: Counter[str]
+    evidence: AuditData,
+    tested: Mapping[str, Sequence[Estimate | None]],
+    total: int,
+    failures: Counter[str],
 ) -> Iterator[str]:
     """Yield what limits the numbers; `tested` are the estimates of each section, corrected together."""
     texts = len(evidence.originals)
     needed = {
-        name: min_items_for_significance(sum(estimate is not None and estimate.p is not None for estimate in estimates))
+        name: min_items_for_significance(
+            sum(estimate is not None and estimate.p is not None for estimate in estimates)
+        )
         for name, estimates in tested.items()
     }
     if few := [f"{name} needs at least {least}" for name, least in needed.items() if texts < least]:
@@ -307,7 +374,11 @@ def _notes(
             f"{failed:,} of {plural(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
             "All numbers are about the others only."
         )
-    endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
+    endless = [
+        name
+        for name, column in evidence.columns.items()
+        if column.low is None or column.high is None
+    ]
     if endless and (tested["sensitivity"] or tested["injection"]):
         yield f"Without ends of the scale ({', '.join(endless)}), half the originals' standard deviation counts."
 

@@ -94,7 +94,9 @@ class AuditData:
     def changes(self, column: Column, names: Sequence[str]) -> Floats:
         """Return changed minus original score in points, changes × items; NaN if a text or either score is missing."""
         values, systems = self.changed.matrix(column.name), self.changed.systems
-        rows: Floats = values[[systems.index(name) for name in names]] - values[systems.index(ORIGINAL)]
+        rows: Floats = (
+            values[[systems.index(name) for name in names]] - values[systems.index(ORIGINAL)]
+        )
         return rows
 
     def least_change(self, column: Column) -> float:
@@ -183,7 +185,9 @@ class JudgeCard(plugins.Reported):
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        known = f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
+        known = (
+            f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
+        )
         return f"<Card: {self.title!r}, {known}, {sum(self.failures.values())} failures>"
 
 
@@ -197,7 +201,12 @@ _NEAR = 1e-9  # how far a sum of steps may be off
 
 
 def sensitivity_table(
-    evidence: AuditData, changes: Mapping[str, str], *, rises: bool = False, control: str = "", seed: int = 0
+    evidence: AuditData,
+    changes: Mapping[str, str],
+    *,
+    rises: bool = False,
+    control: str = "",
+    seed: int = 0,
 ) -> tuple[SensitivityCell, ...]:
     """Return a cell for every change that has texts and every criterion; `changes` maps names to the damaged criterion.
 
@@ -228,12 +237,24 @@ def sensitivity_table(
                 end = column.high if toward > 0 else column.low
                 room = np.abs((np.inf if end is None else end) - before[at])
                 shares.append(_moved(row[room >= least - _NEAR], toward, least))
-            cell = SensitivityCell(name, criterion, changes[name] == criterion, shares[0], moved[at])
+            cell = SensitivityCell(
+                name, criterion, changes[name] == criterion, shares[0], moved[at]
+            )
             failed = int((texts[at] & np.isnan(row)).sum())
             raw = without_p(raws[at]) if controls[at] != ORIGINAL else None
-            cells.append(replace(cell, failed=failed, opposite=shares[1], vs_original=raw, control=name == control))
+            cells.append(
+                replace(
+                    cell,
+                    failed=failed,
+                    opposite=shares[1],
+                    vs_original=raw,
+                    control=name == control,
+                )
+            )
     adjusted = holm_corrected([cell.mean_change for cell in cells])
-    return tuple(replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True))
+    return tuple(
+        replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True)
+    )
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
@@ -263,7 +284,9 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     adjusted = holm([estimate.p if estimate else None for estimate in rows])
     suffix = f", Holm over {sum(p is not None for p in adjusted)}"
     return [
-        replace(estimate, p=p, method=estimate.method + suffix) if estimate and p is not None else estimate
+        replace(estimate, p=p, method=estimate.method + suffix)
+        if estimate and p is not None
+        else estimate
         for estimate, p in zip(rows, adjusted, strict=True)
     ]
 
@@ -271,7 +294,9 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
 def _moved(values: Floats, toward: float, least: float) -> Estimate | None:
     """Return the share of known values that are at least `least` on one side of 0."""
     known = toward * values[~np.isnan(values)]
-    return wilson_interval(int(((known >= least - _NEAR) & (known > _NEAR)).sum()), len(known), "rate")
+    return wilson_interval(
+        int(((known >= least - _NEAR) & (known > _NEAR)).sum()), len(known), "rate"
+    )
 
 
 def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
@@ -284,11 +309,15 @@ def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
     return write(estimate.value, digits), interval(estimate, digits)
 
 
-def apply_holm(findings: Iterable[BiasFinding], columns: Mapping[str, Column]) -> tuple[BiasFinding, ...]:
+def apply_holm(
+    findings: Iterable[BiasFinding], columns: Mapping[str, Column]
+) -> tuple[BiasFinding, ...]:
     """Return the findings with Holm's correction over all of them, each in words."""
     rows = list(findings)
     corrected = []
-    for finding, estimate in zip(rows, holm_corrected([finding.estimate for finding in rows]), strict=True):
+    for finding, estimate in zip(
+        rows, holm_corrected([finding.estimate for finding in rows]), strict=True
+    ):
         if estimate is None:
             continue
         tested = None if estimate.p is None else is_significant(estimate)

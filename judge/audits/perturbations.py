@@ -118,7 +118,9 @@ def coverage(sentence: str, known: Mapping[str, int]) -> float:
 # Numbers
 
 _UNIT = r"(?:am|pm|ft|in|km|cm|mm|kg|mg|mph|kph|lbs?|m|bn|k|s|th|st|nd|rd)?"
-_NUMBER = re.compile(rf"(?<![A-Za-z\d.,/–-])([0-9]{{1,15}}|[０-９]{{1,15}})((?:[.,]\d+)*)(?=({_UNIT})(?![A-Za-z\d]))")
+_NUMBER = re.compile(
+    rf"(?<![A-Za-z\d.,/–-])([0-9]{{1,15}}|[０-９]{{1,15}})((?:[.,]\d+)*)(?=({_UNIT})(?![A-Za-z\d]))"
+)
 _ORDINALS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
 _UNAMBIGUOUS_LENGTH = 3  # characters from which a number means the same everywhere in a text
 _CONTEXT = 20  # characters after a number that decide which numbers fit
@@ -170,12 +172,19 @@ def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
         after = whole[match.end() : match.end() + _CONTEXT]
         written = {} if first.isascii() else _TO_FULL_WIDTH
         values = [str(n).translate(written) + rest for n in _plausible_numbers(first, rest, after)]
-        options = [value for value in values if value not in taken] or [v for v in values if v != match.group()]
+        options = [value for value in values if value not in taken] or [
+            v for v in values if v != match.group()
+        ]
         if not options:
             continue
         if unit in _ORDINALS.values():
             ordinals = [
-                number + ("th" if int(number) % 100 in (11, 12, 13) else _ORDINALS.get(int(number) % 10, "th"))
+                number
+                + (
+                    "th"
+                    if int(number) % 100 in (11, 12, 13)
+                    else _ORDINALS.get(int(number) % 10, "th")
+                )
                 for number in options
             ]
             yield Number(match.start(), match.end() + len(unit), tuple(ordinals))
@@ -280,7 +289,9 @@ def truncated(draft: Draft) -> str | None:
     size = end - start
     if size < _SHORTEST_CUT.get(draft.language, _SHORTEST_LATIN_CUT):
         return None
-    ends = [match.end() for match in re.finditer(r"\S+" if draft.joint else r"\w", whole[start:end])]
+    ends = [
+        match.end() for match in re.finditer(r"\S+" if draft.joint else r"\w", whole[start:end])
+    ]
     inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
     inside = [at for at in inside if not is_finished(whole[:at])]
     return whole[: draft.chance.choice(inside)] if inside else None
@@ -290,16 +301,23 @@ def padded(draft: Draft) -> str | None:
     """Add half as many sentences, from the output that shares least with this item among a few other items."""
     own_sentences, others = sentences(draft.whole), draft.others
     few = draft.chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
-    donors = [(others[n], [sentence for sentence in sentences(others[n].output) if is_finished(sentence)]) for n in few]
+    donors = [
+        (others[n], [sentence for sentence in sentences(others[n].output) if is_finished(sentence)])
+        for n in few
+    ]
     known, language = content(draft.source), text.detect_language([draft.whole])
     ranked = sorted(
         (coverage(" ".join(finished), known), n, finished)
         for n, (donor, finished) in enumerate(donors)
-        if finished and text.detect_language([donor.output]) == language and not set(finished) & set(own_sentences)
+        if finished
+        and text.detect_language([donor.output]) == language
+        and not set(finished) & set(own_sentences)
     )
     if not own_sentences or not ranked:
         return None
-    return append_text(draft.whole, ranked[0][2][: max(1, round(len(own_sentences) / 2))], draft.joint)
+    return append_text(
+        draft.whole, ranked[0][2][: max(1, round(len(own_sentences) / 2))], draft.joint
+    )
 
 
 def dropped_sentence(draft: Draft) -> str | None:
@@ -321,7 +339,9 @@ def duplicated_sentences(draft: Draft) -> str | None:
     twice = draft.chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
     mark = "\n" if "\n" in whole.strip() else draft.joint
     parts = [whole[slice(*place)] for place in places]
-    return _replace_spans(whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)])
+    return _replace_spans(
+        whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)]
+    )
 
 
 CHANGES: tuple[Perturbation, ...] = (
@@ -341,7 +361,9 @@ NEUTRAL: tuple[Perturbation, ...] = (
 """Changes that add length or copied text without content, to measure biases. Their criterion is empty."""
 
 
-def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int) -> Sample | None:
+def changed(
+    sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int
+) -> Sample | None:
     """Return the sample with its output changed and the change's name as its system; None if it does not apply.
 
     `others` are samples that may supply padding; those of the same item are ignored. Equal arguments give equal
@@ -389,5 +411,7 @@ def _injections(language: str) -> Mapping[str, str]:
 @cache
 def _fillers(language: str) -> Sequence[str]:
     """Read the sentences without content of one language from prompts/<language>/audit/fillers.yaml."""
-    phrases: list[str] = yaml_lines.values(read_text(builtin_prompts() / language / "audit" / "fillers.yaml"))
+    phrases: list[str] = yaml_lines.values(
+        read_text(builtin_prompts() / language / "audit" / "fillers.yaml")
+    )
     return phrases

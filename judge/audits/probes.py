@@ -64,22 +64,37 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     table = evidence.pairs
     for name, column in evidence.criteria(table) if table else ():
         flips = list[bool]()
-        leads = defaultdict[str, list[float]](list)  # by item: how far the text shown first is above a tie
+        leads = defaultdict[str, list[float]](
+            list
+        )  # by item: how far the text shown first is above a tie
         rows = table.column_scores(column.name) if table else ()
         by_order = {(row.item, row.system, row.rival): row for row in rows}
         for (item, system, rival), row in by_order.items():
             reverse = by_order.get((item, rival, system))
-            if system < rival and reverse is not None and (flipped := verdict(row, reverse).flipped) is not None:
+            if (
+                system < rival
+                and reverse is not None
+                and (flipped := verdict(row, reverse).flipped) is not None
+            ):
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
-        yield from _share("position", name, "verdict flips with the order", sum(flips), len(flips), counted="pairs")
+        yield from _share(
+            "position",
+            name,
+            "verdict flips with the order",
+            sum(flips),
+            len(flips),
+            counted="pairs",
+        )
         values = np.array([fmean(item_leads) for item_leads in leads.values()])
         (lead,) = means(values[None], seed) if leads else (None,)
         if lead is not None:
             low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
             wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
             hits = agreement_with_mean(values, 0.0)
-            yield BiasFinding("position", name, FIRST, wins, "share", same_direction=hits, counted="items")
+            yield BiasFinding(
+                "position", name, FIRST, wins, "share", same_direction=hits, counted="items"
+            )
 
 
 def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
@@ -87,10 +102,14 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
 
     Without human ratings the latter is not tested, because longer texts may be better.
     """
-    yield from _neutral_changes("verbosity", evidence, [name for name in neutral if name != COPIED], seed)
+    yield from _neutral_changes(
+        "verbosity", evidence, [name for name in neutral if name != COPIED], seed
+    )
     for name, column, texts in _text_measures(evidence):
         ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
-        rated = [(key[0], score, ratings[key], words) for key, score, words, _ in texts if key in ratings]
+        rated = [
+            (key[0], score, ratings[key], words) for key, score, words, _ in texts if key in ratings
+        ]
         slope = _beyond_ratings(rated, seed) or without_p(
             _driver_effect([(key[0], score, words) for key, score, words, _ in texts], seed)
         )
@@ -100,28 +119,52 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
 
 def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
     """Measure the effect of the source's own first sentences, and of copying at equal length."""
-    yield from _neutral_changes("extractiveness", evidence, [name for name in neutral if name == COPIED], seed)
+    yield from _neutral_changes(
+        "extractiveness", evidence, [name for name in neutral if name == COPIED], seed
+    )
     for name, _, texts in _text_measures(evidence):
-        rows = [(key[0], score, words, copied) for key, score, words, copied in texts if copied is not None]
-        if not _is_variant(name, _REWARDED_BY_COPYING) and (r := _driver_effect(rows, seed, correlation=True)):
+        rows = [
+            (key[0], score, words, copied)
+            for key, score, words, copied in texts
+            if copied is not None
+        ]
+        if not _is_variant(name, _REWARDED_BY_COPYING) and (
+            r := _driver_effect(rows, seed, correlation=True)
+        ):
             yield BiasFinding("extractiveness", name, COPYING, r, "r")
 
 
-def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed: int) -> Iterator[BiasFinding]:
+def _neutral_changes(
+    probe: str, evidence: AuditData, names: Sequence[str], seed: int
+) -> Iterator[BiasFinding]:
     """Yield the mean effect of each change; that of the source's own sentences, which may be better, without a test."""
     table = evidence.changed
     present = [name for name in names if name in table.systems]
-    for criterion, column in evidence.columns.items() if present and ORIGINAL in table.systems else ():
+    for criterion, column in (
+        evidence.columns.items() if present and ORIGINAL in table.systems else ()
+    ):
         rows = evidence.changes(column, present)
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
-            if estimate is None or (name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)):
+            if estimate is None or (
+                name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)
+            ):
                 continue
             tested = without_p(estimate) if name == COPIED else estimate
             better = (estimate.value > 0) != (column.better == "lower")
-            harmful = better or not any(_is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING)
-            hits = None if name == COPIED else agreement_with_mean(row, evidence.least_change(column))
+            harmful = better or not any(
+                _is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING
+            )
+            hits = (
+                None if name == COPIED else agreement_with_mean(row, evidence.least_change(column))
+            )
             yield BiasFinding(
-                probe, criterion, name, tested or estimate, "points", same_direction=hits, harmful=harmful
+                probe,
+                criterion,
+                name,
+                tested or estimate,
+                "points",
+                same_direction=hits,
+                harmful=harmful,
             )
 
 
@@ -130,7 +173,9 @@ def _is_variant(criterion: str, name: str) -> bool:
     return criterion == name or criterion.startswith(f"{name}_")
 
 
-def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
+def _text_measures(
+    evidence: AuditData,
+) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
     """Yield each criterion with its column and all texts that have a score and words.
 
     A text is its key, its score, the log2 of its number of words and its share of bigrams copied from the source (0–1).
@@ -138,7 +183,9 @@ def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[tupl
     table = evidence.natural
     if table is None:
         return
-    features = dict(zip((sample.key for sample in table.samples), measured(table.samples), strict=True))
+    features = dict(
+        zip((sample.key for sample in table.samples), measured(table.samples), strict=True)
+    )
     for name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
@@ -171,12 +218,16 @@ def _driver_effect(
         """Return what the controlled driver leaves of a sum of products."""
         total: Floats = sums[..., row, column]
         if controlled:
-            total = total - sums[..., row, 1] * sums[..., 1, column] / np.maximum(sums[..., 1, 1], _ROUNDING)
+            total = total - sums[..., row, 1] * sums[..., 1, column] / np.maximum(
+                sums[..., 1, 1], _ROUNDING
+            )
         return total
 
     def effect(sums: Floats) -> Floats:
         variance = residual(sums, -1, -1)
-        scale = np.sqrt(np.maximum(residual(sums, 0, 0) * variance, 0.0)) if correlation else variance
+        scale = (
+            np.sqrt(np.maximum(residual(sums, 0, 0) * variance, 0.0)) if correlation else variance
+        )
         defined = (variance > _COLLINEAR * sums[..., -1, -1]) & (scale > _ROUNDING)
         with np.errstate(invalid="ignore", divide="ignore"):
             effects: Floats = np.where(defined, residual(sums, 0, -1) / scale, np.nan)
@@ -190,7 +241,9 @@ def _driver_effect(
     name = "partial r" if correlation else "slope"
     method = f"{name} within items{', the other driver held' if controlled else ''}"
     estimate = bootstrap.estimate(name, drawn, sum(map(len, groups)), method)
-    weights = np.eye(len(total))[[0, -1]]  # of score and driver, less what the controlled driver explains
+    weights = np.eye(len(total))[
+        [0, -1]
+    ]  # of score and driver, less what the controlled driver explains
     if controlled:
         weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
     p, exact = sign_flip(np.einsum("a,iab,b->i", weights[0], sums, weights[1])[None], seed=seed)
@@ -208,12 +261,16 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     if their signs differ. None for too few items, and if only the ratings explain the driver.
     """
     controlled = _driver_effect(rows, seed)
-    differenced = _driver_effect([(item, value - rating, driver) for item, value, rating, driver in rows], seed)
+    differenced = _driver_effect(
+        [(item, value - rating, driver) for item, value, rating, driver in rows], seed
+    )
     if controlled is None or differenced is None or controlled.p is None or differenced.p is None:
         return None
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
     p = max(controlled.p, differenced.p) if controlled.value * differenced.value > 0 else 1.0
-    return replace(nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings")
+    return replace(
+        nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings"
+    )
 
 
 _FAMILIES = {
@@ -256,7 +313,9 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     for name, column in evidence.criteria(table):
         values = {row.key: row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
-        rated_items = _lead_by_item({text: value for text, value in values.items() if text in ratings}, is_own)
+        rated_items = _lead_by_item(
+            {text: value for text, value in values.items() if text in ratings}, is_own
+        )
         rows = [
             (text[0], value, ratings[text], float(is_own[text]))
             for text, value in values.items()
@@ -271,7 +330,13 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
             hits = agreement_with_mean(leads, evidence.least_change(column))
         if estimate is not None:
             yield BiasFinding(
-                "self-preference", name, measure, estimate, "points", same_direction=hits, counted="items"
+                "self-preference",
+                name,
+                measure,
+                estimate,
+                "points",
+                same_direction=hits,
+                counted="items",
             )
 
 
@@ -291,7 +356,9 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
         if (item, system) in is_own:
             sides[item][is_own[item, system]].append(value)
     return {
-        item: fmean(own_scores) - fmean(others) for item, (others, own_scores) in sides.items() if own_scores and others
+        item: fmean(own_scores) - fmean(others)
+        for item, (others, own_scores) in sides.items()
+        if own_scores and others
     }
 
 
@@ -312,7 +379,12 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
         items = list(by_wording[name])
         shifts = np.array(
             [
-                [by_wording[o][i].value - by_wording[name][i].value if i in by_wording[o] else np.nan for i in items]
+                [
+                    by_wording[o][i].value - by_wording[name][i].value
+                    if i in by_wording[o]
+                    else np.nan
+                    for i in items
+                ]
                 for o in others
             ]
         )
@@ -334,7 +406,9 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
         yield from _share("wording", name, "label changes with the wording", changed, len(known))
 
 
-def _spread(probe: str, criterion: str, measure: str, values: Sequence[float], seed: int) -> Iterator[BiasFinding]:
+def _spread(
+    probe: str, criterion: str, measure: str, values: Sequence[float], seed: int
+) -> Iterator[BiasFinding]:
     """Yield the root mean square of standard deviations: their plain mean is too low for few scores. No test."""
     (mean,) = means(np.array([values]) ** 2, seed) if values else (None,)
     if (mean := without_p(mean)) is not None:
@@ -347,18 +421,32 @@ def _spread(probe: str, criterion: str, measure: str, values: Sequence[float], s
 def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
     """Measure which labels the originals get, and how many scores are at the ends and in the middle."""
     for name, column in evidence.columns.items():
-        rows = [row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL]
+        rows = [
+            row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL
+        ]
         given = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
         if given and 2 <= len(column.labels) <= _MOST_LABELS:
             counts = Counter(given)
             for label in column.labels:
                 yield from _share("scale use", name, f"{LABEL}{label}", counts[label], len(given))
-            yield from _share("scale use", name, "most used label", max(counts.values()), len(given))
+            yield from _share(
+                "scale use", name, "most used label", max(counts.values()), len(given)
+            )
         if column.low is not None and column.high is not None:
             near = DETECTED * (column.high - column.low) + _TOLERANCE
-            places = ("bottom", column.low), ("middle", (column.low + column.high) / 2), ("top", column.high)
+            places = (
+                ("bottom", column.low),
+                ("middle", (column.low + column.high) / 2),
+                ("top", column.high),
+            )
             for place, at in places:
-                yield from _share("scale use", name, place, sum(abs(row.value - at) <= near for row in rows), len(rows))
+                yield from _share(
+                    "scale use",
+                    name,
+                    place,
+                    sum(abs(row.value - at) <= near for row in rows),
+                    len(rows),
+                )
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
@@ -370,5 +458,9 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
         scores = tuple(replace(score, system=score.item) for score in table.scores)
         spreads = repeats(Table(samples, table.columns, scores))
         for name, column in evidence.criteria(table):
-            each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
+            each = [
+                spread.value
+                for (_, of_column), spread in spreads.items()
+                if of_column == column.name
+            ]
             yield from _spread("repeats", name, f"spread {at}", each, seed)

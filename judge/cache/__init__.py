@@ -55,7 +55,9 @@ def cache_location(folder: Path | None) -> Path:
     return default_folder() if folder is None else folder
 
 
-def open_cache(location: Path | Literal[False] | None, notes: list[str] | None = None, *, make: bool = True) -> Cache:
+def open_cache(
+    location: Path | Literal[False] | None, notes: list[str] | None = None, *, make: bool = True
+) -> Cache:
     """A plan's cache, with what there will be to say of it in `notes`: the default one for None, none at all for False.
 
     Without `make` no folder is made, and nothing kept where there is none. Raises StorageError.

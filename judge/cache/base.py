@@ -46,7 +46,9 @@ def encode(key: str, response: Response, request: Request | None) -> dict[str, s
         return {key: response.to_json()}
     messages = _json([dict(message) for message in request.messages])
     digest = _digest(messages)
-    request_line = _json([request.endpoint, request.model, request.draw, dict(request.params), digest])
+    request_line = _json(
+        [request.endpoint, request.model, request.draw, dict(request.params), digest]
+    )
     return {PROMPT + digest: messages, key: f"{response.to_json()}\n{request_line}"}
 
 

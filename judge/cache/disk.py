@@ -69,7 +69,9 @@ class DiskCache(base.Cache):
         """The rows with these keys, as they were written."""
         rows = {key: self._pending[key] for key in keys if key in self._pending}
         if missing := [key for key in keys if key not in rows]:
-            rows |= self._with_file(lambda: {key: text for key in missing if (text := self._store.get(key))})
+            rows |= self._with_file(
+                lambda: {key: text for key in missing if (text := self._store.get(key))}
+            )
         return rows
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
@@ -94,7 +96,9 @@ class DiskCache(base.Cache):
 
     def stats(self) -> dict[str, int]:
         """Number of `responses` and `bytes` that are stored."""
-        return self._with_file(lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())})
+        return self._with_file(
+            lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())}
+        )
 
     def clear(self) -> int:
         """Delete all replies and prompts. Return the number of replies."""
@@ -155,7 +159,9 @@ class DiskCache(base.Cache):
         except _ERRORS as error:
             self._close_store()
             cause = _cause(error)
-            raise StorageError(f"cache {self.folder}: {cause or type(cause).__name__}; {_advice(cause)}") from error
+            raise StorageError(
+                f"cache {self.folder}: {cause or type(cause).__name__}; {_advice(cause)}"
+            ) from error
 
     def _try_with_file(self, work: Callable[[], T]) -> T:
         """Work with the file that is there: another process may have replaced the one that is open."""
@@ -177,7 +183,9 @@ class DiskCache(base.Cache):
             for end in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._file}{end}").rename(f"{aside}{end}")
-        self.notes.append(f"The cache was damaged ({reason}). Its file is kept as {aside}, and a new one was begun.")
+        self.notes.append(
+            f"The cache was damaged ({reason}). Its file is kept as {aside}, and a new one was begun."
+        )
         sys.stderr.write(f"judge: {self.notes[-1]}\n")
 
     def _close_store(self) -> None:
@@ -192,10 +200,16 @@ def _make_own_folder(folder: Path) -> None:
     Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
     """
     files.make_private_dir(folder)
-    others = sys.platform != "win32" and folder.stat().st_uid not in (os.geteuid(), 0) and os.geteuid() != 0
+    others = (
+        sys.platform != "win32"
+        and folder.stat().st_uid not in (os.geteuid(), 0)
+        and os.geteuid() != 0
+    )
     if others or folder.is_symlink():
         why = "it belongs to another user" if others else "it is a link"
-        raise StorageError(f"cache {folder}: {why}; name a folder of yours with --cache DIR, or run with --no-cache")
+        raise StorageError(
+            f"cache {folder}: {why}; name a folder of yours with --cache DIR, or run with --no-cache"
+        )
 
 
 def _open(folder: Path) -> Any:

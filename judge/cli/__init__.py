@@ -67,7 +67,9 @@ app.add_typer(doctor_app, name="doctor", rich_help_panel="Set up")
 
 def main() -> None:
     """The `judge` command."""
-    gc.set_threshold(50_000, 20, 100)  # looking for reference cycles, of which there are few, took a tenth of a run
+    gc.set_threshold(
+        50_000, 20, 100
+    )  # looking for reference cycles, of which there are few, took a tenth of a run
     try:
         app(prog_name="judge")
     except JudgeError as error:
@@ -83,7 +85,9 @@ def main() -> None:
 @app.callback(invoke_without_command=True)
 def _root(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
 ) -> None:
     ctx.with_resource(speaking_to("command line"))
     if version:

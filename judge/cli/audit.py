@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def audit_command(
     data: Data,
     *,
-    items: Annotated[int, option("Items to take, one text of each (default: 100).", metavar="N")] = 100,
+    items: Annotated[
+        int, option("Items to take, one text of each (default: 100).", metavar="N")
+    ] = 100,
     probes: Annotated[
         str | None,
         option(
@@ -63,6 +65,8 @@ def audit_command(
         print_report(card, format, full=full)
     if card.failures:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
-        print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
+        print_message(
+            f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}"
+        )
     print_message(f"card: {folder / 'card.html'}")
     raise typer.Exit(1 if card.failures else 0)

@@ -24,7 +24,13 @@ from judge.cli.options import (
     takes,
 )
 from judge.cli.run import Display, run_interruptibly
-from judge.cli.terminal import check_outputs, print_json, print_message, print_report, print_untrusted
+from judge.cli.terminal import (
+    check_outputs,
+    print_json,
+    print_message,
+    print_report,
+    print_untrusted,
+)
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -39,16 +45,22 @@ _SIDES = ("A", "B")
 
 @takes("diff")
 def diff_command(
-    before: Annotated[str, typer.Argument(metavar="A", help="A name, a file, or 'NAME: QUESTION'.")],
+    before: Annotated[
+        str, typer.Argument(metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
+    ],
     after: Annotated[str, typer.Argument(metavar="B", help="The other wording.")],
     data: Annotated[
-        Path | None, typer.Argument(metavar="DATA|RUN.YAML", help="Texts to show the prompts on.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="DATA|RUN.YAML", help="Texts to show the prompts on.", show_default=False
+        ),
     ] = None,
     *,
     item: Annotated[str | None, option("Only this item.", metavar="ID")] = None,
     system: Annotated[str | None, option("Only this system's texts.", metavar="NAME")] = None,
     human: Annotated[
-        str | None, option("Human ratings to compare both with (default: the criterion's).", metavar="RATING")
+        str | None,
+        option("Human ratings to compare both with (default: the criterion's).", metavar="RATING"),
     ] = None,
     format: ReportFormat = "console",
     full: Full = False,
@@ -68,7 +80,13 @@ def diff_command(
 
     config = load_config(given=options) if data is None else read_config(data, options, RunConfig)
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
-    inputs = [*(Path(name) for name in (before, after) if is_file(name)), data, *shards, config.replay, config.record]
+    inputs = [
+        *(Path(name) for name in (before, after) if is_file(name)),
+        data,
+        *shards,
+        config.replay,
+        config.record,
+    ]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     runs = dict(zip(_SIDES, diff_plan.runs or (), strict=False))
@@ -78,7 +96,9 @@ def diff_command(
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
         def watch(prepared: PreparedRun) -> AbstractContextManager[None]:
-            return display(prepared.judges, label=next(side for side, run in runs.items() if run is prepared))
+            return display(
+                prepared.judges, label=next(side for side, run in runs.items() if run is prepared)
+            )
 
         return run_diff(diff_plan, progress, watch)
 
@@ -103,7 +123,11 @@ scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
 
 _Criterion = Annotated[
     str,
-    typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.", autocompletion=names_of_criteria),
+    typer.Argument(
+        metavar="CRITERION",
+        help="A name, a file, or 'NAME: QUESTION'.",
+        autocompletion=names_of_criteria,
+    ),
 ]
 
 
@@ -114,16 +138,25 @@ def criteria_list(*, format: ListFormat = "console", **options: Any) -> None:
     from judge.criteria import builtin
 
     builtin_criteria = {
-        pairwise: builtin(options.get("language", "en"), pairwise=pairwise) for pairwise in (False, True)
+        pairwise: builtin(options.get("language", "en"), pairwise=pairwise)
+        for pairwise in (False, True)
     }
     if format == "json":
-        print_json([_criterion_json(criterion) for criteria in builtin_criteria.values() for criterion in criteria])
+        print_json(
+            [
+                _criterion_json(criterion)
+                for criteria in builtin_criteria.values()
+                for criterion in criteria
+            ]
+        )
         return
     for pairwise, command in ((False, "judge run: one text"), (True, "judge rank: two texts")):
         typer.echo(f"{command}")
         for criterion in builtin_criteria[pairwise]:
             ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
-            typer.echo(f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}")
+            typer.echo(
+                f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}"
+            )
 
 
 @criteria_app.command("show")
@@ -139,9 +172,15 @@ def criteria_show(name: _Criterion, *, format: ListFormat = "console", **options
         print_json(_criterion_json(criterion) | more)
         return
     print_untrusted(criterion.template.rstrip())
-    facts = {"needs": ", ".join(sorted(criterion.needs)), "digest": criterion.digest[:6], "file": criterion.path}
+    facts = {
+        "needs": ", ".join(sorted(criterion.needs)),
+        "digest": criterion.digest[:6],
+        "file": criterion.path,
+    }
     if criterion.examples:
-        facts["examples"] = f"{len(criterion.examples)}, scores {', '.join(e.score for e in criterion.examples)}"
+        facts["examples"] = (
+            f"{len(criterion.examples)}, scores {', '.join(e.score for e in criterion.examples)}"
+        )
     if criterion.seen:
         facts["seen"] = f"{len(criterion.seen)} texts, whose ratings do not count in validation"
     typer.echo("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()), err=True)
@@ -168,7 +207,9 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
 
 @criteria_app.command("new")
 def criteria_new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, which is that of the file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its name, which is that of the file.")
+    ],
     *,
     question: Annotated[str, option("What the judge is asked about a text.", metavar="TEXT")] = "",
 ) -> None:
@@ -179,13 +220,21 @@ def criteria_new(
 
     path = Path(name) if name.endswith(YAML_SUFFIXES) else Path(f"{name}.yaml")
     if not is_name(path.stem):
-        raise ConfigError(f"{path.stem!r} is no name of a criterion; write one word, such as polite")
-    written = json.dumps(question, ensure_ascii=False) if question else "  # What is the judge to ask of each text?"
+        raise ConfigError(
+            f"{path.stem!r} is no name of a criterion; write one word, such as polite"
+        )
+    written = (
+        json.dumps(question, ensure_ascii=False)
+        if question
+        else "  # What is the judge to ask of each text?"
+    )
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(_NEW.format(question=written))
     except FileExistsError:
-        raise ConfigError(f"{path}: already exists; name another criterion, or edit that file") from None
+        raise ConfigError(
+            f"{path}: already exists; name another criterion, or edit that file"
+        ) from None
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}") from error
     typer.echo(f"{path}\n\n{'' if question else 'Write the question into it. '}Next:")
@@ -197,14 +246,22 @@ def criteria_new(
 @takes("run", "map", "systems", "language", "reasons", "reply", "structured")
 def criteria_render(
     name: _Criterion,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, a folder or 'PATTERN' of many.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A data file, a folder or 'PATTERN' of many.")
+    ],
     *,
-    item: Annotated[str | None, option("The item to render (default: the first).", metavar="ID")] = None,
+    item: Annotated[
+        str | None, option("The item to render (default: the first).", metavar="ID")
+    ] = None,
     system: Annotated[
         str | None, option("The system whose output to take (default: the first).", metavar="NAME")
     ] = None,
-    rival: Annotated[str | None, option("To compare: the other system (default: the next).", metavar="NAME")] = None,
-    system_message: Annotated[str | None, option("System message of the judge.", metavar="TEXT")] = None,
+    rival: Annotated[
+        str | None, option("To compare: the other system (default: the next).", metavar="NAME")
+    ] = None,
+    system_message: Annotated[
+        str | None, option("System message of the judge.", metavar="TEXT")
+    ] = None,
     **options: Any,
 ) -> None:
     """Print a prompt exactly as it would be sent.
@@ -212,7 +269,9 @@ def criteria_render(
     Shows one sample or one comparison. Sends nothing."""
     from judge.commands.preparation import prompt
 
-    messages = prompt(name, data, item=item, system=system, rival=rival, system_message=system_message, **options)
+    messages = prompt(
+        name, data, item=item, system=system, rival=rival, system_message=system_message, **options
+    )
     for message in messages.messages:
         if len(messages.messages) > 1:
             typer.echo(f"[{message['role']}]")
@@ -244,20 +303,30 @@ def criteria_steps(
 @criteria_app.command("improve")
 @takes("diff")
 def criteria_improve(
-    file: Annotated[str, typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts with human ratings.")],
+    file: Annotated[
+        str, typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.")
+    ],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts with human ratings.")
+    ],
     *,
-    ratings: Annotated[Path | None, option("File with people's ratings, apart from the data.", metavar="FILE")] = None,
+    ratings: Annotated[
+        Path | None, option("File with people's ratings, apart from the data.", metavar="FILE")
+    ] = None,
     writer: Annotated[
         str | None, option("Model that writes the revisions (default: the judge).", metavar="NAME")
     ] = None,
     revisions: Annotated[int, option("Revisions to try (default: 4).", metavar="N")] = 4,
-    human: Annotated[str | None, option("Human ratings to use (default: the criterion's).", metavar="RATING")] = None,
+    human: Annotated[
+        str | None, option("Human ratings to use (default: the criterion's).", metavar="RATING")
+    ] = None,
     output: Annotated[
-        Path | None, option("File to write (default: NAME.improved.yaml).", metavar="FILE", group="Output")
+        Path | None,
+        option("File to write (default: NAME.improved.yaml).", metavar="FILE", group="Output"),
     ] = None,
     out: Annotated[
-        Path | None, option("Folder for all revisions and the result.", metavar="DIR", group="Output")
+        Path | None,
+        option("Folder for all revisions and the result.", metavar="DIR", group="Output"),
     ] = None,
     format: ReportFormat = "console",
     full: Full = False,
@@ -276,7 +345,11 @@ def criteria_improve(
 
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
     inputs = [Path(file)] if is_file(file) else []
-    check_outputs({"--output": output}, [*inputs, data, config.ratings, config.replay, config.record], "console")
+    check_outputs(
+        {"--output": output},
+        [*inputs, data, config.ratings, config.replay, config.record],
+        "console",
+    )
     plan = plan_improvement(
         file, config, writer=Judge(name=writer) if writer else None, revisions=revisions, human=human, output=output,
         out=out,

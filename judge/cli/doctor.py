@@ -26,10 +26,17 @@ def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
     folder = _existing_folder(options)
     size = metrics_size(folder)
     if format == "json":
-        print_json({"caches": [_counts(folder)], "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
+        print_json(
+            {
+                "caches": [_counts(folder)],
+                "metrics": {"place": str(metrics_folder(folder)), "bytes": size},
+            }
+        )
         return
     counts = _counts(folder)
-    typer.echo(f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB")
+    typer.echo(
+        f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
+    )
     if size:
         typer.echo(f"{metrics_folder(folder)}: digests of models, {size / 1e6:.1f} MB")
 
@@ -38,7 +45,9 @@ def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
 @takes("run", "cache")
 def cache_clear(
     *,
-    metrics: Annotated[bool, option("Clear the data of metrics, and keep the replies.", "--metrics")] = False,
+    metrics: Annotated[
+        bool, option("Clear the data of metrics, and keep the replies.", "--metrics")
+    ] = False,
     **options: Any,
 ) -> None:
     """Delete every stored reply. Asking again costs again."""
@@ -61,7 +70,9 @@ def cache_export(
     file: _File,
     *,
     model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
-    base_url: Annotated[str | None, option("Only the replies of this server.", metavar="URL")] = None,
+    base_url: Annotated[
+        str | None, option("Only the replies of this server.", metavar="URL")
+    ] = None,
     **options: Any,
 ) -> None:
     """Write the stored replies into a recording.
@@ -73,7 +84,9 @@ def cache_export(
     export = export_replies(_existing_folder(options), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
-        typer.echo(f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version")
+        typer.echo(
+            f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version"
+        )
 
 
 @cache_app.command("import")
@@ -128,7 +141,16 @@ _SECONDS = 60.0
 
 
 @takes(
-    "run", "model", "base_url", "key_env", "key_command", "headers", "system", "reasoning_effort", "extra_body", "cache"
+    "run",
+    "model",
+    "base_url",
+    "key_env",
+    "key_command",
+    "headers",
+    "system",
+    "reasoning_effort",
+    "extra_body",
+    "cache",
 )
 def doctor_command(
     ctx: typer.Context,
@@ -152,7 +174,9 @@ def doctor_command(
 
     if ctx.invoked_subcommand is not None:
         if options:
-            raise ConfigError(f"put options after the command: judge doctor {ctx.invoked_subcommand}")
+            raise ConfigError(
+                f"put options after the command: judge doctor {ctx.invoked_subcommand}"
+            )
         return
     config = load_config(given={**options, "timeout": timeout})
     findings = check_environment(config)
@@ -178,7 +202,10 @@ def metrics_command(*, format: ListFormat = "console") -> None:
 
     if format == "json":
         print_json(
-            [{"name": info.name, "description": info.description, "options": info.options} for info in metrics()]
+            [
+                {"name": info.name, "description": info.description, "options": info.options}
+                for info in metrics()
+            ]
         )
         return
     for metric in metrics():
@@ -202,7 +229,9 @@ def schema_command(
     schemas: dict[str, Callable[[], dict[str, Any]]] = {
         "run": run_schema,
         "suite": schema,
-        "criterion": lambda: json_schema(Header, "judge.criterion/1", "Header of a criterion's file."),
+        "criterion": lambda: json_schema(
+            Header, "judge.criterion/1", "Header of a criterion's file."
+        ),
     }
     if file not in schemas:
         raise ConfigError(f"judge doctor schema {file}: name run, suite or criterion")

@@ -31,15 +31,24 @@ _NEXT = (
 def init_command(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="FOLDER", help="Where to write a project (default: this folder).", show_default=False),
+        typer.Argument(
+            metavar="FOLDER",
+            help="Where to write a project (default: this folder).",
+            show_default=False,
+        ),
     ] = None,
     *,
     suite: Annotated[
-        Path | None, option("Write a suite for these data, or with a run as baseline.", metavar="DATA|RUN")
+        Path | None,
+        option("Write a suite for these data, or with a run as baseline.", metavar="DATA|RUN"),
     ] = None,
     output: Annotated[
         Path | None,
-        option("File of the suite (default: NAME.judge.yaml); - for the console.", metavar="FILE", group="Output"),
+        option(
+            "File of the suite (default: NAME.judge.yaml); - for the console.",
+            metavar="FILE",
+            group="Output",
+        ),
     ] = None,
     **options: Any,
 ) -> None:
@@ -52,7 +61,9 @@ def init_command(
 
     if suite is not None:
         if folder is not None:
-            raise ConfigError(f"{folder}: --suite writes a file, not a project; name it with --output FILE")
+            raise ConfigError(
+                f"{folder}: --suite writes a file, not a project; name it with --output FILE"
+            )
         _init_suite(suite, output, options)
         return
     if given := [*options, *(["output"] if output is not None else [])]:
@@ -97,26 +108,36 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
 
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
-    options |= {name: getattr(load_config(given=options), name) for name in ("map", "systems") if name in options}
+    options |= {
+        name: getattr(load_config(given=options), name)
+        for name in ("map", "systems")
+        if name in options
+    }
     names = options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, options)
     else:
-        rows = samples.load(data, mapping=options.get("map", {}), systems=options.get("systems", ()))
+        rows = samples.load(
+            data, mapping=options.get("map", {}), systems=options.get("systems", ())
+        )
         source = _Source(rows, {"data": data, **options}, [])
     console = output == Path("-")
     path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: already exists; name another file with --output FILE")
     baseline = data if is_run else None
-    text = create_suite(source.samples, path, names or source.criteria, options=source.options, baseline=baseline)
+    text = create_suite(
+        source.samples, path, names or source.criteria, options=source.options, baseline=baseline
+    )
     if console:
         print_untrusted(text.removesuffix("\n"))
         return
     write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
-    for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
+    for unused in (
+        line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)
+    ):
         typer.echo(unused)
     rated = {name: None for sample in source.samples for name in sample.human}
     if rated and not names and not any(case.needs_ratings for case in load(path).cases):
@@ -144,10 +165,14 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     from judge.results.result import load
 
     if not (folder / "run.json").is_file():
-        raise ConfigError(f"{folder}: no run in this folder; name a data file, or the folder of a run")
+        raise ConfigError(
+            f"{folder}: no run in this folder; name a data file, or the folder of a run"
+        )
     result = load(folder)
     if result.rankings:
-        raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
+        raise ConfigError(
+            f"{folder}: texts were compared two by two there; name the folder of a judge run"
+        )
     config = result.info.get("plan", {})
     data = config.get("data")
     try:
@@ -155,12 +180,18 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     except DataError:
         has_data = False
     if not has_data:
-        raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
+        raise ConfigError(
+            f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
+        )
     usual = RunConfig().model_dump(mode="json")
     # A suite has limits of its own, and names its criteria by their files.
-    names = [name for name, option in run_options("suite").items() if option.group != "Limits and cost"]
+    names = [
+        name for name, option in run_options("suite").items() if option.group != "Limits and cost"
+    ]
     of_run = {
-        name: config[name] for name in names if name != "criteria" and config.get(name, usual[name]) != usual[name]
+        name: config[name]
+        for name in names
+        if name != "criteria" and config.get(name, usual[name]) != usual[name]
     }
     try:
         load_config(given=of_run)
@@ -170,5 +201,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     criteria = []
     for name, info in result.info.get("criteria", {}).items():
         path = Path(info["path"])
-        criteria.append(written.get(name) or (name if path.is_relative_to(builtin_prompts()) else str(path)))
+        criteria.append(
+            written.get(name) or (name if path.is_relative_to(builtin_prompts()) else str(path))
+        )
     return _Source(result.table.samples, {**of_run, **options}, criteria)

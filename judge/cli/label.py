@@ -26,22 +26,49 @@ if TYPE_CHECKING:
 def label_command(
     data: Data,
     *,
-    raters: Annotated[str, option("Names of the people who rate; each has their own order.", metavar="NAME,...")] = "",
-    items: Annotated[int | None, option("Only a random sample of N items, the same for all.", metavar="N")] = None,
-    repeat: Annotated[float, option("Share of texts rated twice by each rater (default: 0.1).", metavar="SHARE")] = 0.1,
-    pairwise: Annotated[bool, option("Compare the texts of two systems, side by side.", "--pairwise")] = False,
+    raters: Annotated[
+        str, option("Names of the people who rate; each has their own order.", metavar="NAME,...")
+    ] = "",
+    items: Annotated[
+        int | None, option("Only a random sample of N items, the same for all.", metavar="N")
+    ] = None,
+    repeat: Annotated[
+        float, option("Share of texts rated twice by each rater (default: 0.1).", metavar="SHARE")
+    ] = 0.1,
+    pairwise: Annotated[
+        bool, option("Compare the texts of two systems, side by side.", "--pairwise")
+    ] = False,
     output: Annotated[
-        Path, option("File of the ratings (default: ratings.jsonl).", metavar="FILE", group="Output")
+        Path,
+        option("File of the ratings (default: ratings.jsonl).", metavar="FILE", group="Output"),
     ] = Path("ratings.jsonl"),
     file: Annotated[
-        Path | None, option("Write a page that works without judge, and saves a file.", metavar="HTML", group="Output")
+        Path | None,
+        option(
+            "Write a page that works without judge, and saves a file.",
+            metavar="HTML",
+            group="Output",
+        ),
     ] = None,
     import_: Annotated[
-        Path | None, option("Add the ratings that a page of --file saved.", "--import", metavar="FILE", group="Output")
+        Path | None,
+        option(
+            "Add the ratings that a page of --file saved.",
+            "--import",
+            metavar="FILE",
+            group="Output",
+        ),
     ] = None,
-    plan: Annotated[bool, option("Print how many ratings a precision needs.", "--plan", group="Output")] = False,
+    plan: Annotated[
+        bool, option("Print how many ratings a precision needs.", "--plan", group="Output")
+    ] = False,
     precision: Annotated[
-        float, option("With --plan: half the width of an interval (default: 0.1).", metavar="WIDTH", group="Output")
+        float,
+        option(
+            "With --plan: half the width of an interval (default: 0.1).",
+            metavar="WIDTH",
+            group="Output",
+        ),
     ] = 0.1,
     **options: Any,
 ) -> None:
@@ -58,7 +85,9 @@ def label_command(
     if len({*names}) < len(names) or any(escape_controls(name) != name for name in names):
         raise ConfigError(f"--raters {raters}: give each rater a name of their own")
     check_outputs({"--file": file}, [data, config.data, output])
-    labelling = prepare_labelling(config, names, output, items=items, pairwise=pairwise, repeat=repeat)
+    labelling = prepare_labelling(
+        config, names, output, items=items, pairwise=pairwise, repeat=repeat
+    )
     if not (names or plan or import_):
         raise ConfigError("no raters: name those who rate, such as --raters anna,ben")
     if plan:
@@ -104,10 +133,16 @@ def _serve(labelling: Labelling, server: Any) -> None:
     sys.stdout.flush()
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`
         signal.signal(number, signal.default_int_handler)
-    graphical = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    graphical = (
+        sys.platform in ("darwin", "win32")
+        or os.environ.get("DISPLAY")
+        or os.environ.get("WAYLAND_DISPLAY")
+    )
     try:
         alone = len(labelling.raters) == 1  # each of several has an address of their own
-        if alone and graphical and sys.stdout.isatty():  # elsewhere a browser of the terminal might start
+        if (
+            alone and graphical and sys.stdout.isatty()
+        ):  # elsewhere a browser of the terminal might start
             webbrowser.open(server.url(labelling.raters[0]))
         server.serve_forever()
     except KeyboardInterrupt:
@@ -123,7 +158,10 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     from judge.core.format import plural
 
     made = [rating for rating in labelling.ratings().every if not rating.repeat]
-    each = {name: sum(rating.rater == name for rating in made) for name in dict.fromkeys(r.rater for r in made)}
+    each = {
+        name: sum(rating.rater == name for rating in made)
+        for name in dict.fromkeys(r.rater for r in made)
+    }
     by = f": {', '.join(f'{name} {number:,}' for name, number in each.items())}" if each else ""
     print_untrusted(f"\n{plural(len(made), 'rating')} in {labelling.output}{by}")
     if made:
@@ -150,9 +188,14 @@ def _print_plan(labelling: Labelling, precision: float) -> None:
     from judge.commands.label_plan import plan_labelling
     from judge.core.format import plural
 
-    needs: dict[tuple[tuple[str, int, str, str], ...], list[str]] = {}  # criteria with the same needs
+    needs: dict[
+        tuple[tuple[str, int, str, str], ...], list[str]
+    ] = {}  # criteria with the same needs
     for criterion in labelling.criteria:
-        same = tuple((n.measure, n.needed, n.unit, n.assumes) for n in plan_labelling(labelling, criterion, precision))
+        same = tuple(
+            (n.measure, n.needed, n.unit, n.assumes)
+            for n in plan_labelling(labelling, criterion, precision)
+        )
         needs.setdefault(same, []).append(criterion.name)
     items, tasks = {unit.item for unit in labelling.units.values()}, labelling.tasks("")
     kind, again = "pair" if labelling.pairwise else "text", sum(task.repeat for task in tasks)

@@ -66,7 +66,9 @@ def format_option(*formats: str, more: str = "", open_ended: bool = False) -> An
         return format
 
     text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."
-    return option(text, metavar="FORMAT", known=formats, group="Output", check=None if open_ended else check)
+    return option(
+        text, metavar="FORMAT", known=formats, group="Output", check=None if open_ended else check
+    )
 
 
 def names_of_criteria() -> list[str]:
@@ -77,18 +79,30 @@ def names_of_criteria() -> list[str]:
 
 
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it.")
+    Path,
+    typer.Argument(
+        metavar="DATA|RUN.YAML",
+        help="A data file, folder or 'PATTERN', or a run.yaml that names it.",
+    ),
 ]
-Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
-Full = Annotated[bool, option("Print the full report, not only its summary.", "--full", group="Output")]
+Quiet = Annotated[
+    bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")
+]
+Full = Annotated[
+    bool, option("Print the full report, not only its summary.", "--full", group="Output")
+]
 ReportFormat = Annotated[str, format_option("console", "markdown", "html", "latex", "csv", "json")]
 ListFormat = Annotated[str, format_option("console", "json")]
 """Of commands that print a table for people or a record for programs."""
 Export = Annotated[
     list[str] | None,
-    option("Also write a file: otel=FILE, traces as OTLP-JSON.", metavar="FORMAT=FILE", group="Output"),
+    option(
+        "Also write a file: otel=FILE, traces as OTLP-JSON.", metavar="FORMAT=FILE", group="Output"
+    ),
 ]
-Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
+Output = Annotated[
+    Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")
+]
 
 
 def takes(command: config.Command, *names: str) -> Callable[[Function], Function]:
@@ -125,7 +139,9 @@ class _LateParameters:
         """Write arguments, the command's own options and those of a run by their groups."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
-            group = getattr(parameter, "rich_help_panel", None) or "Options"  # Click's own --help has none
+            group = (
+                getattr(parameter, "rich_help_panel", None) or "Options"
+            )  # Click's own --help has none
             heading = "Arguments" if parameter.param_type_name == "argument" else group
             if record := parameter.get_help_record(ctx):
                 rows.setdefault(heading, []).append(record)
@@ -158,7 +174,9 @@ class Group(_LateParameters, TyperGroup):
         rows: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             record = name, command.get_short_help_str(width)
-            rows.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(record)
+            rows.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(
+                record
+            )
         _write_sections(rows, formatter)
         super().format_options(ctx, formatter)
 
@@ -167,7 +185,11 @@ class Group(_LateParameters, TyperGroup):
         name = args[0]
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
             near = difflib.get_close_matches(name, self.commands, n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists the commands"
+            known = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"{ctx.command_path} --help lists the commands"
+            )
             hint = f"use {self.hints[name]}" if name in self.hints else known
             raise ConfigError(f"unknown command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
@@ -180,13 +202,23 @@ class Commands(typer.Typer):
     """
 
     def __init__(
-        self, *, function: Callable[..., None] | None = None, hints: Mapping[str, str] | None = None, **settings: Any
+        self,
+        *,
+        function: Callable[..., None] | None = None,
+        hints: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> None:
-        attributes = {"function": None if function is None else staticmethod(function), "hints": hints or {}}
+        attributes = {
+            "function": None if function is None else staticmethod(function),
+            "hints": hints or {},
+        }
         if function is not None:
             settings |= {"help": getdoc(function), "invoke_without_command": True}
         super().__init__(
-            cls=type("Group", (Group,), attributes), no_args_is_help=function is None, rich_markup_mode=None, **settings
+            cls=type("Group", (Group,), attributes),
+            no_args_is_help=function is None,
+            rich_markup_mode=None,
+            **settings,
         )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
@@ -194,7 +226,9 @@ class Commands(typer.Typer):
 
         def decorate(function: Callable[..., None]) -> Callable[..., None]:
             late: Any = partial(Command, function=function)
-            super(Commands, self).command(name, help=getdoc(function), cls=late, **settings)(lambda: None)
+            super(Commands, self).command(name, help=getdoc(function), cls=late, **settings)(
+                lambda: None
+            )
             return function
 
         return decorate
@@ -211,7 +245,9 @@ class _Short(NamedTuple):
 
 _ALIASES = {"headers": ("--header",)}
 _SHORT = {
-    "reasons": _Short("--reasons", "reply", "reason_then_score", "Ask for a reason before each score."),
+    "reasons": _Short(
+        "--reasons", "reply", "reason_then_score", "Ask for a reason before each score."
+    ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
 
@@ -224,22 +260,40 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
             own[name] = parameter
         if name == "format":
             usual_format = parameter.default
-            own["json"] = _parameter("json", bool, option("The same as --format json.", "--json", group="Output"))
+            own["json"] = _parameter(
+                "json", bool, option("The same as --format json.", "--json", group="Output")
+            )
     offered = _run_parameters(*function.takes) if hasattr(function, "takes") else ()
     shared = {parameter.name: parameter for parameter in offered if parameter.name not in own}
 
     def call(**values: Any) -> None:
-        options = {name: value for name in shared if (value := values.pop(name)) is not None and value is not False}
+        options = {
+            name: value
+            for name in shared
+            if (value := values.pop(name)) is not None and value is not False
+        }
         if "criteria" in options:
             from judge.config import criterion_entries
 
-            options["criteria"] = [entry for text in options["criteria"] for entry in criterion_entries(text)]
-        for name in options.keys() - {"criteria", "model", "set", "headers", "extra_body"}:  # lists with commas
-            options[name] = ",".join(options[name]) if isinstance(options[name], list) else options[name]
+            options["criteria"] = [
+                entry for text in options["criteria"] for entry in criterion_entries(text)
+            ]
+        for name in options.keys() - {
+            "criteria",
+            "model",
+            "set",
+            "headers",
+            "extra_body",
+        }:  # lists with commas
+            options[name] = (
+                ",".join(options[name]) if isinstance(options[name], list) else options[name]
+            )
         for name, short in _SHORT.items():
             if options.pop(name, False):
                 if short.name in options:
-                    raise ConfigError(f"{short.flag} and --{short.name} contradict each other; leave out one")
+                    raise ConfigError(
+                        f"{short.flag} and --{short.name} contradict each other; leave out one"
+                    )
                 options[short.name] = short.value
         if values.pop("json", False):
             if values["format"] not in (usual_format, "json"):
@@ -249,8 +303,14 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
             values["format"] = "json"
         function(**values, **options)
 
-    arguments = [parameter for parameter in own.values() if parameter.kind is not Parameter.KEYWORD_ONLY]
-    parameters = [*arguments, *shared.values(), *(own[name] for name in own if own[name] not in arguments)]
+    arguments = [
+        parameter for parameter in own.values() if parameter.kind is not Parameter.KEYWORD_ONLY
+    ]
+    parameters = [
+        *arguments,
+        *shared.values(),
+        *(own[name] for name in own if own[name] not in arguments),
+    ]
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
@@ -258,7 +318,9 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str, kind: Any, info: Any) -> Parameter:
     default, type_ = (False, kind) if kind is bool else (None, kind | None)
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=Annotated[type_, info], default=default)
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, annotation=Annotated[type_, info], default=default
+    )
 
 
 def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[Parameter]:
@@ -271,7 +333,9 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
         "metrics": lambda: plugins.names("metrics"),
         "engine": lambda: plugins.names("engines"),
     }
-    for run_option in config.run_options(command, config.RankConfig if command in ("rank", "plan") else None).values():
+    for run_option in config.run_options(
+        command, config.RankConfig if command in ("rank", "plan") else None
+    ).values():
         name, kind, choices, text = (
             run_option.name,
             run_option.kinds[0],
@@ -283,7 +347,11 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
         if choices:
             text += f": {', '.join(map(str, choices[:-1]))} or {choices[-1]}"
         if run_option.default not in (None, (), {}) and run_option.default is not False:
-            shown = run_option.default if isinstance(run_option.default, tuple) else [run_option.default]
+            shown = (
+                run_option.default
+                if isinstance(run_option.default, tuple)
+                else [run_option.default]
+            )
             text += f" (default: {','.join(map(str, shown)).removesuffix('.0')})"
         info = option(
             f"{text}.",
@@ -295,10 +363,14 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
         )
         if get_origin(kind) in (dict, tuple):
             kind = list[str]
-        yield _parameter(name, kind if kind in (bool, Path, list[str]) else type((*choices, "")[0]), info)
+        yield _parameter(
+            name, kind if kind in (bool, Path, list[str]) else type((*choices, "")[0]), info
+        )
         for short_name, short in _SHORT.items():
             if short.name == name and (not names or short_name in names):
-                yield _parameter(short_name, bool, option(short.help, short.flag, group=run_option.group))
+                yield _parameter(
+                    short_name, bool, option(short.help, short.flag, group=run_option.group)
+                )
 
 
 def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:
@@ -317,5 +389,9 @@ def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C,
     from judge.data import samples
 
     made = read_config(data, options, kind)
-    folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = (
+        made.out
+        or Path("runs")
+        / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    )
     return made.model_copy(update={"out": folder}), folder

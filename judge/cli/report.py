@@ -38,18 +38,32 @@ CHARTS = "charts"
 def report_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
-    item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
+    item: Annotated[
+        str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")
+    ] = None,
     system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
-    by: Annotated[str | None, option("Compare the slices that this column makes.", metavar="COLUMN")] = None,
+    by: Annotated[
+        str | None, option("Compare the slices that this column makes.", metavar="COLUMN")
+    ] = None,
     format: Annotated[
         str,
         format_option(
-            "console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)", open_ended=True
+            "console",
+            "markdown",
+            "html",
+            "json",
+            "csv",
+            "latex",
+            *_DRAWN,
+            more=" (its charts)",
+            open_ended=True,
         ),
     ] = "console",
     output: Annotated[Path | None, option(_OUTPUT, metavar="FILE|DIR", group="Output")] = None,
     full: Full = False,
-    wide: Annotated[bool, option("With --format csv: a row per item and system.", "--wide", group="Output")] = False,
+    wide: Annotated[
+        bool, option("With --format csv: a row per item and system.", "--wide", group="Output")
+    ] = False,
     export: Export = None,
     **options: Any,
 ) -> None:
@@ -74,7 +88,9 @@ def report_command(
         print_report(part, format, full=full or item is not None, output=output)
         return
     if where and not output and format in ("html", *_DRAWN):
-        raise ConfigError(f"--where: {run} holds the report of the whole run; name another file with --output")
+        raise ConfigError(
+            f"--where: {run} holds the report of the whole run; name another file with --output"
+        )
     if format in _DRAWN:
         _draw(result, output or run / CHARTS, format)
         return
@@ -97,13 +113,19 @@ PAGE = "compared.html"
 @takes("run", "seed")
 def compare_command(
     before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
-    after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
+    after: Annotated[
+        Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")
+    ],
     *,
     format: ReportFormat = "console",
     full: Full = False,
     output: Annotated[
         Path | None,
-        option(f"Write here (default: html to RUN_B/{PAGE}, else the console).", metavar="FILE", group="Output"),
+        option(
+            f"Write here (default: html to RUN_B/{PAGE}, else the console).",
+            metavar="FILE",
+            group="Output",
+        ),
     ] = None,
     **options: Any,
 ) -> None:
@@ -120,10 +142,14 @@ def compare_command(
     print_report(comparison, format, full=full, output=output)
 
 
-_Judged = Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")]
+_Judged = Annotated[
+    Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")
+]
 _Others = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."),
+    typer.Argument(
+        metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."
+    ),
 ]
 _Level = Annotated[
     str,
@@ -163,7 +189,18 @@ def validate_command(
     _with_people(ctx, [data, *(others or ())], options, compared, show, quiet=quiet)
 
 
-_OF_FINISHED = ("others", "level", "full", "output", "quiet", "seed", "where", "ratings", "calibrate", "epsilon")
+_OF_FINISHED = (
+    "others",
+    "level",
+    "full",
+    "output",
+    "quiet",
+    "seed",
+    "where",
+    "ratings",
+    "calibrate",
+    "epsilon",
+)
 """The options of `validate` that a finished run takes."""
 
 
@@ -187,12 +224,17 @@ def _with_people(
     check_outputs({"--output": show.keywords["output"]}, format=show.keywords["format"])
     for run in runs:
         if not run.is_dir():
-            raise ConfigError(f"{run}: no such folder; name the folder of a run to compare with {data}")
+            raise ConfigError(
+                f"{run}: no such folder; name the folder of a run to compare with {data}"
+            )
         check_run(run)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         result = execute(config, folder, quiet=quiet, rated=True)
-        show(compare(result, *runs, seed=config.seed, ratings=config.ratings), folder=None if runs else folder)
+        show(
+            compare(result, *runs, seed=config.seed, ratings=config.ratings),
+            folder=None if runs else folder,
+        )
         exit_with_status(result)
     refuse_options(ctx, data, besides=_OF_FINISHED)
     config = RunConfig.load(given=options)

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import Data, Export, Full, Quiet, ReportFormat, format_option, option, takes, to_config
+from judge.cli.options import (
+    Data,
+    Export,
+    Full,
+    Quiet,
+    ReportFormat,
+    format_option,
+    option,
+    takes,
+    to_config,
+)
 from judge.cli.terminal import check_exports, print_message, print_report, write_exports
 from judge.core.errors import ConfigError
 
@@ -35,7 +45,10 @@ _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
 
-Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True)]
+Format = Annotated[
+    str,
+    format_option("console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True),
+]
 
 
 @takes("run")
@@ -44,7 +57,12 @@ def run_command(
     data: Data,
     *,
     generate_only: Annotated[
-        bool, option("Only write the systems' outputs, into the file --out.", "--generate-only", group="Output")
+        bool,
+        option(
+            "Only write the systems' outputs, into the file --out.",
+            "--generate-only",
+            group="Output",
+        ),
     ] = False,
     format: Format = "console",
     full: Full = False,
@@ -103,7 +121,9 @@ def _run(
     exit_with_status(result)
 
 
-def _generate_only(ctx: typer.Context, data: Path, options: Mapping[str, Any], *, quiet: bool) -> None:
+def _generate_only(
+    ctx: typer.Context, data: Path, options: Mapping[str, Any], *, quiet: bool
+) -> None:
     """Write the outputs of a run's systems into a file. Exits with 1 if a text could not be written."""
     from judge.commands.generate import FILE
     from judge.config import RunConfig
@@ -116,9 +136,13 @@ def _generate_only(ctx: typer.Context, data: Path, options: Mapping[str, Any], *
     config = config.model_copy(update={"out": None})
     out = Path(options.get("out") or FILE)
     if out.is_dir():
-        raise ConfigError(f"--out {out}: is a folder; --generate-only writes a file, such as {out / FILE}")
+        raise ConfigError(
+            f"--out {out}: is a folder; --generate-only writes a file, such as {out / FILE}"
+        )
     if not isinstance(config.systems, dict):
-        raise ConfigError(f"{data}: systems has no prompts; write systems: {{NAME: {{prompt: FILE, model: MODEL}}}}")
+        raise ConfigError(
+            f"{data}: systems has no prompts; write systems: {{NAME: {{prompt: FILE, model: MODEL}}}}"
+        )
     _, _, outputs = write_outputs(config, BudgetLedger(config.budget), quiet=quiet)
     if outputs is None:
         return
@@ -136,16 +160,25 @@ def plan_command(
     ctx: typer.Context,
     data: Annotated[
         Path,
-        typer.Argument(metavar="DATA|RUN.YAML|RUN", help="Data, a run.yaml that names it, or a finished run's folder."),
+        typer.Argument(
+            metavar="DATA|RUN.YAML|RUN",
+            help="Data, a run.yaml that names it, or a finished run's folder.",
+        ),
     ],
     *,
-    rank: Annotated[bool, option("Estimate judge rank, which compares texts two by two.", "--rank")] = False,
-    items: Annotated[int | None, option("Estimate for N items like these (default: these).", metavar="N")] = None,
+    rank: Annotated[
+        bool, option("Estimate judge rank, which compares texts two by two.", "--rank")
+    ] = False,
+    items: Annotated[
+        int | None, option("Estimate for N items like these (default: these).", metavar="N")
+    ] = None,
     detect: Annotated[
-        float | None, option("Show the items that RUN needs to detect this difference.", metavar="D")
+        float | None,
+        option("Show the items that RUN needs to detect this difference.", metavar="D"),
     ] = None,
     pair: Annotated[
-        str | None, option("Only these two systems of RUN, also for their own difference.", metavar="A,B")
+        str | None,
+        option("Only these two systems of RUN, also for their own difference.", metavar="A,B"),
     ] = None,
     format: ReportFormat = "console",
     **options: Any,
@@ -166,7 +199,9 @@ def plan_command(
         return
     for name, value in (("detect", detect), ("pair", pair)):
         if value is not None:
-            raise ConfigError(f"--{name} {value}: is for a finished run; name its folder instead of {data}")
+            raise ConfigError(
+                f"--{name} {value}: is for a finished run; name its folder instead of {data}"
+            )
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     print_report(plan_run(config, items=items), format, full=True)
 
@@ -197,7 +232,9 @@ def run_interruptibly(
     try:
         return asyncio.run(wait_for_in_flight(work(progress, display), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        waiting = f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
+        waiting = (
+            f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
+        )
         if not asks:
             again = "Run the same command again."
         elif kept:
@@ -235,7 +272,10 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         print_message(f"stopping: {in_flight} in flight; press Ctrl-C again to stop now")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
-    for signal_number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`
+    for signal_number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell ignores SIGINT for a job behind `&`
         signal.signal(signal_number, stop)
     try:
         return await task
@@ -247,14 +287,21 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
     if typed := _typed(ctx, besides=("format", "json", *besides)):
-        raise ConfigError(f"{typed[0]}: the run in {folder} is finished; name its data to run again")
+        raise ConfigError(
+            f"{typed[0]}: the run in {folder} is finished; name its data to run again"
+        )
 
 
 def _typed(ctx: typer.Context, *, besides: Sequence[str]) -> list[str]:
     """Return the options on the command line, other than `besides`."""
-    sources = {name: ctx.get_parameter_source(name) for name in sorted(ctx.params.keys() - {"data", *besides})}
+    sources = {
+        name: ctx.get_parameter_source(name)
+        for name in sorted(ctx.params.keys() - {"data", *besides})
+    }
     return [
-        f"--{name.replace('_', '-')}" for name, source in sources.items() if source and source.name == "COMMANDLINE"
+        f"--{name.replace('_', '-')}"
+        for name, source in sources.items()
+        if source and source.name == "COMMANDLINE"
     ]
 
 
@@ -269,7 +316,9 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     ledger = BudgetLedger(config.budget)
     outputs, data = None, None
     if isinstance(config.systems, dict):
-        config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=partial(prepare, rated=rated))
+        config, data, outputs = write_outputs(
+            config, ledger, quiet=quiet, check=partial(prepare, rated=rated)
+        )
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
     if not quiet and (estimate := one_line_estimate(prepared)):
         print_message(estimate)

@@ -21,10 +21,25 @@ CONFIGS = (".yaml", ".yml")
 _LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorter
 
 
-_INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".xlsx", ".parquet", ".jinja", ".py", ".ini", ".toml")
+_INPUTS = (
+    ".yaml",
+    ".yml",
+    ".json",
+    ".jsonl",
+    ".csv",
+    ".tsv",
+    ".xlsx",
+    ".parquet",
+    ".jinja",
+    ".py",
+    ".ini",
+    ".toml",
+)
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = "") -> None:
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = ""
+) -> None:
     """Check the files to write, by flag; their folders may be missing.
 
     Raises ConfigError for one that is an input or another output, or that exists and whose name says data, suite or
@@ -42,18 +57,26 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
             raise ConfigError(f"{flag} {path}: is also an input; name another file")
         if (first_flag := flags.setdefault(path.resolve(), flag)) != flag:
             raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
-        if path.exists() and (path.name == "run.json" or (suffix in _INPUTS and suffix != f".{format}")):
-            raise ConfigError(f"{flag} {path}: already exists and does not look like a report; name another file")
+        if path.exists() and (
+            path.name == "run.json" or (suffix in _INPUTS and suffix != f".{format}")
+        ):
+            raise ConfigError(
+                f"{flag} {path}: already exists and does not look like a report; name another file"
+            )
         nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
         if nearest.is_dir() == (nearest == path):
-            raise StorageError(f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}")
+            raise StorageError(
+                f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}"
+            )
         try:
             if nearest.is_dir():
                 try_writing(nearest)
             else:
                 nearest.open("ab").close()
         except OSError as error:
-            raise StorageError(f"{flag} {path}: {nearest} cannot be written to ({error.strerror or error})") from error
+            raise StorageError(
+                f"{flag} {path}: {nearest} cannot be written to ({error.strerror or error})"
+            ) from error
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
@@ -121,7 +144,9 @@ def print_report(
         from dataclasses import replace
 
         name = shlex.quote(str(folder))
-        commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
+        commands = tuple(
+            re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next
+        )
         first, *lines = document.footer or ("",)
         page = folder / "report.html"
         footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
@@ -139,7 +164,9 @@ def print_message(message: str) -> None:
     """Print a message on standard error, with control characters escaped and a word of thousands of them cut."""
     from judge.core.format import escape_controls
 
-    short = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][: _LONGEST_WORD - 1]}…", message)
+    short = re.sub(
+        rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][: _LONGEST_WORD - 1]}…", message
+    )
     typer.echo(escape_controls(short), err=True)
 
 

@@ -31,28 +31,38 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
 @takes("test")
 def suites_command(
     suites: Annotated[
-        list[Path], typer.Argument(metavar="SUITE|FOLDER...", help="Suites, or folders of *.judge.yaml files.")
+        list[Path],
+        typer.Argument(metavar="SUITE|FOLDER...", help="Suites, or folders of *.judge.yaml files."),
     ],
     *,
     criteria: Annotated[
-        list[str] | None, option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,...")
+        list[str] | None,
+        option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,..."),
     ] = None,
-    cases: Annotated[str | None, option("Only the cases whose name contains this text.", metavar="TEXT")] = None,
+    cases: Annotated[
+        str | None, option("Only the cases whose name contains this text.", metavar="TEXT")
+    ] = None,
     baseline: Annotated[
-        Path | None, option("Runs to compare with: DIR/SUITE of each suite, or one run.", metavar="DIR")
+        Path | None,
+        option("Runs to compare with: DIR/SUITE of each suite, or one run.", metavar="DIR"),
     ] = None,
     update_baseline: Annotated[
-        bool, option("Make this run the baseline if only changes from it fail.", "--update-baseline")
+        bool,
+        option("Make this run the baseline if only changes from it fail.", "--update-baseline"),
     ] = False,
     undecided: Annotated[
-        Literal["pass", "fail"] | None, option("Treat inconclusive cases as pass or fail.", metavar="pass|fail")
+        Literal["pass", "fail"] | None,
+        option("Treat inconclusive cases as pass or fail.", metavar="pass|fail"),
     ] = None,
-    junit: Annotated[Path | None, option("Write the verdicts as JUnit XML.", metavar="FILE", group="Output")] = None,
+    junit: Annotated[
+        Path | None, option("Write the verdicts as JUnit XML.", metavar="FILE", group="Output")
+    ] = None,
     markdown: Annotated[
         Path | None, option("Write a summary for a pull request.", metavar="FILE", group="Output")
     ] = None,
     out: Annotated[
-        Path | None, option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output")
+        Path | None,
+        option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output"),
     ] = None,
     format: Annotated[str, format_option(*_FORMATS, open_ended=True)] = "console",
     full: Full = False,
@@ -67,7 +77,12 @@ def suites_command(
 
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
-    options |= {"cases": cases, "baseline": baseline, "update_baseline": update_baseline, "undecided": undecided}
+    options |= {
+        "cases": cases,
+        "baseline": baseline,
+        "update_baseline": update_baseline,
+        "undecided": undecided,
+    }
     entries = [entry for text in criteria or () for entry in criterion_entries(text)]
     options |= {"criteria": entries if criteria else None, "out": out}
     try:
@@ -86,7 +101,9 @@ def suites_command(
     if not quiet:
         print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
-    raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
+    raise typer.Exit(
+        2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1
+    )
 
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
@@ -107,7 +124,9 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
         runs = [run for suite in prepared_suites for run in suite.runs.values()]
         lists = any(criterion.is_checklist for run in runs for criterion in run.criteria)
         parts = [
-            f"{plural(judgments, 'question')} to ask" if lists else f"{plural(judgments, 'judgment')} to make",
+            f"{plural(judgments, 'question')} to ask"
+            if lists
+            else f"{plural(judgments, 'judgment')} to make",
             cost_summary(runs),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 DRAWS, TEMPERATURES = 5, (0.0, 1.0)
 """How often each text is judged again, at each of these temperatures."""
-MAIN, NATURAL, WORDINGS, PAIRS = "changed texts", "other systems' texts", "other wordings", "pairs in both orders"
+MAIN, NATURAL, WORDINGS, PAIRS = (
+    "changed texts",
+    "other systems' texts",
+    "other wordings",
+    "pairs in both orders",
+)
 _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 """Names of the runs."""
@@ -46,7 +51,15 @@ _CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
 _PROMPT_INFO = ("digest", "reply")
 _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What the card reports about each run."""
-_USED_UP: dict[str, Any] = {"metrics": (), "set": {}, "map": {}, "systems": (), "where": {}, "limit": None, "out": None}
+_USED_UP: dict[str, Any] = {
+    "metrics": (),
+    "set": {},
+    "map": {},
+    "systems": (),
+    "where": {},
+    "limit": None,
+    "out": None,
+}
 """Options to reset once the texts are read: no metric is measured, and `out` is the folder of the card."""
 
 
@@ -94,9 +107,16 @@ async def audit_async(
     endpoint.
     """
     reject_unsupported(options, "audit", "an audit")
-    config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, {"out": out, **options})
+    config, providers, custom_criteria = to_config(
+        RunConfig, data, criteria, model, {"out": out, **options}
+    )
     audit_plan = plan_audit(
-        config, data, items=items, probes=probes, providers=providers, custom_criteria=custom_criteria
+        config,
+        data,
+        items=items,
+        probes=probes,
+        providers=providers,
+        custom_criteria=custom_criteria,
     )
     async with displayed(progress) as counts:
         return await run_audit(audit_plan, counts)
@@ -126,32 +146,49 @@ def plan_audit(
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"--items {items!r}: write a whole number, 1 or more")
     if len(judges) > 1:
-        raise ConfigError("an audit tests one judge: name one, and audit each judge of a panel separately")
+        raise ConfigError(
+            "an audit tests one judge: name one, and audit each judge of a panel separately"
+        )
     if not config.criteria:
         raise ConfigError("--criteria none: an audit needs a criterion")
     check_output_dir(config.out)
     if source is None:
-        raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
+        raise ConfigError(
+            "no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini"
+        )
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
     base_plan = config.model_copy(update={**_USED_UP, "language": language})
     loaded = (
-        (custom_criteria or {}).get(name) or criteria.load(name, language=base_plan.language or "en")
+        (custom_criteria or {}).get(name)
+        or criteria.load(name, language=base_plan.language or "en")
         for name in base_plan.criteria
     )
     scales = {criterion.name: criterion.scale for criterion in loaded}
     texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
-    main_plan = base_plan.model_copy(update={"out": config.out / "changed"} if config.out is not None else {})
+    main_plan = base_plan.model_copy(
+        update={"out": config.out / "changed"} if config.out is not None else {}
+    )
     main = prepare(
-        main_plan, list(texts.changed), providers=judges, loaded_criteria=custom_criteria, wanted_texts=texts.wanted
+        main_plan,
+        list(texts.changed),
+        providers=judges,
+        loaded_criteria=custom_criteria,
+        wanted_texts=texts.wanted,
     )
     if len(main.judges) > 1:
-        raise ConfigError(f"the recording has several judges: name one of {', '.join(main.judges)} with --model")
+        raise ConfigError(
+            f"the recording has several judges: name one of {', '.join(main.judges)} with --model"
+        )
     seen = {criterion.name: criterion.used for criterion in main.criteria}
-    originals, others = (tuple(ledger.withhold(samples, seen)) for samples in (texts.originals, texts.others))
+    originals, others = (
+        tuple(ledger.withhold(samples, seen)) for samples in (texts.originals, texts.others)
+    )
     texts = replace(texts, originals=originals, others=others)
     model = next(iter(main.judges))
-    audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
+    audit_plan = AuditPlan(
+        base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main}
+    )
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
 
 
@@ -164,7 +201,9 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     paraphrases, lacking = list[Criterion](), dict[str, str]()
     for criterion in main.criteria:
         try:
-            paraphrases += [criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES]
+            paraphrases += [
+                criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES
+            ]
         except CriterionError as error:
             lacking[f"wording of {criterion.name}"] = str(error)
     if paraphrases:
@@ -176,9 +215,14 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     else:
         for temperature in TEMPERATURES:
             sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
-            runs[_REPEATS.format(temperature)] = _prepare_run(audit_plan, texts.originals, main.criteria, **sampling)
+            runs[_REPEATS.format(temperature)] = _prepare_run(
+                audit_plan, texts.originals, main.criteria, **sampling
+            )
     names = [criterion.name for criterion in main.criteria]
-    builtin = {item.name: item for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)}
+    builtin = {
+        item.name: item
+        for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)
+    }
     pairwise = {name: builtin[name] for name in names if name in builtin}
     if not texts.others:
         lacking["position"] = "no item has different texts of two systems"
@@ -188,13 +232,22 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
         judges = list(main.judges.values())
         try:
-            config = RankConfig(**{**dict(audit_plan.config), "replay": None, "out": None, "criteria": tuple(pairwise)})
+            config = RankConfig(
+                **{
+                    **dict(audit_plan.config),
+                    "replay": None,
+                    "out": None,
+                    "criteria": tuple(pairwise),
+                }
+            )
             runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
         except (ConfigError, CriterionError, DataError) as error:
             lacking["position"] = str(error)
         else:
             without = [name for name in names if name not in pairwise]
-            lacking |= {f"position by {name}": "no pairwise criterion has this name" for name in without}
+            lacking |= {
+                f"position by {name}": "no pairwise criterion has this name" for name in without
+            }
     return replace(audit_plan, runs=runs, unavailable=lacking)
 
 
@@ -206,7 +259,12 @@ def _prepare_run(
     names = {"criteria": tuple(by_name)} if by_name else {}
     config = audit_plan.config.model_copy(update={"out": None, **names, **settings})
     judges = list(audit_plan.runs[MAIN].judges.values())
-    return prepare(config.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
+    return prepare(
+        config.model_copy(update={"replay": None}),
+        list(rows),
+        providers=judges,
+        loaded_criteria=by_name,
+    )
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
@@ -217,7 +275,9 @@ def audit_estimate(audit_plan: AuditPlan) -> str:
 
 
 async def run_audit(
-    audit_plan: AuditPlan, progress: Progress | None = None, display: Display = lambda *_: nullcontext()
+    audit_plan: AuditPlan,
+    progress: Progress | None = None,
+    display: Display = lambda *_: nullcontext(),
 ) -> JudgeCard:
     """Make all runs within one budget and one deadline, and return the card. Saves it if the plan has `out`.
 
@@ -226,8 +286,18 @@ async def run_audit(
     if audit_plan.config.out is not None:
         claim_folder(audit_plan.config.out)
     results = await Runs(audit_plan.config, progress, display).run_all(audit_plan.runs)
-    texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
-    card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
+    texts, config, infos = (
+        audit_plan.texts,
+        audit_plan.config,
+        [result.info for result in results.values()],
+    )
+    card = build_card(
+        _audit_data(audit_plan, results),
+        texts.changes,
+        texts.attacks,
+        texts.neutral,
+        seed=config.seed,
+    )
     main = results[MAIN].info
     notes = dict.fromkeys([*main["notes"], *ledger.notes([*texts.originals, *texts.others])])
     recorded = main.get("criteria") or {}
@@ -239,28 +309,46 @@ async def run_audit(
     costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
     about = {
         "probes": list(audit_plan.probes),
-        "data": {"name": Path(main["data"].get("path") or "").name, "sha256": main["data"].get("sha256")},
+        "data": {
+            "name": Path(main["data"].get("path") or "").name,
+            "sha256": main["data"].get("sha256"),
+        },
         "endpoint": main.get("base_url"),
         "date": str(main.get("started") or "")[:10],
         "criteria": {
-            name: {**values, **{key: recorded[name][key] for key in _PROMPT_INFO if key in recorded.get(name, {})}}
+            name: {
+                **values,
+                **{
+                    key: recorded[name][key]
+                    for key in _PROMPT_INFO
+                    if key in recorded.get(name, {})
+                },
+            }
             for name, values in card.info["criteria"].items()
         },
         "settings": settings,
         "spent": {
             "requests": sum(info["requests"].get("sent", 0) for info in infos),
             "tokens": sum(
-                info["usage"].get(key, 0) for info in infos for key in ("prompt_tokens", "completion_tokens")
+                info["usage"].get(key, 0)
+                for info in infos
+                for key in ("prompt_tokens", "completion_tokens")
             ),
             "usd": None if None in costs or not costs else sum(costs),
         },
-        "runs": {name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()},
+        "runs": {
+            name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()
+        },
     }
     card = replace(
-        card, notes=(*notes, *(note for note in card.notes if note not in notes)), info={**card.info, **about}
+        card,
+        notes=(*notes, *(note for note in card.notes if note not in notes)),
+        info={**card.info, **about},
     )
     if config.out is not None:
-        store(config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
+        store(
+            config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
+        )
     return card
 
 
@@ -268,7 +356,9 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
     """Collect the scores of all runs, as the analysis needs them."""
     texts, lacking = audit_plan.texts, dict(audit_plan.unavailable)
     main = results[MAIN].table
-    repeats = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}
+    repeats = {
+        t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results
+    }
     if any(result.info["unmet"].get("temperature") for result in repeats.values()):
         lacking["repeats"] = "the server ignores the temperature and uses its own"
         repeats = {t: result for t, result in repeats.items() if t}
@@ -279,7 +369,11 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         """Return the originals' scores, and those of another run beside them."""
         table = results[name].table if name in results else None
         columns = dict.fromkeys((*main.columns, *(table.columns if table else ())))
-        return Table(tuple(samples), tuple(columns), *split_rows([*original_rows, *(table.rows() if table else ())]))
+        return Table(
+            tuple(samples),
+            tuple(columns),
+            *split_rows([*original_rows, *(table.rows() if table else ())]),
+        )
 
     bias = "bias" in audit_plan.probes
     return AuditData(

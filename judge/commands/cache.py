@@ -36,7 +36,9 @@ class ImportReport:
     unfinished: bool
 
 
-def export_replies(folder: Path, path: Path, *, model: str | None, base_url: str | None) -> ExportReport:
+def export_replies(
+    folder: Path, path: Path, *, model: str | None, base_url: str | None
+) -> ExportReport:
     """Add a cache's replies to a recording: all, or those of one model or server. Raises JudgeError.
 
     Raises ConfigError and creates no file if there is no such reply.
@@ -61,7 +63,9 @@ def export_replies(folder: Path, path: Path, *, model: str | None, base_url: str
     if model is not None and models and model not in models:
         raise ConfigError(f"--model: {unknown_name_message('model', model, sorted(models))}")
     if server_url is not None and servers and server_url not in servers:
-        raise ConfigError(f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}")
+        raise ConfigError(
+            f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}"
+        )
     if not report.written:
         raise ConfigError(
             f"cache {folder}: no such reply to write ({report.skipped:,} are left out, because they are "

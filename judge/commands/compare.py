@@ -19,7 +19,12 @@ from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 
 _WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
-_PART_NAMES = {"t": "temperature", "judge": "judge version", "tok": "tokenizer", "json": "structured replies"}
+_PART_NAMES = {
+    "t": "temperature",
+    "judge": "judge version",
+    "tok": "tokenizer",
+    "json": "structured replies",
+}
 _MISSING = "–"
 _MAX_NAMES, _MAX_LENGTH = 5, 40  # names quoted of either run, and characters of each
 
@@ -53,8 +58,14 @@ def compare(
         for field in ("item", "system"):
             old_names, new_names = (getattr(result.table, f"{field}s") for result in results)
             if not set(old_names) & set(new_names):
-                reasons.append(f"the {field}s are {_quote_names(old_names)} and {_quote_names(new_names)}")
-        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text (item and system) in common", *reasons]))
+                reasons.append(
+                    f"the {field}s are {_quote_names(old_names)} and {_quote_names(new_names)}"
+                )
+        raise ConfigError(
+            "; ".join(
+                [f"{names[0]} and {names[1]} have no text (item and system) in common", *reasons]
+            )
+        )
     if not differences.means and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
         raise ConfigError(
@@ -64,7 +75,9 @@ def compare(
     changes = tuple(changed_settings(old, new))
     notes = []
     for change in changes:
-        first, second = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
+        first, second = (
+            {*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after)
+        )
         # A run that needed one more tokenizer has texts of one more script.
         if change.what == "tokenizer" and not (first <= second or second <= first):
             notes.append(
@@ -108,27 +121,41 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
                 for result in (before, after)
             )
             for file in dict.fromkeys([*had, *has]):
-                lines, new_lines = (str(templates.get(file, "")).splitlines() for templates in (had, has))
-                diff += unified_diff(lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm="")
+                lines, new_lines = (
+                    str(templates.get(file, "")).splitlines() for templates in (had, has)
+                )
+                diff += unified_diff(
+                    lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm=""
+                )
         yield Change(part, old, new, tuple(names), tuple(diff))
     had, has = (result.info.get("judges") or {} for result in (before, after))
     for name in had:
         if name in has:  # one name may be answered by different models
-            old, new = (", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has))
+            old, new = (
+                ", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has)
+            )
             if old and new and old != new:
                 yield Change(f"model behind {name}", old, new)
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:
     path, digest = data.get("path"), data.get("sha256")
-    return f"{path}, sha256 {str(digest)[:12]}" if path and digest else str(path or "not from a file")
+    return (
+        f"{path}, sha256 {str(digest)[:12]}" if path and digest else str(path or "not from a file")
+    )
 
 
 def _signature_parts(column: Column) -> dict[str, str]:
     """Split a signature into named parts: `coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0`."""
     first, *rest = column.signature.split("|")
     named, at, digest = first.partition("@")
-    parts = {"prompt": digest} if at else {} if named in (column.name, column.criterion) else {"metric": named}
+    parts = (
+        {"prompt": digest}
+        if at
+        else {}
+        if named in (column.name, column.criterion)
+        else {"metric": named}
+    )
     if column.kind == "criterion" and rest and "/" in rest[0]:
         parts["model"] = rest.pop(0)
     for part in rest:

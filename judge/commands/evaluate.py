@@ -28,14 +28,29 @@ if TYPE_CHECKING:
 
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
-_PROVIDER_ATTRIBUTES = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
+_PROVIDER_ATTRIBUTES = (
+    "name",
+    "model",
+    "endpoint",
+    "notice",
+    "decides",
+    "learned",
+    "complete",
+    "aclose",
+)
 _UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
 """Options that a command may find in the file of a run without using them."""
 
 SingleModel = str | Provider | Mapping[str, str] | Function
 Model = SingleModel | Sequence[SingleModel]
 """A model's name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several are a panel."""
-Criteria = str | Path | Mapping[str, Any] | Criterion | Sequence[str | Path | Mapping[str, Any] | Criterion]
+Criteria = (
+    str
+    | Path
+    | Mapping[str, Any]
+    | Criterion
+    | Sequence[str | Path | Mapping[str, Any] | Criterion]
+)
 
 
 @public_api("run")
@@ -116,7 +131,11 @@ class ParsedArguments(NamedTuple):
 
 
 def to_config(
-    kind: type[RunConfig], data: Data | None, chosen: Criteria | None, model: Model | None, options: Mapping[str, Any]
+    kind: type[RunConfig],
+    data: Data | None,
+    chosen: Criteria | None,
+    model: Model | None,
+    options: Mapping[str, Any],
 ) -> ParsedArguments:
     """Turn arguments into a configuration. Raises ConfigError and CriterionError."""
     settings = dict(options)
@@ -141,7 +160,11 @@ def to_config(
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
-    rating_rows = settings.pop("ratings") if not isinstance(settings.get("ratings"), str | Path | None) else None
+    rating_rows = (
+        settings.pop("ratings")
+        if not isinstance(settings.get("ratings"), str | Path | None)
+        else None
+    )
     config = kind.load(given=settings)
     if isinstance(rating_rows, Iterator):  # which can be read only once
         rating_rows = list(rating_rows)
@@ -155,7 +178,11 @@ def to_config(
         elif _is_function(entry):
             providers.append(FunctionProvider(entry))
         elif lacking := [name for name in _PROVIDER_ATTRIBUTES if not hasattr(entry, name)]:
-            described = f"the class {entry.__name__}" if isinstance(entry, type) else f"this {type(entry).__name__}"
+            described = (
+                f"the class {entry.__name__}"
+                if isinstance(entry, type)
+                else f"this {type(entry).__name__}"
+            )
             raise ConfigError(
                 "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
                 f"{described} has no {', '.join(lacking)}"
@@ -165,14 +192,19 @@ def to_config(
     return ParsedArguments(config, providers if models else None, custom_criteria)
 
 
-def reject_unsupported(options: Mapping[str, Any] | RunConfig, command: Command, caller: str) -> None:
+def reject_unsupported(
+    options: Mapping[str, Any] | RunConfig, command: Command, caller: str
+) -> None:
     """Raise ConfigError for an option of a run that a command does not take.
 
     The file of a run can be used for other commands: what it says about metrics and results is ignored.
     """
     for name in run_options("run").keys() - run_options(command).keys():
         if isinstance(options, RunConfig):
-            is_set = name not in _UNUSED_SETTINGS and getattr(options, name) != RunConfig.model_fields[name].default
+            is_set = (
+                name not in _UNUSED_SETTINGS
+                and getattr(options, name) != RunConfig.model_fields[name].default
+            )
         else:
             is_set = options.get(name) is not None
         if is_set:

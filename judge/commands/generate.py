@@ -39,7 +39,12 @@ from judge.providers.recording import Recorder
 from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast
 from judge.scoring.strategies import SamplingOptions
 
-_OF_THE_JUDGE: dict[str, Any] = {"system": None, "reasoning_effort": None, "extra_body": {}, "temperature": None}
+_OF_THE_JUDGE: dict[str, Any] = {
+    "system": None,
+    "reasoning_effort": None,
+    "extra_body": {},
+    "temperature": None,
+}
 """What a run says to its judge and not to the systems that write."""
 FILE = "outputs.jsonl"
 """The outputs in the folder of a run."""
@@ -61,9 +66,16 @@ class Outputs:
         """Return the outputs as JSON lines that `judge run` reads."""
         lines = []
         for sample in self.samples:
-            fields = {"item": sample.source_item, "system": sample.system, "output": sample.output, **sample.extra}
+            fields = {
+                "item": sample.source_item,
+                "system": sample.system,
+                "output": sample.output,
+                **sample.extra,
+            }
             if sample.cluster:
-                fields |= {"generation": sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")}
+                fields |= {
+                    "generation": sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
+                }
             fields |= {"source": sample.source} if sample.source else {}
             fields |= {"references": list(sample.references)} if sample.references else {}
             lines.append(json.dumps(to_json(fields), ensure_ascii=False) + "\n")
@@ -92,7 +104,9 @@ async def generate(
     twice. A text that could not be written is a failure. Raises JudgeError, and CancelledError when it is interrupted.
     """
     if not isinstance(config.systems, dict):
-        raise ConfigError("systems: name each system's prompt and model; run.yaml has them under systems")
+        raise ConfigError(
+            "systems: name each system's prompt and model; run.yaml has them under systems"
+        )
     items = _items(config, config.data if data is None else data)
     if config.out is not None:
         check_output_dir(config.out)
@@ -106,7 +120,10 @@ async def generate(
     info: dict[str, Any] = {}
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            made[name], info[name] = list(_from_file(name, spec, items, config)), {"outputs": spec.name}
+            made[name], info[name] = (
+                list(_from_file(name, spec, items, config)),
+                {"outputs": spec.name},
+            )
     notes: list[str] = []
     with ExitStack() as closing:
         cache = open_reply_cache(config, notes)
@@ -116,10 +133,16 @@ async def generate(
             recording = closing.enter_context(Recorder(config.record))
         ledger = ledger if ledger is not None else BudgetLedger(config.budget)
         tools = _Tools(config, cache, recording, ledger, judge_run.deadline_of(config))
-        made |= await _write_all(writers, tools, progress if progress is not None else Progress(), display)
+        made |= await _write_all(
+            writers, tools, progress if progress is not None else Progress(), display
+        )
     info |= {name: writer.info for name, writer in writers.items()}
-    notes += [f"{name}: {remark}" for name, writer in writers.items() for remark in writer.counts.remarks]
-    written = [text for place in range(len(items)) for name in config.systems for text in made[name][place]]
+    notes += [
+        f"{name}: {remark}" for name, writer in writers.items() for remark in writer.counts.remarks
+    ]
+    written = [
+        text for place in range(len(items)) for name in config.systems for text in made[name][place]
+    ]
     return Outputs(
         tuple(row for row in written if isinstance(row, Sample)),
         tuple(row for row in written if isinstance(row, Failure)),
@@ -147,7 +170,13 @@ class _Writer:
     """A system that writes: its prompts for the items, and the model that answers them."""
 
     def __init__(
-        self, name: str, spec: GeneratedSystem, config: RunConfig, items: Sequence[Sample], *, sends: bool = True
+        self,
+        name: str,
+        spec: GeneratedSystem,
+        config: RunConfig,
+        items: Sequence[Sample],
+        *,
+        sends: bool = True,
     ) -> None:
         self._name, self._spec, self._items = name, spec, items
         self._prompt = PromptFile.read(spec.prompt)
@@ -163,7 +192,9 @@ class _Writer:
             model = (
                 model
                 if sends or config.replay
-                else open_judge(config.model_copy(update=_OF_THE_JUDGE), spec.requested_model, sends=False)
+                else open_judge(
+                    config.model_copy(update=_OF_THE_JUDGE), spec.requested_model, sends=False
+                )
             )
             (self._model,) = open_judges(config.model_copy(update=_OF_THE_JUDGE), [model]).values()
         except ConfigError as error:
@@ -180,7 +211,9 @@ class _Writer:
             counts.done = done
 
         async with AsyncExitStack() as closing:
-            engine = await closing.enter_async_context(judge_run.open_engine(config, self.provider, retrier))
+            engine = await closing.enter_async_context(
+                judge_run.open_engine(config, self.provider, retrier)
+            )
             client = MetricClient(
                 self.provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=own.max_concurrency,
                 settings=self._settings, recording=tools.recording, retry_failed=config.retry_failed, engine=engine,
@@ -203,7 +236,11 @@ class _Writer:
         provider, settings, n = self.provider, self._settings, self._spec.generations
         keys = [to_request(question, provider, settings).key() for question in self._questions]
         stored = cache.get_many(keys) if provider.endpoint else {}
-        new = [question for question, key in zip(self._questions, keys, strict=True) if key not in stored]
+        new = [
+            question
+            for question, key in zip(self._questions, keys, strict=True)
+            if key not in stored
+        ]
         line = CriterionEstimate(
             "outputs", judgments=len(keys), cached=len(keys) - len(new), requests=len(new),
             read=float(sum(estimate_tokens(question.prompt) for question in new)),
@@ -217,12 +254,16 @@ class _Writer:
         for place, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
             item = self._items[place // n]
             source = item.source or question.prompt
-            longest = int(len(source) * min(1.0, question.max_tokens / max(1, estimate_tokens(source))))
+            longest = int(
+                len(source) * min(1.0, question.max_tokens / max(1, estimate_tokens(source)))
+            )
             # Equal texts would be judged once.
             assumed = f"{source[:longest]}\n{self._name} {place}"
             text: MetricReply = read_reply(question, stored[key]) if key in stored else assumed
             if isinstance(text, str):
-                outputs.append(replace(_generation(item, place % n + 1, n), system=self._name, output=text))
+                outputs.append(
+                    replace(_generation(item, place % n + 1, n), system=self._name, output=text)
+                )
         return outputs, judge_forecast(self._model.plan, provider, estimate)
 
     @property
@@ -248,7 +289,9 @@ async def _write_all(
 ) -> dict[str, list[list[Sample | Failure]]]:
     """Generate system by system; in batches, which take hours, all at once."""
     config = tools.config
-    for writer in writers.values():  # an engine that cannot run there is an error before anything is paid
+    for (
+        writer
+    ) in writers.values():  # an engine that cannot run there is an error before anything is paid
         create_engine(config.engine, engine_context(config, writer.provider))
     progress.judges = {name: writer.counts for name, writer in writers.items()}
     progress.stage = GENERATING
@@ -264,8 +307,12 @@ async def _write_all(
                 tasks = {name: group.create_task(write(writer)) for name, writer in writers.items()}
     except BaseExceptionGroup as errors:
         error = errors.exceptions[0]
-        if isinstance(error, Reached | ProviderError | StorageError) and (progress.done or isinstance(error, Reached)):
-            add_resume_note(error, f"{progress.done:,} of {progress.total:,} outputs are written.", config)
+        if isinstance(error, Reached | ProviderError | StorageError) and (
+            progress.done or isinstance(error, Reached)
+        ):
+            add_resume_note(
+                error, f"{progress.done:,} of {progress.total:,} outputs are written.", config
+            )
         raise error from None
     progress.stage = "judging"
     return {name: task.result() for name, task in tasks.items()}
@@ -291,13 +338,13 @@ async def with_outputs(
     outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
     if not outputs.samples:
         first = outputs.failures[0]
-        raise DataError(f"no system wrote a text; the first is {first.system}, item {first.item}: {first.message}")
+        raise DataError(
+            f"no system wrote a text; the first is {first.system}, item {first.item}: {first.message}"
+        )
     return _without_systems(config), outputs.samples, outputs
 
 
-OUTPUTS_NOTE = (
-    "The outputs are not written yet: each is counted with its max_tokens, and judged as long as that or as its source."
-)
+OUTPUTS_NOTE = "The outputs are not written yet: each is counted with its max_tokens, and judged as long as that or as its source."
 
 
 def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[JudgeForecast]]:
@@ -316,7 +363,9 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
     try:
         for name, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):
-                outputs, forecast = _Writer(name, spec, config, items, sends=False).plan(config, cache)
+                outputs, forecast = _Writer(name, spec, config, items, sends=False).plan(
+                    config, cache
+                )
                 forecasts.append(forecast)
             else:
                 rows = chain.from_iterable(_from_file(name, spec, items, config))
@@ -346,11 +395,16 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     """Return an item per row of the data; none has an output yet."""
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
-    mapping = {name: column for name, column in config.map.items() if name not in ("output", "system")}
+    mapping = {
+        name: column for name, column in config.map.items() if name not in ("output", "system")
+    }
     blank = (
         replace(row, system="", output="")
         if isinstance(row, Sample)
-        else row._replace(cells={name: cell for name, cell in row.cells.items() if name != "system"} | {"output": ""})
+        else row._replace(
+            cells={name: cell for name, cell in row.cells.items() if name != "system"}
+            | {"output": ""}
+        )
         for row in rows(data)
     )
     return samples.load(blank, mapping=mapping, where=config.where)[: config.limit]
@@ -360,19 +414,27 @@ def _generation(item: Sample, number: int, of: int) -> Sample:
     return item if of == 1 else replace(item, item=f"{item.item} ({number})", cluster=item.item)
 
 
-def _from_file(name: str, path: Path, items: Sequence[Sample], config: RunConfig) -> Iterator[list[Sample | Failure]]:
+def _from_file(
+    name: str, path: Path, items: Sequence[Sample], config: RunConfig
+) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
     outputs: dict[str, list[Sample]] = {}
     loaded = samples.load(path, mapping=config.map)
     for sample in loaded:
         outputs.setdefault(sample.source_item, []).append(sample)
     if len(systems := list(dict.fromkeys(sample.system for sample in loaded))) > 1:
-        raise DataError(f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system")
+        raise DataError(
+            f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system"
+        )
     for item in items:
-        lacking = Failure(item.item, name, "", UNWRITTEN, "NoOutput", f"{path.name} has no output for this item")
+        lacking = Failure(
+            item.item, name, "", UNWRITTEN, "NoOutput", f"{path.name} has no output for this item"
+        )
         yield [
             replace(item, item=each.item, cluster=each.cluster, system=name, output=each.output)
             for each in outputs.get(item.item, ())
         ] or [lacking]
     if not outputs.keys() & {item.item for item in items}:
-        raise DataError(f"{path}: has no item of the data; its items are {', '.join(map(repr, list(outputs)[:3]))}")
+        raise DataError(
+            f"{path}: has no item of the data; its items are {', '.join(map(repr, list(outputs)[:3]))}"
+        )

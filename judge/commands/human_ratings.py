@@ -14,7 +14,16 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin
 from judge.data import ledger
-from judge.data.ratings import Known, Ratings, base_name, join_ratings, pair_names, read_ratings, renamed, source_name
+from judge.data.ratings import (
+    Known,
+    Ratings,
+    base_name,
+    join_ratings,
+    pair_names,
+    read_ratings,
+    renamed,
+    source_name,
+)
 from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
 
 if TYPE_CHECKING:
@@ -39,12 +48,17 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         if problem := unknown_criteria(ratings, names, place):
             raise DataError(problem)
         if "criteria" not in config.model_fields_set:
-            config = config.model_copy(update={"criteria": tuple(n for n in config.criteria if n in ratings)})
+            config = config.model_copy(
+                update={"criteria": tuple(n for n in config.criteria if n in ratings)}
+            )
     return sheet, config
 
 
 def read_sheet(
-    source: RatingSource, rows: Sequence[Sample], criteria: Sequence[str], columns: Mapping[str, Any] = {}
+    source: RatingSource,
+    rows: Sequence[Sample],
+    criteria: Sequence[str],
+    columns: Mapping[str, Any] = {},
 ) -> Ratings:
     """Read ratings of these texts and criteria. Raises DataError if it has none."""
     systems = list(dict.fromkeys(sample.system for sample in rows))
@@ -74,18 +88,26 @@ def join(
             notes.append(
                 f"{plural(len(sheet.pairs), 'preference')} between two texts: only {command('rank')} uses them."
             )
-    pairs, more = pair_names(rows, {name: (scale.low, scale.high) for name, scale in scales.items()})
+    pairs, more = pair_names(
+        rows, {name: (scale.low, scale.high) for name, scale in scales.items()}
+    )
     return [*renamed(rows, pairs, scales)], [*notes, *more]
 
 
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:
     """Return the value of each label by criterion, also under the name of which the criterion is a variant."""
-    values = {name: dict(zip(scale.labels, scale.values, strict=False)) for name, scale in scales.items()}
+    values = {
+        name: dict(zip(scale.labels, scale.values, strict=False)) for name, scale in scales.items()
+    }
     return {base_name(name): labels for name, labels in values.items()} | values
 
 
 def join_sheet(
-    place: str, rows: Sequence[Sample], sheet: Ratings, scales: Mapping[str, Scale | Column], left_out: Sequence[str]
+    place: str,
+    rows: Sequence[Sample],
+    sheet: Ratings,
+    scales: Mapping[str, Scale | Column],
+    left_out: Sequence[str],
 ) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of a sheet, and notes that say what was read.
 
@@ -93,13 +115,24 @@ def join_sheet(
     single ratings outside the scale of their criterion.
     """
     keys = {sample.key for sample in rows}
-    single = [rating for rating in sheet.single if (rating.item, rating.system) in keys] if left_out else []
+    single = (
+        [rating for rating in sheet.single if (rating.item, rating.system) in keys]
+        if left_out
+        else []
+    )
     single = single or list(sheet.single)
-    for name, scale in scales.items():  # single ratings outside a scale are slips; many are of another scale
+    for (
+        name,
+        scale,
+    ) in scales.items():  # single ratings outside a scale are slips; many are of another scale
         if scale.low is None or scale.high is None:
             continue
-        values = [(r.value, r.where) for r in single if r.criterion == name and isinstance(r.value, float)]
-        outside = [(value, where) for value, where in values if not scale.low <= value <= scale.high]
+        values = [
+            (r.value, r.where) for r in single if r.criterion == name and isinstance(r.value, float)
+        ]
+        outside = [
+            (value, where) for value, where in values if not scale.low <= value <= scale.high
+        ]
         if outside and not another_scale(len(outside), len(values)):
             value, where = outside[0]
             more = f" (and {len(outside) - 1:,} more)" if outside[1:] else ""
@@ -123,9 +156,13 @@ def join_sheet(
     if sheet.unread:
         notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
     if sheet.replaced:
-        notes.append(f"{plural(sheet.replaced, 'rating')} in it changed by a later row; the last one counts.")
+        notes.append(
+            f"{plural(sheet.replaced, 'rating')} in it changed by a later row; the last one counts."
+        )
     if ignored := len(sheet.every) - len(single) - len(pairs):
-        notes.append(f"{plural(ignored, 'rating')} ignored: of texts that {' or '.join(left_out)} leaves out.")
+        notes.append(
+            f"{plural(ignored, 'rating')} ignored: of texts that {' or '.join(left_out)} leaves out."
+        )
     own = set(rated_names(rows)) & {rating.criterion for rating in single}
     if own:
         notes.append(f"The data's own ratings of {listed(sorted(own))} are not used.")
@@ -154,10 +191,14 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     if rated := [sample for sample in rows if rating in sample.human]:
         return rated
     known = list(dict.fromkeys(name for sample in rows for name in sample.human))
-    raise DataError(f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}")
+    raise DataError(
+        f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}"
+    )
 
 
-def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool) -> None:
+def check(
+    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool
+) -> None:
     """Raise DataError if `rated` and no rating may be used, ConfigError if a run cannot be calibrated."""
     names = [criterion.name for criterion in chosen]
     if rated:
@@ -168,6 +209,10 @@ def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
     if not any(name in sample.human for sample in rows for name in names):
         column = option("map", {f"human.{names[0]}": "COLUMN"})
-        named = f"name a file of them with {option('ratings', 'FILE')}, or their column with {column}"
+        named = (
+            f"name a file of them with {option('ratings', 'FILE')}, or their column with {column}"
+        )
         fix = " ".join([*ledger.notes(rows), "Rate other texts"]) if ledger.notes(rows) else named
-        raise ConfigError(f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}")
+        raise ConfigError(
+            f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}"
+        )

@@ -24,7 +24,15 @@ from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.pipeline import Display, Runs
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
-from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
+from judge.commands.revisions import (
+    Case,
+    Revision,
+    Wording,
+    read_revision,
+    read_wording,
+    revised,
+    writing_prompts,
+)
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
 from judge.core.files import claim_folder, store, try_writing
@@ -98,7 +106,9 @@ def plan_improvement(
     `entry` is a file, a name or a sentence, `writer` the model that writes (default: the judge), `human` the name of
     the ratings (default: the criterion's), `output` the file to write and `out` a folder for all revisions.
     """
-    reject_unsupported(config.model_copy(update={"ratings": None}), "diff", "judge criteria improve")
+    reject_unsupported(
+        config.model_copy(update={"ratings": None}), "diff", "judge criteria improve"
+    )
     if not 1 <= revisions <= MOST_REVISIONS:
         raise ConfigError(f"--revisions {revisions}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
@@ -111,21 +121,38 @@ def plan_improvement(
     rated, comments, notes = _rated_texts(config, rows, replace(criterion, name=rating))
     level = usual_level(rated)
     training, testing = _split(rated, rating, level, config.seed)
-    used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None, "ratings": None}
-    config = config.model_copy(update={**used_up, "metrics": (), "set": {}, "out": None, "language": language})
+    used_up: dict[str, Any] = {
+        "map": {},
+        "systems": (),
+        "where": {},
+        "limit": None,
+        "ratings": None,
+    }
+    config = config.model_copy(
+        update={**used_up, "metrics": (), "set": {}, "out": None, "language": language}
+    )
     first = _prepare(config, training, {criterion.name: criterion}, judges)
     opened = next(iter(first.judges.values()))
     chosen_writer = writer or (judges[0] if judges else Judge(name=opened.model))
     if len(first.judges) > max(1, len(judges)):
-        raise ConfigError(f"{option('replay')}: it holds several models; name the judge with {option('model', 'NAME')}")
+        raise ConfigError(
+            f"{option('replay')}: it holds several models; name the judge with {option('model', 'NAME')}"
+        )
     if writer is None and len(first.judges) > 1:
-        raise ConfigError("a panel judges: name the one model that writes the revisions with --writer NAME")
+        raise ConfigError(
+            "a panel judges: name the one model that writes the revisions with --writer NAME"
+        )
     writing = _prepare(
-        config.model_copy(update={"record": None}), training, {criterion.name: criterion}, [chosen_writer]
+        config.model_copy(update={"record": None}),
+        training,
+        {criterion.name: criterion},
+        [chosen_writer],
     )
     for name, provider in writing.judges.items():
         if provider.decides:
-            raise ConfigError(f"{name} is a decision endpoint and writes no text: name a chat model with --writer NAME")
+            raise ConfigError(
+                f"{name} is a decision endpoint and writes no text: name a chat model with --writer NAME"
+            )
     if wording.path.exists():
         raise ConfigError(f"{wording.path}: already exists; name another file with --output")
     try:
@@ -145,18 +172,24 @@ def _rated_texts(
 ) -> tuple[list[Sample], dict[tuple[str, str], list[str]], list[str]]:
     """Return the texts with usable ratings of the criterion's name, people's comments on them, and notes."""
     rating = criterion.name
-    sheet, _ = human_ratings.read(config.model_copy(update={"criteria": (rating,)}), rows, rated=False)
+    sheet, _ = human_ratings.read(
+        config.model_copy(update={"criteria": (rating,)}), rows, rated=False
+    )
     joined, notes = human_ratings.join(config, rows, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
     rated = human_ratings.rated_texts(usable, rating)
     comments: dict[tuple[str, str], list[str]] = {}
     for each in sheet.single:
         if each.criterion in (rating, base_name(rating)) and each.comment.strip():
-            comments.setdefault((each.item, each.system), []).append(each.comment.strip()[:_LONGEST_COMMENT])
+            comments.setdefault((each.item, each.system), []).append(
+                each.comment.strip()[:_LONGEST_COMMENT]
+            )
     return rated, comments, notes
 
 
-def _split(rated: Sequence[Sample], rating: str, level: Level, seed: int) -> tuple[list[Sample], list[Sample]]:
+def _split(
+    rated: Sequence[Sample], rating: str, level: Level, seed: int
+) -> tuple[list[Sample], list[Sample]]:
     """Split the rated texts by items, at random. No text of the testing part is in the training part.
 
     At level document, items whose texts have equal ratings say nothing and are left out. Raises DataError for too few.
@@ -182,7 +215,10 @@ def _split(rated: Sequence[Sample], rating: str, level: Level, seed: int) -> tup
 
 
 def _prepare(
-    config: RunConfig, rows: Sequence[Sample], by_name: Mapping[str, Criterion], judges: Sequence[Judge | Provider]
+    config: RunConfig,
+    rows: Sequence[Sample],
+    by_name: Mapping[str, Criterion],
+    judges: Sequence[Judge | Provider],
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
     unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
@@ -232,7 +268,9 @@ class _Candidate:
 
 
 async def run_improvement(
-    plan: ImprovementPlan, progress: Progress | None = None, display: Display = lambda *_: nullcontext()
+    plan: ImprovementPlan,
+    progress: Progress | None = None,
+    display: Display = lambda *_: nullcontext(),
 ) -> Improvement:
     """Write revisions, try and choose, test the chosen one, and write its file if its gain is significant.
 
@@ -251,12 +289,19 @@ async def run_improvement(
         testing=_size(plan.testing),
         trials=trials,
         level=plan.level,
-        notes=tuple(dict.fromkeys([*(j.notice for j in plan.first.judges.values() if j.notice), *plan.notes])),
+        notes=tuple(
+            dict.fromkeys(
+                [*(j.notice for j in plan.first.judges.values() if j.notice), *plan.notes]
+            )
+        ),
     )
     if candidates:
         improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
     if plan.out is not None:
-        files = {f"revision-{c.trial.number}{plan.wording.path.suffix}": c.text.encode() for c in candidates}
+        files = {
+            f"revision-{c.trial.number}{plan.wording.path.suffix}": c.text.encode()
+            for c in candidates
+        }
         store(plan.out, {**files, "result.json": improvement.report("json").encode()})
     return improvement
 
@@ -265,12 +310,16 @@ def _size(rows: Sequence[Sample]) -> Part:
     return Part(len({row.item for row in rows}), len(rows))
 
 
-async def _revise(plan: ImprovementPlan, runs: Runs, present: Result) -> tuple[list[_Candidate], tuple[Trial, ...]]:
+async def _revise(
+    plan: ImprovementPlan, runs: Runs, present: Result
+) -> tuple[list[_Candidate], tuple[Trial, ...]]:
     """Have the writer revise the wording; return what can be tried, and a trial for each revision."""
     wording, criterion = plan.wording, plan.wording.criterion
     prompts = writing_prompts(wording, _largest_disagreements(plan, present), plan.revisions)
     writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
-    replies = await runs.ask(writing, [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts])
+    replies = await runs.ask(
+        writing, [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts]
+    )
     shown = [part for sample in plan.training for part in (sample.output, sample.source or "")]
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
@@ -281,7 +330,9 @@ async def _revise(plan: ImprovementPlan, runs: Runs, present: Result) -> tuple[l
                 raise ParseError(f"no reply: {reply.message}")
             revision = read_revision(reply, wording, shown)
             trial = replace(trial, reason=revision.reason)
-            if any(replace(revision, reason="") == replace(c.revision, reason="") for c in candidates):
+            if any(
+                replace(revision, reason="") == replace(c.revision, reason="") for c in candidates
+            ):
                 raise ParseError("repeats another revision")
             file, made = revised(wording, revision, plan.seen)
             candidates.append(_Candidate(trial, revision, made, file))
@@ -326,26 +377,38 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
 
 
 async def _choose_and_test(
-    plan: ImprovementPlan, runs: Runs, candidates: Sequence[_Candidate], improvement: Improvement, present: Result
+    plan: ImprovementPlan,
+    runs: Runs,
+    candidates: Sequence[_Candidate],
+    improvement: Improvement,
+    present: Result,
 ) -> Improvement:
     """Try the revisions on the training part; test the best one, if it is not the present wording, and write it."""
     wording, training = plan.wording, plan.training
     columns = _columns(present)
     by_name = {f"revision-{c.trial.number}": c.criterion for c in candidates}
-    columns += _columns(await _judge("revisions", _prepare(plan.config, training, by_name, plan.judges), runs))
+    columns += _columns(
+        await _judge("revisions", _prepare(plan.config, training, by_name, plan.judges), runs)
+    )
     selection = choose_wording(training, plan.rating, columns, plan.level)
     tried = {
         c.trial.number: replace(c.trial, agreement=value, failed=len(tried_column.failed))
-        for c, value, tried_column in zip(candidates, selection.values[1:], columns[1:], strict=True)
+        for c, value, tried_column in zip(
+            candidates, selection.values[1:], columns[1:], strict=True
+        )
     }
     trials = tuple(tried.get(trial.number, trial) for trial in improvement.trials)
     failed, judged = sum(len(column.failed) for column in columns), len(training) * len(columns)
-    improvement = replace(improvement, trials=trials, selection=selection, judgments=(failed, judged))
+    improvement = replace(
+        improvement, trials=trials, selection=selection, judgments=(failed, judged)
+    )
     if not selection.chosen:
         return improvement
     best = candidates[selection.chosen - 1]
     both = {"present": wording.criterion, "revised": best.criterion}
-    old, new = _columns(await _judge("test", _prepare(plan.config, plan.testing, both, plan.judges), runs))
+    old, new = _columns(
+        await _judge("test", _prepare(plan.config, plan.testing, both, plan.judges), runs)
+    )
     before, after = wording.text.splitlines(), revised(wording, best.revision, ())[0].splitlines()
     title = f"revision {best.trial.number}"
     improvement = replace(

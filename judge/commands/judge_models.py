@@ -66,7 +66,9 @@ class OpenedJudge:
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
     """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
     if not judges and config.replay is None:
-        metrics_alone = config.metrics != () and not isinstance(config, RankConfig)  # a suite has no metrics
+        metrics_alone = config.metrics != () and not isinstance(
+            config, RankConfig
+        )  # a suite has no metrics
         raise ConfigError(_HOW_TO_JUDGE.format(more=_METRICS if metrics_alone else ""))
     named = [judge for judge in judges if isinstance(judge, Judge)]
     for judge in judges:
@@ -77,10 +79,14 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
             _refuse(config, judge.model, [name for name in lacking if name in _ADDED_KEYS])
     providers: Sequence[Provider]
     if config.replay is None:
-        providers = [open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges]
+        providers = [
+            open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges
+        ]
     else:
         if len(named) < len(judges):
-            raise ConfigError(f"{option('replay')} replaces models given by name; leave out the provider object")
+            raise ConfigError(
+                f"{option('replay')} replaces models given by name; leave out the provider object"
+            )
         whole = [judge.name for judge in named]
         # a scripted model is recorded by the name of its file
         recorded = [
@@ -120,7 +126,9 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     settings = [(signed_temperature(judge.plan), *judge.settings.signature) for judge in judges]
     same = len({*zip(keys, settings, strict=True)}) < len(judges)
     distinct = {judge.base[2]: judge.base for judge in judges}
-    place = next((n for n in (0, 1) if len({base[n] for base in distinct.values()}) == len(distinct)), 2)
+    place = next(
+        (n for n in (0, 1) if len({base[n] for base in distinct.values()}) == len(distinct)), 2
+    )
     names = []
     for judge, key, own in zip(judges, keys, settings, strict=True):
         twins = [other for other_key, other in zip(keys, settings, strict=True) if other_key == key]
@@ -143,8 +151,14 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     name, model = _check_settings(config, judge)
     if "," in model and (name in _KEY_REQUIRED or name not in plugins.names("providers")):
         names = [part.strip() for part in judge.name.split(",") if part.strip()]
-        each = option("model", names) if in_python() else " ".join(option("model", part) for part in names)
-        raise ConfigError(f"{option('model', judge.name)}: this would be one model of that name; for several: {each}")
+        each = (
+            option("model", names)
+            if in_python()
+            else " ".join(option("model", part) for part in names)
+        )
+        raise ConfigError(
+            f"{option('model', judge.name)}: this would be one model of that name; for several: {each}"
+        )
     if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
         # no OpenAI model has such a name: said before a key is asked for
         prefix, slash, _ = model.partition("/")
@@ -180,7 +194,9 @@ def _with_price(provider: Provider, judge: Judge) -> Provider:
     if judge.price is None:
         return provider
     if not hasattr(provider, "price"):
-        raise ConfigError(f"price: {judge.name} sends nothing that is priced by tokens; leave it out")
+        raise ConfigError(
+            f"price: {judge.name} sends nothing that is priced by tokens; leave it out"
+        )
     provider.price = judge.price
     return provider
 
@@ -206,7 +222,9 @@ def signed_temperature(plan: RunConfig) -> str:
     return f"t={usual if plan.temperature is None else f'{plan.temperature:g}'}"
 
 
-def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mapping[str, OpenedJudge]) -> list[str]:
+def judge_notes(
+    config: RunConfig, metrics: Mapping[str, Metric], opened: Mapping[str, OpenedJudge]
+) -> list[str]:
     """Return what every report must say about these judges."""
     judges = {name: judge.provider for name, judge in opened.items()}
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
@@ -214,17 +232,29 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mappin
         "ray_workers": config.ray_workers is not None and config.engine != "ray",
         "panel": config.panel != "mean" and len(judges) == 1,
     }
-    notes += [f"{option(name)} had no effect." for name, holds in without_effect.items() if holds and judges]
+    notes += [
+        f"{option(name)} had no effect."
+        for name, holds in without_effect.items()
+        if holds and judges
+    ]
     asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
-    if config.weighting == "samples" and any(judge.plan.temperature == 0 for judge in opened.values()):
-        notes.append("Replies were drawn at temperature 0. They differ only if the server is not deterministic.")
-    recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
+    if config.weighting == "samples" and any(
+        judge.plan.temperature == 0 for judge in opened.values()
+    ):
+        notes.append(
+            "Replies were drawn at temperature 0. They differ only if the server is not deterministic."
+        )
+    recorded = max(
+        (judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0
+    )
     draws = max((judge.settings.draws for judge in opened.values()), default=0)
     if 1 < recorded < draws and config.weighting in ("auto", "samples"):
         expected = f"not the {draws} asked for"
-        notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")
+        notes.append(
+            f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}."
+        )
     return notes
 
 

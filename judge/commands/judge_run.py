@@ -54,14 +54,18 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(tell, *settling)
 
-    threading.Thread(target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True).start()
+    threading.Thread(
+        target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True
+    ).start()
     return await future
 
 
 # Asking the judges
 
 
-def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> dict[str, Retrier]:
+def make_retriers(
+    prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
+) -> dict[str, Retrier]:
     """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
     deadline = deadline_of(prepared.config)
     return {
@@ -76,7 +80,11 @@ def deadline_of(config: RunConfig) -> float | None:
 
 
 def make_retrier(
-    config: RunConfig, provider: Provider, counts: JudgeProgress, ledger: BudgetLedger, deadline: float | None
+    config: RunConfig,
+    provider: Provider,
+    counts: JudgeProgress,
+    ledger: BudgetLedger,
+    deadline: float | None,
 ) -> Retrier:
     """Return the retrier for one model, which has its own rate limiter. Raises ConfigError."""
     return Retrier(
@@ -96,13 +104,19 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
             signed_column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        columns_of_run += [analyze.panel_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+        columns_of_run += (
+            [analyze.panel_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+        )
     return columns_of_run
 
 
 def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
     """Return the failures of the texts that could not be generated, in every column."""
-    return [replace(row, column=c.name) for row in prepared.unwritten for c in columns(prepared, progress)]
+    return [
+        replace(row, column=c.name)
+        for row in prepared.unwritten
+        for c in columns(prepared, progress)
+    ]
 
 
 Ask = Callable[[PreparedRun, Callable[[Row], None]], Coroutine[Any, Any, None]]
@@ -117,7 +131,9 @@ async def open_judges(prepared: PreparedRun, retriers: Mapping[str, Retrier]) ->
         opened.callback(cache.close)
         judges = {
             name: (
-                await opened.enter_async_context(open_engine(prepared.config, provider, retriers[name])),
+                await opened.enter_async_context(
+                    open_engine(prepared.config, provider, retriers[name])
+                ),
                 ModelTraits(),
             )
             for name, provider in prepared.judges.items()
@@ -162,19 +178,29 @@ async def run_judges(
         return
     if prepared.pairs is not None:
         judge_columns = {
-            c.name: c.criterion for c in columns(prepared, progress) if c.judge or len(prepared.judges) == 1
+            c.name: c.criterion
+            for c in columns(prepared, progress)
+            if c.judge or len(prepared.judges) == 1
         }
         wanted, ties = prepared.wanted_texts, prepared.pairs.ties([*judge_columns])
-        rows += [tie for tie in ties if wanted is None or tie.key in wanted.get(judge_columns[tie.column], ())]
+        rows += [
+            tie
+            for tie in ties
+            if wanted is None or tie.key in wanted.get(judge_columns[tie.column], ())
+        ]
     async with open_judges(prepared, retriers) as ask:
         await ask(prepared, rows.append)
 
 
 @asynccontextmanager
-async def open_engine(config: RunConfig, provider: Provider, retrier: Retrier) -> AsyncIterator[Engine]:
+async def open_engine(
+    config: RunConfig, provider: Provider, retrier: Retrier
+) -> AsyncIterator[Engine]:
     """Open the run's engine for one model. Raises ConfigError."""
     context = engine_context(config, provider)
-    context = replace(context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline)
+    context = replace(
+        context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline
+    )
     engine = engines.create_engine(config.engine, context)
     try:
         yield engine
@@ -197,7 +223,11 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
     criteria = _criteria_of_judge(prepared, judge)
     if prepared.pairs is not None:
         all_judgments = prepared.pairs.judgments(criteria)
-        return [judgment for judgment in all_judgments if is_wanted(prepared, judgment.sample, judgment.criterion)]
+        return [
+            judgment
+            for judgment in all_judgments
+            if is_wanted(prepared, judgment.sample, judgment.criterion)
+        ]
     wanted = (
         Judgment(sample, criterion)
         for sample in prepared.samples
@@ -245,7 +275,13 @@ async def metric_client(
 
 def require_all_recorded(*results: Result | None) -> None:
     """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed ones."""
-    unrecorded = [row for result in results if result for row in result.failures if row.error == Unrecorded.__name__]
+    unrecorded = [
+        row
+        for result in results
+        if result
+        for row in result.failures
+        if row.error == Unrecorded.__name__
+    ]
     if unrecorded:
         first = unrecorded[0]
         where = f"{one_line(first.item, 60)} ({one_line(first.system, 60)}), {one_line(first.column, 60)}"

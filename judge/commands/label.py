@@ -40,7 +40,14 @@ ANSWERS = ("a", "b", "tie")
 _PREFERENCES = {"a": "first", "b": "second", "tie": "tie"}
 _APART = 20  # tasks between a text and its repetition, if there are at least twice as many tasks
 _BARE = "{% block criterion %}{% endblock %}"
-_HIDDEN = {"output", "first", "second", "system", "item", "human"}  # fields that are not shown beside the texts
+_HIDDEN = {
+    "output",
+    "first",
+    "second",
+    "system",
+    "item",
+    "human",
+}  # fields that are not shown beside the texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +146,22 @@ class Labelling:
         rng.shuffle(items)
         for units in items:
             rng.shuffle(units)
-        order = [Task(unit, flip=self.pairwise and rng.random() < 0.5) for units in items for unit in units]
+        order = [
+            Task(unit, flip=self.pairwise and rng.random() < 0.5)
+            for units in items
+            for unit in units
+        ]
         apart = max(1, min(_APART, len(order) // 2))
         early = len(order) - apart
         after: dict[int, list[Task]] = {}
         for place in rng.sample(range(early), min(early, round(self.repeat * len(order)))):
-            again = Task(order[place].unit, repeat=True, flip=self.pairwise and not order[place].flip)
+            again = Task(
+                order[place].unit, repeat=True, flip=self.pairwise and not order[place].flip
+            )
             after.setdefault(rng.randrange(place + apart, len(order)), []).append(again)
-        return [task for place, first in enumerate(order) for task in (first, *after.get(place, ()))]
+        return [
+            task for place, first in enumerate(order) for task in (first, *after.get(place, ()))
+        ]
 
     def ratings(self) -> Ratings:
         """Read the file of ratings, if it exists. Raises DataError if it rates texts that are not in the data."""
@@ -178,8 +193,15 @@ class Labelling:
 
         Ratings of other texts, criteria and kinds are left out.
         """
-        unit_of = {(unit.item.strip(), *systems): unit for unit in self.units.values() for systems in unit.systems}
-        labels = {c.name: dict(zip(c.scale.asked.values, c.scale.asked.labels, strict=True)) for c in self.criteria}
+        unit_of = {
+            (unit.item.strip(), *systems): unit
+            for unit in self.units.values()
+            for systems in unit.systems
+        }
+        labels = {
+            c.name: dict(zip(c.scale.asked.values, c.scale.asked.labels, strict=True))
+            for c in self.criteria
+        }
         found = {}
         for rating in self.ratings().every:
             systems = _systems(rating)
@@ -192,7 +214,10 @@ class Labelling:
             elif isinstance(rating.value, float):
                 value = labels.get(rating.criterion, {}).get(rating.value, value)
             if unit is not None and rating.criterion in labels and len(systems) == len(unit.texts):
-                found[rating.rater, unit.id, rating.criterion, rating.repeat] = value, rating.comment
+                found[rating.rater, unit.id, rating.criterion, rating.repeat] = (
+                    value,
+                    rating.comment,
+                )
         return found
 
     def record(self, given: Any) -> None:
@@ -218,7 +243,10 @@ class Labelling:
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
             key = given.rater, given.text, given.criterion, given.repeat
-            if done.get(key, (None, "")) == (given.value, whole(given.comment) if given.value is not None else ""):
+            if done.get(key, (None, "")) == (
+                given.value,
+                whole(given.comment) if given.value is not None else "",
+            ):
                 known += 1
             else:
                 new += made
@@ -232,14 +260,18 @@ class Labelling:
         unit = self.units.get(given.text)
         criterion = next((c for c in self.criteria if c.name == given.criterion), None)
         if unit is None:
-            raise DataError("no such text: the data, or the options that select texts, have changed")
+            raise DataError(
+                "no such text: the data, or the options that select texts, have changed"
+            )
         if criterion is None:
             known = [criterion.name for criterion in self.criteria]
             raise DataError(unknown_name_message("criterion", given.criterion, known))
         label, answers = given.value, ANSWERS if self.pairwise else criterion.scale.asked.labels
         if label is not None and label not in answers:
             scale = ", ".join(map(repr, answers))
-            raise DataError(f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}")
+            raise DataError(
+                f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}"
+            )
         rating: float | str | None = label
         if label is not None and self.pairwise:
             rating = _PREFERENCES[label]
@@ -253,19 +285,35 @@ class Labelling:
             value = rating
             names = {"system": systems[0]}
             if self.pairwise:
-                first, second = sorted(systems)  # the same in every file, whatever was shown on the left
+                first, second = sorted(
+                    systems
+                )  # the same in every file, whatever was shown on the left
                 names = {"first": first, "second": second}
                 if systems[0] != first:
                     value = {"first": "second", "second": "first"}.get(str(value), value)
-            row = {"item": unit.item, **names, "rater": given.rater, "criterion": criterion.name, "value": value}
-            more = {"repeat": given.repeat, "seconds": given.seconds, "comment": whole(given.comment)}
+            row = {
+                "item": unit.item,
+                **names,
+                "rater": given.rater,
+                "criterion": criterion.name,
+                "value": value,
+            }
+            more = {
+                "repeat": given.repeat,
+                "seconds": given.seconds,
+                "comment": whole(given.comment),
+            }
             made.append(row | more)
         return made
 
     def _append(self, made: Sequence[Mapping[str, Any]]) -> None:
         """Append rows and wait until they are on the disk; on an error, the file is as before. Raises StorageError."""
-        lines = ((row, json.dumps(row, ensure_ascii=False)) for row in made)  # a name may have a lone surrogate
-        data = "".join(f"{line if whole(line) == line else json.dumps(row)}\n" for row, line in lines).encode()
+        lines = (
+            (row, json.dumps(row, ensure_ascii=False)) for row in made
+        )  # a name may have a lone surrogate
+        data = "".join(
+            f"{line if whole(line) == line else json.dumps(row)}\n" for row, line in lines
+        ).encode()
         try:
             with self.lock, locked(self.output) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -294,7 +342,9 @@ def prepare_labelling(
     if config.data is None:
         raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
     if output.suffix.lower() != ".jsonl":
-        raise ConfigError(f"{option('output', str(output))}: ratings are JSON lines; name a file ending in .jsonl")
+        raise ConfigError(
+            f"{option('output', str(output))}: ratings are JSON lines; name a file ending in .jsonl"
+        )
     if output.resolve() == config.data.resolve():
         raise ConfigError(f"{option('output', str(output))}: this is the data; name another file")
     if not 0 <= repeat <= 1:
@@ -307,7 +357,9 @@ def prepare_labelling(
         if items < 1:
             raise ConfigError(f"{option('items', items)}: name 1 item or more")
         if items > len(names):
-            raise ConfigError(f"{option('items', items)}: there are only {plural(len(names), 'item')}")
+            raise ConfigError(
+                f"{option('items', items)}: there are only {plural(len(names), 'item')}"
+            )
         drawn = {*random.Random(config.seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
         chosen = [sample for sample in chosen if sample.item in drawn]
     language = config.language or text.language_of(chosen)
@@ -327,16 +379,23 @@ def prepare_labelling(
         loaded.append(criterion)
     asked = tuple(loaded)
     if not asked:
-        raise ConfigError(f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance")
+        raise ConfigError(
+            f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance"
+        )
     if len({criterion.name for criterion in asked}) < len(asked):
         raise ConfigError(f"{option('criteria')}: name each criterion to rate once")
-    shown = ["source", *sorted({field for criterion in asked for field in criterion.needs} - {"source"} - _HIDDEN)]
+    shown = [
+        "source",
+        *sorted({field for criterion in asked for field in criterion.needs} - {"source"} - _HIDDEN),
+    ]
     units = {unit.id: unit for unit in _units(chosen, shown, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
     told = tuple(_told(criterion, pairwise=pairwise) for criterion in asked)
     known = frozenset((sample.item.strip(), sample.system.strip()) for sample in every)
-    return Labelling(units, asked, told, tuple(raters), output, language, known, pairwise, repeat, config.seed)
+    return Labelling(
+        units, asked, told, tuple(raters), output, language, known, pairwise, repeat, config.seed
+    )
 
 
 def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
@@ -352,7 +411,9 @@ def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
             bare = {name: _BARE if body == layout else body for name, body in templates.items()}
             shown = render_drafting_prompt(criterion, bare).messages[0]["content"]
     lines = ["Which text is better?"] if pairwise else []
-    starts = re.compile("|".join(rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels))
+    starts = re.compile(
+        "|".join(rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels)
+    )
     spaced = text.LANGUAGES[criterion.language].spaced
     for paragraph in re.split(r"\n\s*\n", shown):
         for number, line in enumerate(filter(None, map(str.strip, paragraph.split("\n")))):
@@ -375,14 +436,22 @@ def _units(chosen: Sequence[Sample], shown: Sequence[str], *, pairwise: bool) ->
             ordered = sorted(together, key=lambda sample: _digest([item, sample.output]))
             texts, first = tuple(sample.output for sample in ordered), ordered[0]
             reference = first.extra.get("reference") or (first.references or ("",))[0]
-            fields = {**first.extra, "source": first.source, "references": first.references, "reference": reference}
+            fields = {
+                **first.extra,
+                "source": first.source,
+                "references": first.references,
+                "reference": reference,
+            }
             headed: list[tuple[str, str]] = []
             for name in shown:
                 value = fields.get(name)
                 each = value if isinstance(value, list | tuple) else [value] if value else []
                 headed += [(name.replace("_", " ").capitalize(), str(part)) for part in each]
             around = tuple(headed)
-            key, systems = _digest([item, around, texts]), tuple(sample.system for sample in ordered)
+            key, systems = (
+                _digest([item, around, texts]),
+                tuple(sample.system for sample in ordered),
+            )
             before = units[key].systems if key in units else ()
             units[key] = Unit(key, item, texts, (*before, systems), around)
         yield from units.values()

@@ -41,7 +41,9 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
     Raises ConfigError for a precision that is not between 0 and 1.
     """
     if not 0 < precision < 1:
-        raise ConfigError(f"--precision {precision:g}: half the width of an interval, between 0 and 1, such as 0.1")
+        raise ConfigError(
+            f"--precision {precision:g}: half the width of an interval, between 0 and 1, such as 0.1"
+        )
     per_item = median(Counter(unit.item for unit in labelling.units.values()).values())
     # The ratings so far are a pilot; a pair's are 1, 0 and ½ for the first text.
     asked = criterion.scale.asked
@@ -55,7 +57,9 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
     needs = []
     if labelling.pairwise:
         wins = items_for_mean(0.5, precision)
-        needs.append(Need(f"win rate of a pair ±{precision:g}", wins, "items", "that half of them are won"))
+        needs.append(
+            Need(f"win rate of a pair ±{precision:g}", wins, "items", "that half of them are won")
+        )
     else:
         # A system's mean rating. With a pilot, the standard deviation is the one within systems.
         by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -67,7 +71,10 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
             by_system[system].append(fmean(votes_on_text))
         several = [means for means in by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
         if several:
-            sd = sqrt(sum(variance(means) * (len(means) - 1) for means in several) / sum(len(m) - 1 for m in several))
+            sd = sqrt(
+                sum(variance(means) * (len(means) - 1) for means in several)
+                / sum(len(m) - 1 for m in several)
+            )
             assumed = f"SD {sd:.2f}, as in the {len(by_text):,} texts rated so far"
         else:
             sd = sqrt(pvariance(asked.values))
@@ -75,14 +82,24 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
         half_width = precision * (asked.high - asked.low)
         number = items_for_mean(sd, half_width)
         needs.append(Need(f"mean of a system ±{half_width:.2g}", number, "items", assumed))
-        within = f"within items of {per_item:g} texts" if per_item >= MIN_CORRELATION_ITEMS else "over items"
+        within = (
+            f"within items of {per_item:g} texts"
+            if per_item >= MIN_CORRELATION_ITEMS
+            else "over items"
+        )
         number = items_for_correlation(per_item, precision)
-        needs.append(Need(f"Spearman with people ±{precision:g}", number, "items", f"no correlation, {within}"))
+        needs.append(
+            Need(
+                f"Spearman with people ±{precision:g}", number, "items", f"no correlation, {within}"
+            )
+        )
     texts = list(dict.fromkeys(text for ratings in values.values() for text in ratings))
     if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
         alpha = None
     else:
-        votes = np.array([[[ratings.get(text, np.nan)] for text in texts] for ratings in values.values()])
+        votes = np.array(
+            [[[ratings.get(text, np.nan)] for text in texts] for ratings in values.values()]
+        )
         estimate = agree(votes, ("alpha_interval",)).estimates.get("alpha_interval")
         alpha = None if estimate is None else estimate.value
     unit = f"{'pairs' if labelling.pairwise else 'texts'} rated by both"

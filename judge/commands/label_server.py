@@ -32,7 +32,9 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     them as a file.
     """
     raters = labelling.raters if rater is None else (rater,)
-    units = sorted(labelling.units.values(), key=lambda unit: unit.id)  # in an order that does not show the systems
+    units = sorted(
+        labelling.units.values(), key=lambda unit: unit.id
+    )  # in an order that does not show the systems
     sources = list(dict.fromkeys(unit.around for unit in units))
     place = {around: number for number, around in enumerate(sources)}
     content: dict[str, Any] = {
@@ -76,7 +78,9 @@ class LabelServer(ThreadingHTTPServer):
 
     def token_of(self, rater: str) -> str:
         """Return the token with which the addresses of a rater begin."""
-        return hmac.new(self.token.encode(), rater.encode("utf-8", "surrogatepass"), "sha256").hexdigest()[:32]
+        return hmac.new(
+            self.token.encode(), rater.encode("utf-8", "surrogatepass"), "sha256"
+        ).hexdigest()[:32]
 
     def url(self, rater: str) -> str:
         """Return the address of a rater's page."""
@@ -123,7 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 given = json.loads(self.rfile.read(int(length)))
                 if isinstance(given, dict) and given.get("rater", rater) != rater:
-                    self._answer(HTTPStatus.FORBIDDEN, f"this is the address of {rater}; use your own")
+                    self._answer(
+                        HTTPStatus.FORBIDDEN, f"this is the address of {rater}; use your own"
+                    )
                     return
                 self.server.labelling.record(given)
             except (ValueError, RecursionError):
@@ -141,7 +147,9 @@ class _Handler(BaseHTTPRequestHandler):
         given = token.encode()
         # All tokens are compared, so that the time tells nothing.
         matching = [
-            rater for right, rater in self.server.raters.items() if secrets.compare_digest(given, right.encode())
+            rater
+            for right, rater in self.server.raters.items()
+            if secrets.compare_digest(given, right.encode())
         ]
         if not matching or self.headers.get("Host") not in self.server.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")

@@ -70,7 +70,9 @@ def load_result(folder: str | Path) -> Result:
     folder = Path(folder)
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
-        raise StorageError(f"{folder}: no run, but a folder of runs: {', '.join(map(str, inside[:10]))}")
+        raise StorageError(
+            f"{folder}: no run, but a folder of runs: {', '.join(map(str, inside[:10]))}"
+        )
     return load(folder)
 
 
@@ -134,7 +136,9 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
     replaced = ("steps",) if replace else ()
-    criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaced)  # raises before the request is paid for
+    criteria.with_lists(
+        path, {"steps": ["First.", "Second."]}, replaced
+    )  # raises before the request is paid for
     if len(config.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     prompt = render_drafting_prompt(criterion, criteria.drafting(criterion))
@@ -146,12 +150,19 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
 async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tuple[str, ...]:
     provider = open_judge(config, config.model[0])
     if provider.decides:
-        raise ConfigError(f"--model {config.model[0].name}: a decision endpoint writes no text; name a chat model")
+        raise ConfigError(
+            f"--model {config.model[0].name}: a decision endpoint writes no text; name a chat model"
+        )
     settings = sampling_options(config.of_judge(config.model[0]))
-    params = {"temperature": settings.temperature or 0.0, "max_tokens": settings.max_tokens or _TOKEN_LIMIT}
+    params = {
+        "temperature": settings.temperature or 0.0,
+        "max_tokens": settings.max_tokens or _TOKEN_LIMIT,
+    }
     request = settings.request(provider.model, messages, params, endpoint=provider.endpoint)
     try:
-        response = await Retrier(Policy(attempts=config.retries + 1))(lambda: provider.complete(request), request)
+        response = await Retrier(Policy(attempts=config.retries + 1))(
+            lambda: provider.complete(request), request
+        )
     finally:
         await provider.aclose()
     (choice,) = response.choices

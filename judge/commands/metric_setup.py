@@ -32,12 +32,20 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
         return (), ["A ranking has no metrics; judge run has them."] if names else []
     if names is None:
         names = _DEFAULT if any(s.references for s in rows) else ()
-    notes = [] if names or config.metrics is not None else ["The data has no references: no reference metrics."]
+    notes = (
+        []
+        if names or config.metrics is not None
+        else ["The data has no references: no reference metrics."]
+    )
     mismatched = sum(
-        bool(s.references) and text.detect_language([s.output]) != text.detect_language(s.references) for s in rows
+        bool(s.references)
+        and text.detect_language([s.output]) != text.detect_language(s.references)
+        for s in rows
     )
     if names and mismatched:
-        note = f"{mismatched:,} of {len(rows):,} outputs are in another script than their references"
+        note = (
+            f"{mismatched:,} of {len(rows):,} outputs are in another script than their references"
+        )
         notes.append(f"{note}: ROUGE, BLEU and chrF mean little there.")
     other_form = sum(_in_other_form(sample) for sample in rows)
     if names and other_form:
@@ -65,7 +73,9 @@ def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Refuse samples none of which has what a metric needs, and what its `check` refuses. Raises JudgeError."""
     for name, metric in metrics.items():
         field = needed_field(metric)
-        usable = (sample.source if field == "source" else "".join(sample.references) for sample in samples)
+        usable = (
+            sample.source if field == "source" else "".join(sample.references) for sample in samples
+        )
         if field and not any(text and text.strip() for text in usable):
             raise DataError(
                 f"{option('metrics')} {name}: no text has {'a source' if field == 'source' else 'references'}, without "
@@ -82,11 +92,15 @@ def build_metrics(
     for name in config.set:
         if name not in names:
             known = ", ".join(names) or "none"
-            raise ConfigError(f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})")
+            raise ConfigError(
+                f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})"
+            )
     provided: dict[str, Any] = {"progress": tell, "ask": ask, "seed": config.seed}
     if config.language:
         provided["language"] = config.language
-    provided["cache"] = None if config.cache is False else metrics_folder(cache_location(config.cache))
+    provided["cache"] = (
+        None if config.cache is False else metrics_folder(cache_location(config.cache))
+    )
     built: dict[str, Metric] = {}
     for name in names:
         metric_class = plugins.load("metrics", name)
@@ -102,7 +116,9 @@ def build_metrics(
     if config.score_columns and not isinstance(config, RankConfig):
         for name in config.score_columns:
             if name in map(name_of, config.criteria):
-                raise ConfigError(f"{option('score_columns')} {name}: a criterion has this name; rename the column")
+                raise ConfigError(
+                    f"{option('score_columns')} {name}: a criterion has this name; rename the column"
+                )
         built["score columns"] = ScoreColumns(config.score_columns)
     return built
 
@@ -126,10 +142,17 @@ class ScoreColumns:
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column: the number in its cell, or a Failure that names the row."""
         columns = tuple(
-            Column(name, "metric", f"{name}|external{'|lower is better' * (better == 'lower')}", better=better)
+            Column(
+                name,
+                "metric",
+                f"{name}|external{'|lower is better' * (better == 'lower')}",
+                better=better,
+            )
             for name, better in self.columns.items()
         )
-        return MetricResult(columns, tuple(_cell_score(sample, name) for sample in samples for name in self.columns))
+        return MetricResult(
+            columns, tuple(_cell_score(sample, name) for sample in samples for name in self.columns)
+        )
 
 
 def _cell_score(sample: Sample, name: str) -> Score | Failure:
@@ -140,8 +163,14 @@ def _cell_score(sample: Sample, name: str) -> Score | Failure:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if math.isfinite(value):
-        return Score(sample.item, sample.system, name, value, Provenance("metric", note="from the data"))
-    problem = f"has no value in the column {name}" if cell is None else f"has {cell!r:.40} in {name}, not a number"
+        return Score(
+            sample.item, sample.system, name, value, Provenance("metric", note="from the data")
+        )
+    problem = (
+        f"has no value in the column {name}"
+        if cell is None
+        else f"has {cell!r:.40} in {name}, not a number"
+    )
     return failure(sample, name, "NoScore", problem)
 
 
@@ -164,7 +193,9 @@ def metrics() -> list[MetricInfo]:
             infos.append(MetricInfo(name, f"cannot be loaded: {error}", {}))
             continue
         summary = (inspect.getdoc(metric_class) or "").partition("\n\n")[0].replace("\n", " ")
-        infos.append(MetricInfo(name, re.split(r"(?<=[.])\s", summary)[0].rstrip("."), options(name)))
+        infos.append(
+            MetricInfo(name, re.split(r"(?<=[.])\s", summary)[0].rstrip("."), options(name))
+        )
     return infos
 
 
@@ -195,7 +226,9 @@ def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) 
     for row in result.rows:
         key = row.item, row.system, row.column
         if row.column not in columns or key[:2] not in texts or key in seen:
-            raise ConfigError(f"the metric {name} is wrong: its row {key} is of no text or column, or there twice")
+            raise ConfigError(
+                f"the metric {name} is wrong: its row {key} is of no text or column, or there twice"
+            )
         seen.add(key)
     for column in columns:
         rows = sum(key[2] == column for key in seen)
@@ -208,7 +241,9 @@ def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) 
 
 def reject_non_finite(row: Score | Failure) -> Score | Failure:
     """Return the row, or a Failure if a plug-in's value is NaN or infinite."""
-    if isinstance(row, Failure) or (isinstance(row.value, int | float) and math.isfinite(row.value)):
+    if isinstance(row, Failure) or (
+        isinstance(row.value, int | float) and math.isfinite(row.value)
+    ):
         return row
     message = f"the metric returned {row.value}"
     return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)

@@ -55,7 +55,9 @@ async def run_pipeline(
     async def measure(metric: Metric) -> MetricResult:
         async with turn:  # one after the other: they share the processes and the progress
             prepared.measured(0, len(prepared.samples))
-            score = partial(parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured)
+            score = partial(
+                parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured
+            )
             return await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
 
     # Metrics that ask no judge are measured during requests.
@@ -76,11 +78,20 @@ async def run_pipeline(
                     metric_result = await (early[name] if name in early else measure(metric))
                     metric_setup.validate_result(name, metric_result, prepared.samples)
                     reject_duplicate_columns(
-                        [c.name for c in [*judge_run.columns(prepared, progress), *measured, *metric_result.columns]]
+                        [
+                            c.name
+                            for c in [
+                                *judge_run.columns(prepared, progress),
+                                *measured,
+                                *metric_result.columns,
+                            ]
+                        ]
                     )
                     measured.extend(metric_result.columns)
                     rows.extend(map(metric_setup.reject_non_finite, metric_result.rows))
-                    prepared.notes.extend(note for note in map(str, metric_result.notes) if note not in prepared.notes)
+                    prepared.notes.extend(
+                        note for note in map(str, metric_result.notes) if note not in prepared.notes
+                    )
             progress.stage = "done"
             status = "complete"
         except asyncio.CancelledError:
@@ -92,9 +103,13 @@ async def run_pipeline(
             prepared.measured.stopped = status != "complete"
             await asyncio.gather(*early.values(), return_exceptions=True)
             columns = [*judge_run.columns(prepared, progress), *measured]
-            result = analyzed(prepared.samples, columns, rows, _complete_info(prepared, about(status), columns))
+            result = analyzed(
+                prepared.samples, columns, rows, _complete_info(prepared, about(status), columns)
+            )
             if prepared.config.out is not None:
-                progress.saved = _save_result(result, prepared.config, complete=status == "complete")
+                progress.saved = _save_result(
+                    result, prepared.config, complete=status == "complete"
+                )
     return result
 
 
@@ -118,7 +133,9 @@ def _save_result(result: Result, config: RunConfig, *, complete: bool) -> Path |
     try:
         result.save(out, overwrite=True)
     except StorageError as error:
-        raise _NotSaved(str(error), _rescue(result, out, paid_again=not config.replies_kept_in)) from error
+        raise _NotSaved(
+            str(error), _rescue(result, out, paid_again=not config.replies_kept_in)
+        ) from error
     return out
 
 
@@ -188,14 +205,18 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
     if config.replay is not None:
         error.add_note(done)  # the same recording would stop the run again
     elif not config.replies_kept_in:
-        error.add_note(f"{done} Without a cache ({option('cache', False)}), a new run pays for all of them again.")
+        error.add_note(
+            f"{done} Without a cache ({option('cache', False)}), a new run pays for all of them again."
+        )
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
         kept_in = config.replies_kept_in
         error.add_note(f"{done} {again} to resume. The {kept_in} answers what is already paid for.")
 
 
-def _complete_info(prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column]) -> dict[str, Any]:
+def _complete_info(
+    prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column]
+) -> dict[str, Any]:
     """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
     signatures = {c.name: c.signature for c in columns}
     info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None}
@@ -203,9 +224,13 @@ def _complete_info(prepared: PreparedRun, info: dict[str, Any], columns: Sequenc
         info |= {"preferences": pairwise_agreement.to_info(prepared.preferences)}
     if info["status"] == "complete" and prepared.criteria:
         judgments_by_suffix = {
-            column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges
+            column_suffix(prepared, name): judge_run.judgments(prepared, name)
+            for name in prepared.judges
         }
-        systems = {column_suffix(prepared, name): options.system for name, options in prepared.settings.items()}
+        systems = {
+            column_suffix(prepared, name): options.system
+            for name, options in prepared.settings.items()
+        }
         shown = items.first(prepared.samples)
         info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, systems)}
     return info
@@ -229,7 +254,9 @@ class Runs:
         with self._display(name, prepared):
             return await run_pipeline(prepared, self._progress, self._ledger)
 
-    async def ask(self, prepared: PreparedRun, questions: Sequence[ModelQuestion]) -> list[str | ModelError]:
+    async def ask(
+        self, prepared: PreparedRun, questions: Sequence[ModelQuestion]
+    ) -> list[str | ModelError]:
         """Return what `read` of each question made of the reply of a run's judge, which judges nothing here."""
         self._limit(prepared)
         self._progress.judges = {name: JudgeProgress() for name in prepared.judges}

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, count_requests, estimate_cost, judge_forecast
+from judge.commands.cost_estimate import (
+    SAMPLED_JUDGMENTS,
+    count_requests,
+    estimate_cost,
+    judge_forecast,
+)
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.generate import OUTPUTS_NOTE, plan_outputs
 from judge.commands.judge_models import UNKNOWN, open_offline
@@ -50,7 +55,9 @@ def plan(
     With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests that the cache answers
     are not counted. Raises JudgeError.
     """
-    config, judges, loaded_criteria = to_config(RankConfig if rank else RunConfig, data, criteria, model, options)
+    config, judges, loaded_criteria = to_config(
+        RankConfig if rank else RunConfig, data, criteria, model, options
+    )
     return plan_run(config, data, judges, loaded_criteria, items)
 
 
@@ -64,7 +71,9 @@ def plan_run(
     """Estimate a run of a configuration; the other arguments are those of `prepare`. Raises JudgeError."""
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     providers = open_offline(config)
-    if judges is not None:  # providers that the caller made keep their places between those of the plan
+    if (
+        judges is not None
+    ):  # providers that the caller made keep their places between those of the plan
         named = iter(providers)
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
     config, data, writing = plan_outputs(config, data)
@@ -139,10 +148,14 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             asked = f"requests of {name} to {first}, because they depend"
         notes.append(f"Not included: {asked} on replies.")
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
-        notes.append("$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found.")
+        notes.append(
+            "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
+        )
     broken = sum(judge.estimate.total.broken for judge in judges)
     if broken:
-        notes.append(f"{plural(broken, 'judgment')} will fail because the prompt cannot be rendered.")
+        notes.append(
+            f"{plural(broken, 'judgment')} will fail because the prompt cannot be rendered."
+        )
     if any(judge.estimate.total.requests for judge in judges):
         notes.append(_NOT_INCLUDED)
     return notes
@@ -155,7 +168,9 @@ def _pending_batches(prepared: PreparedRun) -> list[str]:
     warnings = []
     for provider in prepared.judges.values():
         context = engine_context(prepared.config, provider)
-        if context.folder is not None and (number := under_way(context.folder, context.provider.endpoint)):
+        if context.folder is not None and (
+            number := under_way(context.folder, context.provider.endpoint)
+        ):
             warnings.append(
                 f"{plural(number, 'request')} of an earlier run are in progress in batches at "
                 f"{context.provider.endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this run "
@@ -177,7 +192,11 @@ def one_line_estimate(prepared: PreparedRun) -> str:
         product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
     size = len(pairs.compared) if pairs else len(prepared.samples)
     lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
-    more = sum(len(questions_of(criterion, sample)) - 1 for criterion in lists for sample in prepared.samples)
+    more = sum(
+        len(questions_of(criterion, sample)) - 1
+        for criterion in lists
+        for sample in prepared.samples
+    )
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     noun = "questions to ask" if lists else "judgments to make"
     line = f"{product}{count:,} {noun}"
@@ -191,7 +210,9 @@ def one_line_estimate(prepared: PreparedRun) -> str:
         line += "; no model is called"
     else:
         judges = [
-            judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
+            judge_forecast(
+                prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate
+            )
             for estimate in estimates
         ]
         usage = sum((judge.usage for judge in judges), Usage())

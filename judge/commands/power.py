@@ -36,7 +36,9 @@ def run_power(
         result = result.where(**where)
     systems = None if pair is None else _parse_pair(pair, result.table.systems)
     if result.rankings:
-        raise ConfigError(f"{run}: a ranking compares texts two by two and has no differences of scores")
+        raise ConfigError(
+            f"{run}: a ranking compares texts two by two and has no differences of scores"
+        )
     p_values = {
         (comparison.column, frozenset((tested.system, tested.other))): tested.adjusted
         for comparison in result.comparisons
@@ -47,7 +49,11 @@ def run_power(
         places = {}
         if scatter.pairs:
             several = systems is None and len(scatter.pairs) > 1
-            places = {"median": scatter.median, "worst": scatter.worst} if several else {"": scatter.worst}
+            places = (
+                {"median": scatter.median, "worst": scatter.worst}
+                if several
+                else {"": scatter.worst}
+            )
         pairs = tuple(
             PairPower(
                 place=place,
@@ -81,7 +87,9 @@ def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]
     for column in columns:
         available = items or max((pair.items for pair in column.pairs), default=0)
         if column.pairs and available < column.min_items:
-            names.setdefault((available, column.systems, column.min_items), []).append(one_line(column.column))
+            names.setdefault((available, column.systems, column.min_items), []).append(
+                one_line(column.column)
+            )
     for (available, systems, least), labels in names.items():
         yield (
             f"{', '.join(labels)}: with {plural(available, 'item')}, no difference between {systems} systems can be "
@@ -92,11 +100,22 @@ def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
     parts = pair.split(",")
-    cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
-    known = next(((first, second) for first, second in cuts if {first, second} <= {*systems} and first != second), None)
+    cuts = [
+        (",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))
+    ]
+    known = next(
+        (
+            (first, second)
+            for first, second in cuts
+            if {first, second} <= {*systems} and first != second
+        ),
+        None,
+    )
     if known is not None:
         return known
     if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
-        raise ConfigError(f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}")
+        raise ConfigError(
+            f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}"
+        )
     wrong = next(name for name in cuts[0] if name not in systems)
     raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")

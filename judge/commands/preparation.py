@@ -22,7 +22,16 @@ from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import plural, text_name
 from judge.core.messages import command, option
-from judge.core.records import IDENTICAL, Criterion, Failure, Prompt, Provenance, Sample, Score, whole
+from judge.core.records import (
+    IDENTICAL,
+    Criterion,
+    Failure,
+    Prompt,
+    Provenance,
+    Sample,
+    Score,
+    whole,
+)
 from judge.core.request_options import Judge
 from judge.data import ledger, samples, suspect_cells
 from judge.data.ratings import PairRating, source_name
@@ -61,7 +70,11 @@ class PairPlan:
 
     def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
         """Return what a judge is asked."""
-        return [Judgment(first, criterion, second) for first, second in self.compared for criterion in criteria]
+        return [
+            Judgment(first, criterion, second)
+            for first, second in self.compared
+            for criterion in criteria
+        ]
 
     def ties(self, columns: Sequence[str]) -> Iterator[Score]:
         """Yield the rows of equal texts."""
@@ -73,14 +86,23 @@ class PairPlan:
         """Return what reports say about pairs that are not compared."""
         notes = []
         if self.chosen < self.possible:
-            notes.append(f"A sample: {self.chosen:,} of {self.possible:,} pairs of texts are compared.")
+            notes.append(
+                f"A sample: {self.chosen:,} of {self.possible:,} pairs of texts are compared."
+            )
         if self.alone:
-            notes.append(f"{self.alone:,} pairs of systems and items have only one text or none, and are not compared.")
+            notes.append(
+                f"{self.alone:,} pairs of systems and items have only one text or none, and are not compared."
+            )
         return notes
 
 
 def choose_pairs(
-    samples: Sequence[Sample], *, orders: int, budget: int | None, seed: int, against: str | None = None
+    samples: Sequence[Sample],
+    *,
+    orders: int,
+    budget: int | None,
+    seed: int,
+    against: str | None = None,
 ) -> PairPlan:
     """Pair the texts of every two systems, or of each and `against`, for each item; with a `budget`, sample as many.
 
@@ -92,7 +114,11 @@ def choose_pairs(
     items = list(dict.fromkeys(s.item for s in samples))
     texts = {s.key: s for s in samples}
     by_systems = [
-        [(texts[item, a], texts[item, b]) for item in items if (item, a) in texts and (item, b) in texts]
+        [
+            (texts[item, a], texts[item, b])
+            for item in items
+            if (item, a) in texts and (item, b) in texts
+        ]
         for a, b in combinations(systems, 2)
         if against in (a, b) or not against
     ]
@@ -190,16 +216,24 @@ def prepare(
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
     if config.retry_failed and not config.replies_kept_in:
-        raise ConfigError(f"{option('retry_failed')}: without a cache, every judgment would be paid again")
+        raise ConfigError(
+            f"{option('retry_failed')}: without a cache, every judgment would be paid again"
+        )
     check_output_dir(config.out)
     rows = _read_samples(config, config.data if data is None else data)
     sheet, config = human_ratings.read(config, rows, rated=rated)
     models = config.model if providers is None else providers
-    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=bool(config.criteria))
+    language, language_notes = prompt_language.choose_prompt_language(
+        config, rows, judged=bool(config.criteria)
+    )
     chosen = _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
     rows, sheet_notes = human_ratings.join(config, rows, sheet, chosen)
     seen = {criterion.name: criterion.used for criterion in chosen}
-    row_notes = [*sheet_notes, *_row_notes(config, rows, chosen), *ledger.overlap(rows, seen, wanted_texts)]
+    row_notes = [
+        *sheet_notes,
+        *_row_notes(config, rows, chosen),
+        *ledger.overlap(rows, seen, wanted_texts),
+    ]
     rows = list(ledger.withhold(rows, seen))
     human_ratings.check(config, rows, chosen, rated=rated)
     measured = MetricProgress()
@@ -211,7 +245,13 @@ def prepare(
     notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
     pairs = None
     if isinstance(config, RankConfig):
-        pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed, against=config.against)
+        pairs = choose_pairs(
+            rows,
+            orders=config.orders,
+            budget=config.pairs,
+            seed=config.seed,
+            against=config.against,
+        )
         notes += pairs.notes()
     prepared = PreparedRun(
         config=config, samples=rows, criteria=chosen, metrics=metrics, judges=judges,
@@ -251,11 +291,17 @@ def _check_replaced(prepared: PreparedRun) -> None:
         return any(has.get(name) != had.get(name) for name in names)
 
     lost = []
-    if lacking := {key(sample): sample for sample in stored}.keys() - {key(sample) for sample in prepared.samples}:
+    if lacking := {key(sample): sample for sample in stored}.keys() - {
+        key(sample) for sample in prepared.samples
+    }:
         lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
     for kind, names, kept in (
         ("judge", info.get("judges") or (), prepared.judges),
-        ("criterion", info.get("criteria") or (), [criterion.name for criterion in prepared.criteria]),
+        (
+            "criterion",
+            info.get("criteria") or (),
+            [criterion.name for criterion in prepared.criteria],
+        ),
         ("metric", had.get("metrics") or (), prepared.metrics),
         ("score column", had.get("score_columns") or (), config.score_columns),
     ):
@@ -279,7 +325,11 @@ def _describe_data(data: Path | None) -> dict[str, Any]:
 
 
 def _open_judges(
-    config: RunConfig, models: Sequence[Judge | Provider], *, judging: bool, metrics: Mapping[str, Metric]
+    config: RunConfig,
+    models: Sequence[Judge | Provider],
+    *,
+    judging: bool,
+    metrics: Mapping[str, Metric],
 ) -> dict[str, judge_models.OpenedJudge]:
     """Open the judges that criteria or metrics ask, and check sampling and engine. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
@@ -295,15 +345,21 @@ def _open_judges(
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on empty texts and on human ratings."""
     notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
-    if guessed := {pair for row in rows for pair in samples.guessed_columns(row, config.map).items()}:
+    if guessed := {
+        pair for row in rows for pair in samples.guessed_columns(row, config.map).items()
+    }:
         listed = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
         notes.append(f"Columns read under another name: {listed} ({option('map')} chooses others).")
     if empty := [sample for sample in rows if not sample.output.strip()]:
         first = empty[0].where or text_name(empty[0].item, empty[0].system)
-        notes.append(f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}.")
+        notes.append(
+            f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}."
+        )
     notes += suspect_cells.notes(rows)
     scales = {
-        criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
+        criterion.name: (criterion.scale.low, criterion.scale.high)
+        for criterion in chosen
+        if not criterion.pairwise
     }
     unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown])]
@@ -338,7 +394,11 @@ def _build_metrics(
 def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
     """Read the samples, up to the plan's limit."""
     stream = samples.stream(
-        source, mapping=config.map, systems=config.output_columns, where=config.where, scores=config.score_columns
+        source,
+        mapping=config.map,
+        systems=config.output_columns,
+        where=config.where,
+        scores=config.score_columns,
     )
     rows = list(islice(suspect_cells.split_sentences(stream, config.sentence_marks), config.limit))
     check_against(config, list(dict.fromkeys(row.system for row in rows)))
@@ -368,15 +428,21 @@ def prompt(
     first = select_texts(rows, item, system)[0]
     renderer = make_renderers([chosen])[chosen.name]
     others = [s for s in rows if s.system != first.system]
-    rendered = renderer.render(first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None)
+    rendered = renderer.render(
+        first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None
+    )
     if not system_message:
         return rendered
-    return replace(rendered, messages=({"role": "system", "content": system_message}, *rendered.messages))
+    return replace(
+        rendered, messages=({"role": "system", "content": system_message}, *rendered.messages)
+    )
 
 
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:
     """Load all texts of a plan. Raises DataError."""
-    rows = samples.load(source, mapping=config.map, systems=config.output_columns, where=config.where)
+    rows = samples.load(
+        source, mapping=config.map, systems=config.output_columns, where=config.where
+    )
     return list(suspect_cells.split_sentences(rows, config.sentence_marks))
 
 
@@ -459,8 +525,12 @@ def check_output_dir(out: Path | None) -> None:
         problem = f"{nearest} cannot be written to ({error.strerror or error})"
         raise StorageError(f"{option('out', str(out))}: {problem}; name another folder") from error
     recover(out, leftovers=True)
-    if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
-        raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
+    if not (out / "run.json").exists() and any(
+        (out / name).exists() for name in ("report.html", "report.md")
+    ):
+        raise StorageError(
+            f"{option('out', str(out))}: holds a report that is not from judge; name another folder"
+        )
 
 
 def _load_criteria(
@@ -477,15 +547,21 @@ def _load_criteria(
             criterion = criteria_module.in_language(loaded_criteria[name], language)
         else:
             try:
-                criterion = criteria_module.load(name, language=language, pairwise=isinstance(config, RankConfig))
+                criterion = criteria_module.load(
+                    name, language=language, pairwise=isinstance(config, RankConfig)
+                )
             except CriterionError as error:
                 if keys_of(name) is None:
                     raise
                 raise CriterionError(f"{config.criteria_at}{error}") from error
         chosen.append(configured(criterion, config))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
-        criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])
-    reject_duplicate_columns([part.name for c in chosen for part in ([c] if not c.is_checklist else [c, *parts(c)])])
+        criteria_module.check_samples(
+            chosen[-1], [s for s in rows if texts is None or s.key in texts]
+        )
+    reject_duplicate_columns(
+        [part.name for c in chosen for part in ([c] if not c.is_checklist else [c, *parts(c)])]
+    )
     return chosen
 
 

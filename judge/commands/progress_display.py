@@ -94,7 +94,9 @@ def show(counts: Progress, providers: Mapping[str, Provider], label: str = "") -
 
 
 @contextmanager
-def _bar(counts: Progress, providers: Mapping[str, Provider], console: Console, head: str) -> Iterator[None]:
+def _bar(
+    counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
+) -> Iterator[None]:
     from rich.live import Live
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -116,7 +118,13 @@ def _bar(counts: Progress, providers: Mapping[str, Provider], console: Console, 
             return ""
         done, total, _ = _stage_counts(counts)
         state = escape(_state(counts, providers, start)) if counts.judges else ""
-        bar.update(task, total=total or None, completed=done, description=state, stage=f"{head}{counts.stage}")
+        bar.update(
+            task,
+            total=total or None,
+            completed=done,
+            description=state,
+            stage=f"{head}{counts.stage}",
+        )
         return bar
 
     with Live(get_renderable=picture, console=console, refresh_per_second=4) as live:
@@ -127,7 +135,9 @@ def _bar(counts: Progress, providers: Mapping[str, Provider], console: Console, 
 
 
 @contextmanager
-def _plain_lines(counts: Progress, providers: Mapping[str, Provider], console: Console, head: str) -> Iterator[None]:
+def _plain_lines(
+    counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
+) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
@@ -172,9 +182,15 @@ def _state(counts: Progress, providers: Mapping[str, Provider], start: float) ->
     if counts.cached:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
-        prompt_cache = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
+        prompt_cache = (
+            (usage.cached_tokens, "cached"),
+            (usage.cache_write_tokens, "written to the cache"),
+        )
         notes = ", ".join(f"{number:,} {kind}" for number, kind in prompt_cache if number)
-        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens" + (f" ({notes})" if notes else ""))
+        parts.append(
+            f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+            + (f" ({notes})" if notes else "")
+        )
         price = sum_prices(
             cost_of(judge, each.usage, batched=each.batched)
             for name, each in counts.judges.items()

@@ -62,15 +62,21 @@ def choose_prompt_language(
         return {"name": config.language, "how": "chosen"}, notes
     language, how = text.language_of(rows), "one of several" if languages else "detected"
     notes += _mixture(rows) if judged and not languages else []
-    sample_text = "\n".join(f"{row.output}\n{row.source or ''}"[:_MAX_ITEMS] for row in rows[:_MAX_ITEMS])
+    sample_text = "\n".join(
+        f"{row.output}\n{row.source or ''}"[:_MAX_ITEMS] for row in rows[:_MAX_ITEMS]
+    )
     if text.LANGUAGES[language].letters == text.languages.HAN:
         writing = text.han_writing(sample_text)
         if judged and not writing:
             both = " or ".join(option("language", code) for code in (language, "ja"))
-            raise DataError(f"the texts may be Chinese or Japanese, and a judge is asked in one language: add {both}")
+            raise DataError(
+                f"the texts may be Chinese or Japanese, and a judge is asked in one language: add {both}"
+            )
         if writing == "Traditional":
             how = "Traditional Chinese detected"
-            notes += ["The texts are in Traditional Chinese and the prompts in Simplified Chinese."] * judged
+            notes += [
+                "The texts are in Traditional Chinese and the prompts in Simplified Chinese."
+            ] * judged
     elif language == text.DEFAULT_LANGUAGE:
         words = _WORD(sample_text.lower())
         if sum(word in _ENGLISH for word in words) < _ENGLISH_SHARE * len(words):
@@ -86,7 +92,9 @@ def _mixture(rows: Sequence[Sample]) -> list[str]:
         return []
     second, share = others[0]
     names = [
-        text.LANGUAGES[code].name if code != text.DEFAULT_LANGUAGE else "English or another alphabet"
+        text.LANGUAGES[code].name
+        if code != text.DEFAULT_LANGUAGE
+        else "English or another alphabet"
         for code in (first, second)
     ]
     return [
@@ -117,7 +125,9 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
     detected: Counter[str] = Counter()
     for item in list(samples_by_item)[::step]:
         samples = samples_by_item[item]
-        source = next((sample.source for sample in samples if sample.source and sample.source.strip()), None)
+        source = next(
+            (sample.source for sample in samples if sample.source and sample.source.strip()), None
+        )
         item_text = source or "\n".join(sample.output for sample in samples)
         language = text.detect_language_or_none(item_text)
         if language in (None, text.DEFAULT_LANGUAGE) and not item_text.isascii():
@@ -133,11 +143,15 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
 
 def _list_languages(languages: Mapping[str, int]) -> str:
     (first, n), *others = languages.items()
-    return ", ".join([f"{plural(n, 'item')} {first}", *(f"{number:,} {name}" for name, number in others)])
+    return ", ".join(
+        [f"{plural(n, 'item')} {first}", *(f"{number:,} {name}" for name, number in others)]
+    )
 
 
 def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
-    first = next((language for language in languages if language in text.LANGUAGES), text.DEFAULT_LANGUAGE)
+    first = next(
+        (language for language in languages if language in text.LANGUAGES), text.DEFAULT_LANGUAGE
+    )
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked in one: judge each by "
         f"itself, {_how_to_separate(rows)}; or ask about all in {text.LANGUAGES[first].name} on purpose: "

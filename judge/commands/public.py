@@ -65,7 +65,9 @@ def python_type(schema: Mapping[str, Any]) -> str:
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
-def option_parameters(command: Command, config: type[RunConfig] | None) -> dict[str, tuple[Parameter, str]]:
+def option_parameters(
+    command: Command, config: type[RunConfig] | None
+) -> dict[str, tuple[Parameter, str]]:
     """Return the options of a command as keyword arguments with their descriptions."""
     properties = json_schema(config or RunConfig, "", "")["properties"]
     return {
@@ -86,7 +88,9 @@ def option_parameters(command: Command, config: type[RunConfig] | None) -> dict[
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def public_api(command: Command | None = None, config: type[RunConfig] | None = None) -> Callable[[Function], Function]:
+def public_api(
+    command: Command | None = None, config: type[RunConfig] | None = None
+) -> Callable[[Function], Function]:
     """Decorate a public function, also a coroutine function.
 
     A JudgeError ends at the caller's line, with messages in Python's terms. The signature and help list the options
@@ -115,11 +119,19 @@ def public_api(command: Command | None = None, config: type[RunConfig] | None = 
         wrapper: Any = call_async if inspect.iscoroutinefunction(function) else call
         if command is not None:
             signature = inspect.signature(function)
-            parameters = [part for part in signature.parameters.values() if part.kind is not Parameter.VAR_KEYWORD]
+            parameters = [
+                part
+                for part in signature.parameters.values()
+                if part.kind is not Parameter.VAR_KEYWORD
+            ]
             options = option_parameters(command, config)
             more = [option for name, option in options.items() if name not in signature.parameters]
-            wrapper.__signature__ = signature.replace(parameters=[*parameters, *(parameter for parameter, _ in more)])
-            lines = "\n".join(f"    {parameter.name:<16} {description}" for parameter, description in more)
+            wrapper.__signature__ = signature.replace(
+                parameters=[*parameters, *(parameter for parameter, _ in more)]
+            )
+            lines = "\n".join(
+                f"    {parameter.name:<16} {description}" for parameter, description in more
+            )
             wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
         return cast(Function, wrapper)
 

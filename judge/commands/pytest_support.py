@@ -76,7 +76,9 @@ class SuiteSession:
             model = merged.get("model")
             refused = self._refused(model)
             if refused or not model:
-                why = f", and this test needs {one_line(', '.join(refused), 100)}" if refused else ""
+                why = (
+                    f", and this test needs {one_line(', '.join(refused), 100)}" if refused else ""
+                )
                 raise ConfigError(_OFFLINE.format(why=why))
         return merged
 
@@ -95,12 +97,19 @@ class SuiteSession:
 
     def exclusive(self, subject: object) -> AbstractContextManager[Any]:
         """Make other processes wait that want to run the same."""
-        return nullcontext() if self.shared is None else locked(_shared_path(self.shared, subject, "lock"))
+        return (
+            nullcontext()
+            if self.shared is None
+            else locked(_shared_path(self.shared, subject, "lock"))
+        )
 
 
 def _shared_path(shared: Path, subject: object, extension: str) -> Path:
     """Return a file about `subject` that all processes share."""
-    return shared / f"{hashlib.sha256(repr(subject).encode('utf-8', 'surrogatepass')).hexdigest()}.{extension}"
+    return (
+        shared
+        / f"{hashlib.sha256(repr(subject).encode('utf-8', 'surrogatepass')).hexdigest()}.{extension}"
+    )
 
 
 def _name(model: Any) -> str:
@@ -162,7 +171,11 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
         lines = [f"{verdict.status}: {verdict.reason or verdict.found}"]
         lines += [f"  {criterion}expected {verdict.expected}, found {verdict.found}"]
         lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
-        texts.append("\n".join([*lines, *(f"  {line}" for line in escape_controls(verdict.detail).splitlines())]))
+        texts.append(
+            "\n".join(
+                [*lines, *(f"  {line}" for line in escape_controls(verdict.detail).splitlines())]
+            )
+        )
     return texts
 
 
@@ -208,10 +221,16 @@ class JudgedScore(float):
         except Undecidable as error:
             raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
         judged = cls(score.value)
-        judged.criterion, judged.provenance = scored.column.criterion or scored.column.name, score.provenance
+        judged.criterion, judged.provenance = (
+            scored.column.criterion or scored.column.name,
+            score.provenance,
+        )
         ends = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
         judged.low, judged.high = ends.low, ends.high
-        judged.distribution, judged.passed = scored.shares(_TEXT, _TEXT), scored.column.passes(score.value)
+        judged.distribution, judged.passed = (
+            scored.shares(_TEXT, _TEXT),
+            scored.column.passes(score.value),
+        )
         return judged
 
     @property
@@ -238,11 +257,16 @@ class JudgedScore(float):
         """Return lines that explain how the number came about."""
         heading = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"
         reply = self.reason or self.provenance.raw
-        return [heading, *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else [])]
+        return [
+            heading,
+            *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else []),
+        ]
 
     @property
     def _composition(self) -> str:
-        shares = [f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()]
+        shares = [
+            f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()
+        ]
         return ", ".join(shares) or "one number"
 
 
@@ -267,10 +291,14 @@ class JudgeFixture:
 
     def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
         if unknown := sorted(run_options.keys() - _MARKER_KEYS):
-            raise ConfigError(f"@pytest.mark.judge: {unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}")
+            raise ConfigError(
+                f"@pytest.mark.judge: {unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}"
+            )
         self._session = session
         self._folder = folder
-        self._options = {name: resolve_value(name, value, folder) for name, value in run_options.items()}
+        self._options = {
+            name: resolve_value(name, value, folder) for name, value in run_options.items()
+        }
 
     def __repr__(self) -> str:
         return "judge"
@@ -293,7 +321,9 @@ class JudgeFixture:
         shared = {**columns, "source": source, "references": references}
         rows = {_TEXT: output}
         return _without_our_frames(
-            lambda: JudgedScore.of(self._run(evaluate, criterion, _rows(rows, shared)), name_of(criterion))
+            lambda: JudgedScore.of(
+                self._run(evaluate, criterion, _rows(rows, shared)), name_of(criterion)
+            )
         )
 
     def prefers(
@@ -321,17 +351,27 @@ class JudgeFixture:
         rows = {_BETTER: better, _WORSE: over}
         return _without_our_frames(lambda: self._preference(criterion, _rows(rows, shared), margin))
 
-    def _preference(self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float) -> Preference:
+    def _preference(
+        self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float
+    ) -> Preference:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
-        case = Order(name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin)
+        case = Order(
+            name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin
+        )
         # If both kinds of criteria have this name, it means the one that scores single texts, as in a suite.
-        language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
+        language = self._options.get("language") or text.detect_language(
+            str(row["output"]) for row in rows
+        )
         if criteria.load(self._path(criterion), language=language, pairwise=None).pairwise:
-            verdict = of_suite.evaluate_case(case, texts, None, ranked=self._run(rank, criterion, rows))
+            verdict = of_suite.evaluate_case(
+                case, texts, None, ranked=self._run(rank, criterion, rows)
+            )
         else:
             verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
         if verdict.status == "error":
-            raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.reason}. {escape_controls(verdict.detail)}")
+            raise JudgmentFailed(
+                f"{one_line(case.criterion)}: {verdict.reason}. {escape_controls(verdict.detail)}"
+            )
         return Preference(verdict)
 
     def _path(self, criterion: str) -> str:
@@ -339,7 +379,9 @@ class JudgeFixture:
         (path,) = resolve_value("criteria", [criterion], self._folder)
         return str(path)
 
-    def _run(self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]) -> Result:
+    def _run(
+        self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]
+    ) -> Result:
         options = self._session.options(self._options)
         criterion = self._path(criterion)
         with self._session.exclusive((criterion, rows, sorted(options.items(), key=str))):
@@ -349,9 +391,16 @@ class JudgeFixture:
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the texts as data rows with their shared columns. Raises ConfigError for reserved columns."""
     if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
-        raise ConfigError(f"{reserved[0]}: a single text has no such column; pass those of the criterion's template")
-    shared_columns = {name: value for name, value in shared.items() if value is not None and value != ()}
-    return [{**shared_columns, "item": _TEXT, "system": system, "output": output} for system, output in outputs.items()]
+        raise ConfigError(
+            f"{reserved[0]}: a single text has no such column; pass those of the criterion's template"
+        )
+    shared_columns = {
+        name: value for name, value in shared.items() if value is not None and value != ()
+    }
+    return [
+        {**shared_columns, "item": _TEXT, "system": system, "output": output}
+        for system, output in outputs.items()
+    ]
 
 
 def _without_our_frames(work: Callable[[], T]) -> T:

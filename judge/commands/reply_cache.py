@@ -30,7 +30,9 @@ class RecordedReplies(Cache):
         return {key: self._replies[key] for key in keys if key in self._replies}
 
 
-def open_reply_cache(config: RunConfig, notes: list[str] | None = None, *, make: bool = True) -> Cache:
+def open_reply_cache(
+    config: RunConfig, notes: list[str] | None = None, *, make: bool = True
+) -> Cache:
     """Return what answers the requests of a run that are already paid for. Raises StorageError and DataError.
 
     Without `make` no folder is made for a cache.

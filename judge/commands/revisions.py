@@ -82,11 +82,15 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
     criterion = criteria.load(entry, language=language, pairwise=None)
     if criterion.pairwise or criterion.is_checklist:
         kind = "compares two texts" if criterion.pairwise else "is a checklist"
-        raise CriterionError(f"{criterion.path}: {kind}; judge improves criteria that ask one question about one text")
+        raise CriterionError(
+            f"{criterion.path}: {kind}; judge improves criteria that ask one question about one text"
+        )
     own = Path(criterion.path)
     suffix = ".jinja" if own.suffix == ".jinja" and keys_of(entry) is None else ".yaml"
     stem = own.stem if own.suffix in SUFFIXES and keys_of(entry) is None else own.name
-    match = re.fullmatch(r"(.+)\.improved(?:-(\d+))?", stem)  # `polite.improved` becomes `polite.improved-2`
+    match = re.fullmatch(
+        r"(.+)\.improved(?:-(\d+))?", stem
+    )  # `polite.improved` becomes `polite.improved-2`
     name = f"{match[1]}.improved-{int(match[2] or 1) + 1}" if match else f"{stem}.improved"
     path = output or (own.parent if is_file(entry) else Path()) / f"{name}{suffix}"
     if path.suffix not in ((".jinja",) if suffix == ".jinja" else YAML_SUFFIXES):
@@ -102,7 +106,9 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
             f"{own}: judge cannot replace its wording: it needs one block `criterion` of plain text, without {{{{ and "
             "{% in it (blocks of plain text inside are fine). Or write the question as a YAML file"
         )
-    revised(wording, Revision(criterion.question or criterion.title), ())  # raises if the header cannot be changed
+    revised(
+        wording, Revision(criterion.question or criterion.title), ()
+    )  # raises if the header cannot be changed
     return wording
 
 
@@ -111,7 +117,9 @@ def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list
     criterion, labels = wording.criterion, list(wording.criterion.scale.asked.labels)
     shows_source = criteria.reads(criterion, "source")
     among = [
-        part for case in cases for part in (case.sample.output, case.sample.source or "", case.reason, *case.comments)
+        part
+        for case in cases
+        for part in (case.sample.output, case.sample.source or "", case.reason, *case.comments)
     ]
 
     def between_marks(part: str, label: str) -> str:
@@ -124,7 +132,9 @@ def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list
                 "judge": case.judge,
                 "people": case.people,
                 "high": case.high,
-                "source": between_marks((case.sample.source or "") if shows_source else "", "source"),
+                "source": between_marks(
+                    (case.sample.source or "") if shows_source else "", "source"
+                ),
                 "output": between_marks(case.sample.output, "text"),
                 "reason": between_marks(case.reason, "judge_reason"),
                 "comments": [between_marks(comment, "comment") for comment in case.comments],
@@ -137,7 +147,10 @@ def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list
         "levels": labels if len(labels) <= _MOST_LEVELS else [labels[0], "…", labels[-1]],
     }
     templates = criteria.drafting(criterion, "wording")
-    prompts = (render_drafting_prompt(criterion, templates, number=n, **variables) for n in range(1, count + 1))
+    prompts = (
+        render_drafting_prompt(criterion, templates, number=n, **variables)
+        for n in range(1, count + 1)
+    )
     return [prompt.messages[0]["content"] for prompt in prompts]
 
 
@@ -150,15 +163,26 @@ def read_revision(reply: str, wording: Wording, shown: Collection[str]) -> Revis
     """
     found = json_reply.objects(reply, 0)
     if len(found) != 1 or found[0].broken:
-        raise ParseError(f"no JSON object with question, levels and reason: {one_line(reply, 60)!r}", reply)
+        raise ParseError(
+            f"no JSON object with question, levels and reason: {one_line(reply, 60)!r}", reply
+        )
     try:
         raw = json.loads(reply[found[0].start : found[0].end], strict=False)
     except ValueError as error:
         raise ParseError(f"not JSON: {error}", reply) from error
     if unknown := [key for key in raw if key not in _KEYS]:
-        raise ParseError(f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels", reply)
-    question, levels, reason = raw.get("question", ""), raw.get("levels") or {}, raw.get("reason") or ""
-    if not isinstance(levels, dict) or not all(isinstance(part, str) for part in (question, reason, *levels.values())):
+        raise ParseError(
+            f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels",
+            reply,
+        )
+    question, levels, reason = (
+        raw.get("question", ""),
+        raw.get("levels") or {},
+        raw.get("reason") or "",
+    )
+    if not isinstance(levels, dict) or not all(
+        isinstance(part, str) for part in (question, reason, *levels.values())
+    ):
         raise ParseError("question, reason and each of the levels are texts", reply)
     question = question.strip() or ("" if wording.in_block else wording.criterion.question)
     levels = {str(label).strip(): part.strip() for label, part in levels.items() if part.strip()}
@@ -170,7 +194,9 @@ def read_revision(reply: str, wording: Wording, shown: Collection[str]) -> Revis
     if any(_CONTROL.search(part) for part in written) or any("\n" in part for part in written[1:]):
         raise ParseError("holds control characters, or a level of several lines", reply)
     if len(question) > LONGEST or any(len(part) > LONGEST_LINE for part in written[1:]):
-        raise ParseError(f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply)
+        raise ParseError(
+            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply
+        )
     own = _grams([wording.text])
     if copied := (_grams(written) & _grams(shown)) - own:
         raise ParseError(f"copies a rated text: {one_line(' '.join(min(copied)), 60)!r}", reply)
@@ -184,7 +210,11 @@ def read_revision(reply: str, wording: Wording, shown: Collection[str]) -> Revis
 
 
 def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:
-    return {gram for part in parts for gram in ngrams([token.casefold() for token in text.tokens(part)], _COPIED)}
+    return {
+        gram
+        for part in parts
+        for gram in ngrams([token.casefold() for token in text.tokens(part)], _COPIED)
+    }
 
 
 def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tuple[str, Criterion]:
@@ -200,7 +230,9 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
     values |= {"seen": sorted(before.seen.union(seen))} if seen else {}
     changed = wording.text
     if wording.in_block:
-        changed = _BLOCK.sub(lambda match: f"{match['start']}{revision.question}\n{match['end']}", changed)
+        changed = _BLOCK.sub(
+            lambda match: f"{match['start']}{revision.question}\n{match['end']}", changed
+        )
     changed = criteria.with_values(wording.path, changed, values)
     after = criteria.of_file_text(wording.path, changed, before.language)
     if after.scale != before.scale:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 200_000  # of all sheets together
 _MAX_PROMPTS = 10_000  # of one column
-_MIN_UNFENCED = 16  # characters; a shorter text is replaced only between its marks, as it may occur elsewhere
+_MIN_UNFENCED = (
+    16  # characters; a shorter text is replaced only between its marks, as it may occur elsewhere
+)
 
 
 def prompt_skeletons(
@@ -64,11 +66,15 @@ def prompt_skeletons(
     asked: dict[str, dict[str, Any]] = {}
     for suffix, judgments in judgments_by_suffix.items():
         criteria = {j.criterion.name: j.criterion for j in judgments if j.criterion.part <= 1}
-        for name, renderer in make_renderers(list({j.criterion.name: j.criterion for j in judgments}.values())).items():
+        for name, renderer in make_renderers(
+            list({j.criterion.name: j.criterion for j in judgments}.values())
+        ).items():
             if name not in criteria:  # the first one's prompt stands for the checklist
                 continue
             numbers: dict[tuple[str, str, str], int | None] = {}
-            sheets = _sheets_of_criterion(criteria[name], renderer, judgments, items, system=systems.get(suffix, ""))
+            sheets = _sheets_of_criterion(
+                criteria[name], renderer, judgments, items, system=systems.get(suffix, "")
+            )
             for key, sheet in sheets:
                 if sheet and sheet not in sheet_numbers and len(sheet) <= room:
                     sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
@@ -89,16 +95,25 @@ def _sheets_of_criterion(
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Yield (item, system, rival) and the sheet as JSON; "" if there is no prompt."""
     for judgment in islice(
-        (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items), _MAX_PROMPTS
+        (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items),
+        _MAX_PROMPTS,
     ):
         sample, rival = judgment.sample, judgment.rival
         try:
             prompt = renderer.render(sample, rival)
-            texts = {"output": sample.output} if rival is None else {"first": sample.output, "second": rival.output}
+            texts = (
+                {"output": sample.output}
+                if rival is None
+                else {"first": sample.output, "second": rival.output}
+            )
             texts |= {} if sample.source is None else {"source": sample.source}
             texts |= {f"references {place}": text for place, text in enumerate(sample.references)}
             read = sorted(criterion.needs & sample.extra.keys())
-            texts |= {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
+            texts |= {
+                f"extra {name}": text
+                for name in read
+                if isinstance(text := sample.extra[name], str)
+            }
             messages = [(message["role"], message["content"]) for message in prompt.messages]
             messages = [("system", system)] * bool(system) + messages
             messages += [("question", prompt.question)] if prompt.question else []
@@ -133,7 +148,14 @@ def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) ->
     return pieces
 
 
-_JUDGE_SETTINGS = ("temperature", "reasoning_effort", "system", "extra_body", "headers", "key_command")
+_JUDGE_SETTINGS = (
+    "temperature",
+    "reasoning_effort",
+    "system",
+    "extra_body",
+    "headers",
+    "key_command",
+)
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
@@ -155,18 +177,22 @@ def metadata_factory(
         "language": prepared.language if judges else None,
         "weighting": config.weighting if judges else None,
         "criteria": {criterion.name: _criterion(criterion) for criterion in prepared.criteria},
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in _PACKAGES},
     }
 
     def now(status: str) -> dict[str, Any]:
         """Add to what was fixed at the start what the run has done so far."""
         info_by_judge = {
-            name: _judge(provider, progress.judges[name], prepared.plans[name]) for name, provider in judges.items()
+            name: _judge(provider, progress.judges[name], prepared.plans[name])
+            for name, provider in judges.items()
         }
         infos = list(info_by_judge.values())
         models = [*infos, *(info for info in prepared.generated.values() if "usage" in info)]
         costs = [cost for info in models if (cost := info["cost"])]
-        total = next((cost for cost in costs if cost["usd"] is None), None)  # one that is unknown, if there is one
+        total = next(
+            (cost for cost in costs if cost["usd"] is None), None
+        )  # one that is unknown, if there is one
         if costs and total is None:
             total = {"usd": sum(cost["usd"] for cost in costs), "note": ""}
         budget = {}
@@ -174,7 +200,10 @@ def metadata_factory(
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         return fixed | {
             "status": status,
-            "notes": [*prepared.notes, *_remarks(prepared, progress, complete=status == "complete")],
+            "notes": [
+                *prepared.notes,
+                *_remarks(prepared, progress, complete=status == "complete"),
+            ],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),
@@ -202,11 +231,17 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
         note = f"{judge} reasons before it answers: judge draws {counts.draws} replies for a judgment, not {draws}."
         if usage.completion_tokens:
             times = draws / counts.draws
-            read = times if provider.learned.get("n") == 1 else 1  # a server that gives one reply per request
-            more_usage = Usage(round(usage.prompt_tokens * read), round(usage.completion_tokens * times))
+            read = (
+                times if provider.learned.get("n") == 1 else 1
+            )  # a server that gives one reply per request
+            more_usage = Usage(
+                round(usage.prompt_tokens * read), round(usage.completion_tokens * times)
+            )
             price = cost_of(provider, more_usage)
             money = f" ({dollars(price)})" if price is not None else ""
-            before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more_usage))
+            before, after = (
+                each.prompt_tokens + each.completion_tokens for each in (usage, more_usage)
+            )
             note += f" {draws} would take about {after:,} tokens{money} instead of {before:,}."
         remarks.append(f"{note} {option('draws', draws)} draws them.")
     for judge, counts in progress.judges.items():
@@ -225,8 +260,14 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
         )
     config = prepared.config
     partly = prepared.wanted_texts or config.where or config.limit
-    for name, provider in prepared.judges.items() if complete and not partly and config.engine == "local" else ():
-        if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached and provider.unused:
+    for name, provider in (
+        prepared.judges.items() if complete and not partly and config.engine == "local" else ()
+    ):
+        if (
+            isinstance(provider, ScriptedProvider)
+            and not progress.judges[name].cached
+            and provider.unused
+        ):
             (rule, cause), *others = provider.unused.items()
             more = f" {plural(len(others), 'other rule')} {'is' if len(others) == 1 else 'are'} not used either."
             remarks.append(f"{name}: rule {rule} is not used: {cause}.{more if others else ''}")
@@ -239,7 +280,11 @@ def column_suffix(prepared: PreparedRun, judge: str) -> str:
 
 
 def signed_column(
-    criterion: Criterion, judge: str, provider: Provider, prepared: PreparedRun, counts: JudgeProgress
+    criterion: Criterion,
+    judge: str,
+    provider: Provider,
+    prepared: PreparedRun,
+    counts: JudgeProgress,
 ) -> Column:
     """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
     config, settings = prepared.plans[judge], prepared.settings[judge]
@@ -254,12 +299,18 @@ def signed_column(
         parts += [f"reply={criterion.reply}"] if config.reply else []
         parts += ["each"] if criterion.is_checklist and not criterion.together else []
         parts += ["json"] if config.structured else []
-        parts += ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
+        parts += (
+            ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
+        )
         question = shared_layout(criterion, "repair") if settings.repair else ""
         if question and not is_packaged("layouts/repair.jinja", question):
             parts.append(f"repair@{hashlib.sha256(question.encode()).hexdigest()[:6]}")
         parts.append(config.weighting)
-        parts += [f"draws={counts.draws or settings.draws}"] if config.weighting in ("auto", "samples") else []
+        parts += (
+            [f"draws={counts.draws or settings.draws}"]
+            if config.weighting in ("auto", "samples")
+            else []
+        )
         if (
             config.weighting in ("auto", "logprobs")
             and config.min_mass != type(config).model_fields["min_mass"].default
@@ -290,7 +341,9 @@ def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
     """Return the fields of a column that a criterion's scale decides: a checklist's shares (0–1) have no labels."""
     scale = criterion.scale
     ends = {"low": scale.low, "high": scale.high}
-    return ends if criterion.is_checklist else {**ends, "labels": scale.labels, "values": scale.values}
+    return (
+        ends if criterion.is_checklist else {**ends, "labels": scale.labels, "values": scale.values}
+    )
 
 
 def _joined(texts: Any) -> str | None:
@@ -306,7 +359,9 @@ def add_counts(counted: Any) -> dict[str, int]:
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:
-    questions: Any = criterion.questions_column or to_json([asdict(question) for question in criterion.questions])
+    questions: Any = criterion.questions_column or to_json(
+        [asdict(question) for question in criterion.questions]
+    )
     return {
         "digest": criterion.digest,
         "title": criterion.title,
@@ -320,7 +375,11 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "needs": sorted(criterion.needs),
         "templates": template_texts(criterion),
         **({"cite": True} if criterion.cite else {}),
-        **({"examples": [asdict(example) for example in criterion.examples]} if criterion.examples else {}),
+        **(
+            {"examples": [asdict(example) for example in criterion.examples]}
+            if criterion.examples
+            else {}
+        ),
         **({"questions": questions} if questions else {}),
     }
 

@@ -28,7 +28,12 @@ _NONE = "(none)"
 
 @public_api()
 def slices(
-    run: Result | str | Path, by: str, *, columns: Sequence[str] = (), seed: int = 0, n_permutations: int = 5_000
+    run: Result | str | Path,
+    by: str,
+    *,
+    columns: Sequence[str] = (),
+    seed: int = 0,
+    n_permutations: int = 5_000,
 ) -> Slices:
     """Compare the parts of a run's data that have different values in the column `by`, such as "channel".
 
@@ -46,10 +51,16 @@ def slices(
     values = _value_of_item(run.table.samples, by)
     weighted = overall(run.table)
     tables = {column.name: (column, run.table) for column in run.table.ranked_columns}
-    tables |= {weighted.summary.column.name: (weighted.summary.column, weighted.table)} if weighted else {}
+    tables |= (
+        {weighted.summary.column.name: (weighted.summary.column, weighted.table)}
+        if weighted
+        else {}
+    )
     require_known("column", columns, tables)
     chosen = list(columns) or [
-        name for name, (column, _) in tables.items() if column.kind == "criterion" and not column.judge
+        name
+        for name, (column, _) in tables.items()
+        if column.kind == "criterion" and not column.judge
     ]
     chosen = chosen or [column.name for column in run.table.ranked_columns[:1]]
     if not chosen:
@@ -73,7 +84,9 @@ def slices(
         systems=run.table.systems,
         columns={name: column for name, (column, _) in matrices.items()},
         main=chosen[0],
-        means=slice_means(matrices, run.table.systems, inside, seed=seed, n_permutations=n_permutations),
+        means=slice_means(
+            matrices, run.table.systems, inside, seed=seed, n_permutations=n_permutations
+        ),
         differences=slice_differences(matrices, run.table.systems, inside, significant, seed=seed),
         notes=(
             *([unfinished] if (unfinished := UNFINISHED.get(run.info.get("status", ""))) else ()),
@@ -85,7 +98,9 @@ def slices(
 def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     known = dict.fromkeys(name for sample in samples for name in sample.extra)
     if not known:
-        raise ConfigError(f"unknown column of the data {by!r}: the data have no columns beside those that judge reads")
+        raise ConfigError(
+            f"unknown column of the data {by!r}: the data have no columns beside those that judge reads"
+        )
     require_known("column of the data", [by], known)
     values: dict[str, str] = {}
     for sample in samples:
@@ -99,7 +114,11 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
             )
     n = len(set(values.values()))
     if n > _MAX_SLICES:
-        raise ConfigError(f"{by}: has {plural(n, 'value')}, more than {_MAX_SLICES}; put them into groups first")
+        raise ConfigError(
+            f"{by}: has {plural(n, 'value')}, more than {_MAX_SLICES}; put them into groups first"
+        )
     if n < 2:
-        raise ConfigError(f"{by}: every item has {next(iter(values.values()))!r:.40}; there is nothing to compare")
+        raise ConfigError(
+            f"{by}: every item has {next(iter(values.values()))!r:.40}; there is nothing to compare"
+        )
     return values

@@ -23,7 +23,14 @@ from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api, run_sync
 from judge.commands.validate import without_seen_ratings
-from judge.config import RankConfig, RunConfig, criterion_entries, load_config, run_options, script_of
+from judge.config import (
+    RankConfig,
+    RunConfig,
+    criterion_entries,
+    load_config,
+    run_options,
+    script_of,
+)
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
@@ -62,11 +69,17 @@ class SuiteOverrides:
 
     @classmethod
     def of(
-        cls, model: Model | None, options: Mapping[str, Any], criteria: Sequence[str] | None, out: str | Path | None
+        cls,
+        model: Model | None,
+        options: Mapping[str, Any],
+        criteria: Sequence[str] | None,
+        out: str | Path | None,
     ) -> SuiteOverrides:
         """Check the arguments. Raises ConfigError for an option that no suite has, and for no criteria."""
         if criteria is not None and not criteria:
-            raise ConfigError("criteria: none: a suite needs criteria; judge run --criteria none computes metrics")
+            raise ConfigError(
+                "criteria: none: a suite needs criteria; judge run --criteria none computes metrics"
+            )
         reject_unsupported(options, "test", "a suite")
         checked = load_config(given=options)
         named: dict[str, Any] = {name: getattr(checked, name) for name in checked.model_fields_set}
@@ -82,13 +95,23 @@ class SuiteOverrides:
     def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a file with the overrides. A recording replaces scripted replies of the file."""
         replaced = {*self.overridden_keys}
-        if "replay" in self.options and any(script_of(judge.name) for judge in options.get("model", ())):
+        if "replay" in self.options and any(
+            script_of(judge.name) for judge in options.get("model", ())
+        ):
             replaced.add("model")
-        return {**{name: value for name, value in options.items() if name not in replaced}, **self.options}
+        return {
+            **{name: value for name, value in options.items() if name not in replaced},
+            **self.options,
+        }
 
 
 def _prepare_run(
-    suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str, *, pairwise: bool
+    suite: Suite,
+    suite_texts: SuiteTexts,
+    overrides: SuiteOverrides,
+    language: str,
+    *,
+    pairwise: bool,
 ) -> PreparedRun:
     """Prepare the run about single texts, or about pairs of texts in both orders.
 
@@ -99,9 +122,17 @@ def _prepare_run(
     scores = {} if pairwise else suite.options.get("score_columns", {})
     chosen = [each for each in suite_texts.criteria.values() if each.pairwise == pairwise]
     criteria = {each.name: each for each in chosen if each.name not in scores}
-    out = None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
+    out = (
+        None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
+    )
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
-    options |= {"criteria": list(criteria), "metrics": [], "score_columns": scores, "language": language, "out": out}
+    options |= {
+        "criteria": list(criteria),
+        "metrics": [],
+        "score_columns": scores,
+        "language": language,
+        "out": out,
+    }
     model = options.pop("model", None)
     parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
     config, rows = parsed.config, list(asked.samples)
@@ -125,7 +156,9 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     table, asked = result.table, suite_texts.asked[False]
     criteria = {column.name: column.criterion for column in table.columns}
     rows = (
-        row for row in table.rows() if (wanted := asked.wanted.get(criteria[row.column])) is None or row.key in wanted
+        row
+        for row in table.rows()
+        if (wanted := asked.wanted.get(criteria[row.column])) is None or row.key in wanted
     )
     return replace(result, table=Table(asked.samples, table.columns, *split_rows(rows)))
 
@@ -221,7 +254,9 @@ def prepare_suites(
 
     `write` has systems that are prompts write their outputs. Raises one JudgeError with all mistakes.
     """
-    overrides = SuiteOverrides.of(model, options, None if criteria is None else criterion_entries(criteria), out)
+    overrides = SuiteOverrides.of(
+        model, options, None if criteria is None else criterion_entries(criteria), out
+    )
     errors: list[JudgeError] = []
     suites = []
     for path in load.find([paths] if isinstance(paths, str | Path) else paths):
@@ -231,7 +266,11 @@ def prepare_suites(
             errors.append(error)
     suites = _chosen(suites, cases, errors)
     if update_baseline and cases is not None:
-        errors.append(ConfigError("--update-baseline: with --cases, the baseline would lack the texts of other cases"))
+        errors.append(
+            ConfigError(
+                "--update-baseline: with --cases, the baseline would lack the texts of other cases"
+            )
+        )
     if len(suites) > 1 and (baseline or out):
         for name, number in Counter(suite.name for suite in suites).items():
             if number > 1:
@@ -247,7 +286,9 @@ def prepare_suites(
             suite,
             options=overrides.apply_to(suite.options),
             cases=tuple(
-                case.model_copy(update={"undecided": undecided or case.undecided or suite.undecided})
+                case.model_copy(
+                    update={"undecided": undecided or case.undecided or suite.undecided}
+                )
                 for case in suite.cases
             ),
             undecided=undecided or suite.undecided,
@@ -255,7 +296,13 @@ def prepare_suites(
         try:
             checked.append(
                 _prepare_suite(
-                    suite, overrides, ledger, folder, update=update_baseline, all_cases=cases is None, write=write
+                    suite,
+                    overrides,
+                    ledger,
+                    folder,
+                    update=update_baseline,
+                    all_cases=cases is None,
+                    write=write,
                 )
             )
         except JudgeError as error:
@@ -266,13 +313,19 @@ def prepare_suites(
     return checked
 
 
-def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, errors: list[JudgeError]) -> list[Suite]:
+def _chosen(
+    suites: Sequence[Suite], cases: str | Collection[str] | None, errors: list[JudgeError]
+) -> list[Suite]:
     """Keep the cases whose name contains this text, or is among these; None keeps all."""
     if cases is None:
         return list(suites)
 
     def matches(case: Case) -> bool:
-        return cases.casefold() in case.name.casefold() if isinstance(cases, str) else case.name in cases
+        return (
+            cases.casefold() in case.name.casefold()
+            if isinstance(cases, str)
+            else case.name in cases
+        )
 
     narrowed = [replace(suite, cases=tuple(filter(matches, suite.cases))) for suite in suites]
     if suites and not any(suite.cases for suite in narrowed):
@@ -294,9 +347,13 @@ def _read_data(
     if not isinstance(suite.options.get("systems"), dict):
         return suite, load.read(suite), None
     known = run_options("run")
-    config = RunConfig.load(given={k: v for k, v in suite.options.items() if k in known and k not in ("model", "out")})
+    config = RunConfig.load(
+        given={k: v for k, v in suite.options.items() if k in known and k not in ("model", "out")}
+    )
     _, assumed, _ = plan_outputs(config, None)
-    load.collect_samples(suite, assumed, load.load_criteria(suite, load.language(suite, assumed), overrides.criteria))
+    load.collect_samples(
+        suite, assumed, load.load_criteria(suite, load.language(suite, assumed), overrides.criteria)
+    )
     outputs = write(config, ledger)
     if outputs.failures:
         first = outputs.failures[0]
@@ -321,10 +378,14 @@ def _prepare_suite(
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
     suite, data, outputs = _read_data(suite, overrides, ledger, write)
     language = load.language(suite, data)
-    suite_texts = load.collect_samples(suite, data, load.load_criteria(suite, language, overrides.criteria))
+    suite_texts = load.collect_samples(
+        suite, data, load.load_criteria(suite, language, overrides.criteria)
+    )
     asked, single = suite_texts.asked, suite_texts.asked[False].samples
     if suite.options.get("language") is None:
-        prompt_language.require_single_language([sample for each in asked.values() for sample in each.samples])
+        prompt_language.require_single_language(
+            [sample for each in asked.values() for sample in each.samples]
+        )
     runs = {
         pairwise: _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise)
         for pairwise, texts in asked.items()
@@ -338,14 +399,18 @@ def _prepare_suite(
         suite,
         suite_texts,
         runs,
-        baseline=baselines.locate(suite, single, folder=baseline_folder, update=update, known=known),
+        baseline=baselines.locate(
+            suite, single, folder=baseline_folder, update=update, known=known
+        ),
         ledger=ledger or BudgetLedger(next(iter(runs.values())).config.budget),
         together="deadline" in overrides.options,
     )
 
 
 async def run_suites(
-    suites: Sequence[PreparedSuite], progress: Progress | None = None, display: Display = lambda _: nullcontext()
+    suites: Sequence[PreparedSuite],
+    progress: Progress | None = None,
+    display: Display = lambda _: nullcontext(),
 ) -> Outcomes:
     """Run suites one after the other. Raises CancelledError if interrupted."""
     progress = progress if progress is not None else Progress()
@@ -365,7 +430,9 @@ async def run_suites(
             require_all_recorded(*results.values())
             outcome = _evaluate(suite, results)
         except JudgeError as error:
-            outcome = Outcome(suite.suite, trouble="\n".join([str(error), *getattr(error, "__notes__", ())]))
+            outcome = Outcome(
+                suite.suite, trouble="\n".join([str(error), *getattr(error, "__notes__", ())])
+            )
         outcomes.append(replace(outcome, seconds=time.monotonic() - began))
     return Outcomes(outcomes)
 
@@ -380,11 +447,19 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         if before is not None:
             result, before = without_seen_ratings([result, before])
     first = baseline.keep is not None and baseline.is_empty  # nothing can have drifted yet
-    edited = [case for case in suite.cases if case.needs_baseline and baseline.changed and not _texts(prepared, case)]
-    cases = [case for case in suite.cases if not (case.needs_baseline and (first or case in edited))]
+    edited = [
+        case
+        for case in suite.cases
+        if case.needs_baseline and baseline.changed and not _texts(prepared, case)
+    ]
+    cases = [
+        case for case in suite.cases if not (case.needs_baseline and (first or case in edited))
+    ]
     seed = runs[0].config.seed
     verdicts = [
-        evaluate_case(case, _texts(prepared, case), result, before, ranked, failures=suite.limits, seed=seed)
+        evaluate_case(
+            case, _texts(prepared, case), result, before, ranked, failures=suite.limits, seed=seed
+        )
         for case in cases
     ]
     size = _longest_prompt_tokens(runs) if suite.limits.tokens is not None else None
@@ -392,17 +467,25 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison: RunComparison | None = None
     notes = [note for run in results.values() for note in run.info["notices"]]
-    notes += [*result.info["notes"], *ledger.notes(result.table.samples)] if result is not None else []
+    notes += (
+        [*result.info["notes"], *ledger.notes(result.table.samples)] if result is not None else []
+    )
     notes += baseline.notes
     if edited:
-        notes.append(f"{plural(len(edited), 'case')} of {edited[0].kind} not judged: all the texts were edited.")
+        notes.append(
+            f"{plural(len(edited), 'case')} of {edited[0].kind} not judged: all the texts were edited."
+        )
     if result is not None and not baseline.is_empty:
         has, had = columns(result), columns(baseline.edited or before or result)
         if had.keys() & has.keys() and before is not None:  # the unchanged texts
             comparison = compare(before, result, seed=seed)
             changed = baseline.changed
-            verdicts += compare_with_baseline(suite, result, before, comparison.runs, changed=changed, seed=seed)
-        if had.keys() & has.keys() and baseline.edited is not None:  # the systems whose texts changed
+            verdicts += compare_with_baseline(
+                suite, result, before, comparison.runs, changed=changed, seed=seed
+            )
+        if (
+            had.keys() & has.keys() and baseline.edited is not None
+        ):  # the systems whose texts changed
             comparison = compare(baseline.edited, result, seed=seed)
             verdicts += compare_changed_texts(suite, result, comparison.runs)
         if new := ", ".join(one_line(name) for name in has if name not in had):
@@ -411,7 +494,15 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         verdicts, kept = _keep_baseline(baseline.keep, scored, cases, verdicts)
         notes.append(kept)
     notes = list(dict.fromkeys(notes))
-    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(baseline.warnings))
+    return Outcome(
+        suite,
+        tuple(verdicts),
+        result,
+        ranked,
+        comparison,
+        tuple(notes),
+        warnings=tuple(baseline.warnings),
+    )
 
 
 def _keep_baseline(
@@ -422,21 +513,27 @@ def _keep_baseline(
     Return the verdicts, in which such changes are accepted, and a note.
     """
     drifting = {case.name for case in cases if case.needs_baseline}
-    settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
+    settled = [
+        v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts
+    ]
     unmet = sum(not (v.met or settles) for v, settles in zip(verdicts, settled, strict=True))
     if unmet:
         failures = plural(unmet, "failure")
         return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
     scored.save(folder, pages=False, overwrite=True)
     accepted = "accepted as the new baseline"
-    kept = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
+    kept = [
+        v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts
+    ]
     return kept, f"New baseline: {folder}."
 
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
     texts = prepared.suite_texts.about[case.name]
-    return [text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)]
+    return [
+        text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)
+    ]
 
 
 def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
@@ -444,7 +541,9 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     longest = 0
     for prepared in runs:
         for name, provider in prepared.judges.items():
-            renderers = make_renderers([criterion_for(criterion, provider) for criterion in prepared.criteria])
+            renderers = make_renderers(
+                [criterion_for(criterion, provider) for criterion in prepared.criteria]
+            )
             strategy = strategies.strategies_for(prepared.settings[name], provider.decides)[0]
             for judgment in judgments(prepared, name):
                 criterion = judgment.criterion
@@ -452,7 +551,9 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
                     prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
                 except CriterionError:
                     continue
-                request = strategies.requests(prompt, criterion, strategy, prepared.settings[name])[0]
+                request = strategies.requests(prompt, criterion, strategy, prepared.settings[name])[
+                    0
+                ]
                 longest = max(longest, budget.estimate_request(request))
     return longest
 
@@ -468,15 +569,25 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         try:
             judges = dict(prepared.judges)
             for place, provider in judges.items():
-                if isinstance(provider, ReplayProvider):  # the price of its model at the configured address
+                if isinstance(
+                    provider, ReplayProvider
+                ):  # the price of its model at the configured address
                     model = provider.model
-                    named = [judge for judge in config.model if judge.name == model or judge.name.endswith(f"/{model}")]
+                    named = [
+                        judge
+                        for judge in config.model
+                        if judge.name == model or judge.name.endswith(f"/{model}")
+                    ]
                     name = f"decisions/{model}" if provider.decides else model
-                    judges[place] = open_judge(config, named[0] if named else Judge(name=name), sends=False)
+                    judges[place] = open_judge(
+                        config, named[0] if named else Judge(name=name), sends=False
+                    )
             forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
         except ConfigError as error:
             return None, str(error)
         if forecast.price is None:
-            return None, next(judge.money.why for judge in forecast.judges if judge.money.price is None)
+            return None, next(
+                judge.money.why for judge in forecast.judges if judge.money.price is None
+            )
         total += forecast.price
     return total, ""

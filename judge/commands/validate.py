@@ -79,7 +79,9 @@ def validate(
     judged = list(dict.fromkeys(judge.criterion for judge in compared.judges))
     names = rated_names(first.table.samples)
     withheld = [name for sample in first.table.samples for name in sample.withheld]
-    if problem := unknown_criteria([*names, *withheld], judged, None if ratings is None else source_name(ratings)):
+    if problem := unknown_criteria(
+        [*names, *withheld], judged, None if ratings is None else source_name(ratings)
+    ):
         raise DataError(problem)
     hint = did_you_mean([name for name in names if name not in judged], judged)
     judges, bootstrap = compared.judges, Bootstrap(n_resamples, seed)
@@ -95,14 +97,18 @@ def validate(
     )
 
 
-def rating_notes(runs: Sequence[Result], rated: Sequence[str], banners: Collection[str]) -> Iterator[str]:
+def rating_notes(
+    runs: Sequence[Result], rated: Sequence[str], banners: Collection[str]
+) -> Iterator[str]:
     """Yield notes on criteria of the runs that people did not rate, and on ratings outside a scale.
 
     Those that are among the `banners` are left out.
     """
     table = runs[0].table
     columns = [column for run in runs for column in run.table.columns]
-    names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
+    names = list(
+        dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion")
+    )
     withheld = {name for sample in table.samples for name in sample.withheld}
     lacking = [name for name in names if name not in rated and name not in withheld]
     if lacking:
@@ -132,7 +138,10 @@ class RatedRuns:
 
 
 def load_rated(
-    results: Sequence[Result | str | Path], *, where: Values | None = None, ratings: RatingSource | None = None
+    results: Sequence[Result | str | Path],
+    *,
+    where: Values | None = None,
+    ratings: RatingSource | None = None,
 ) -> RatedRuns:
     """Load runs to compare with people, on the texts that `where` selects and with the ratings of a file.
 
@@ -153,7 +162,10 @@ def load_rated(
     first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
     if first.rankings:
         return RatedRuns("", (first,), (), (), tuple(sheet_notes), sheet)
-    check_rated(first.table.samples, next((criterion(c) for c in first.table.columns if c.kind == "criterion"), ""))
+    check_rated(
+        first.table.samples,
+        next((criterion(c) for c in first.table.columns if c.kind == "criterion"), ""),
+    )
     judges, left_out = _judges_on_shared_texts(list(zip(results, (first, *rest), strict=True)))
     provenances = [build_provenance(run) for run in (first, *rest)]
     unused = {note for run in rest for note in ledger.notes(run.table.samples)}
@@ -162,7 +174,11 @@ def load_rated(
         " and ".join(dict.fromkeys(provenance.title for provenance in provenances)),
         (first, *rest),
         tuple(judges),
-        tuple(dict.fromkeys(text for each in provenances for text in each.banners if text not in unused)),
+        tuple(
+            dict.fromkeys(
+                text for each in provenances for text in each.banners if text not in unused
+            )
+        ),
         (*sheet_notes, *left_out),
         sheet,
     )
@@ -191,11 +207,21 @@ def _with_ratings(
         left_out = [option(name) for name in ("where", "limit") if plan.get(name)]
         if not joined:
             samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)
-    scales = {name: (c.low, c.high) for name, c in columns.items() if c.low is not None and c.high is not None}
+    scales = {
+        name: (c.low, c.high)
+        for name, c in columns.items()
+        if c.low is not None and c.high is not None
+    }
     pairs, more = pair_names(samples, scales)
     rated = tuple(ledger.withhold(renamed(samples, pairs, scales), ledger.seen_by(table.columns)))
-    info = {**first.info, "preferences": to_info(sheet.pairs)} if sheet and sheet.pairs else first.info
-    return [replace(first, table=replace(table, samples=rated), info=info), *rest], sheet, [*notes, *more]
+    info = (
+        {**first.info, "preferences": to_info(sheet.pairs)} if sheet and sheet.pairs else first.info
+    )
+    return (
+        [replace(first, table=replace(table, samples=rated), info=info), *rest],
+        sheet,
+        [*notes, *more],
+    )
 
 
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
@@ -210,7 +236,9 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
             "ratings of single texts"
         )
     banners = [note for note in about.banners if note not in notes]
-    return Validation(f"Agreement with people: {about.title}", (), (*banners, *notes), preferences=compared)
+    return Validation(
+        f"Agreement with people: {about.title}", (), (*banners, *notes), preferences=compared
+    )
 
 
 def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
@@ -219,8 +247,15 @@ def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
     Only the tables change.
     """
     seen = ledger.seen_by(column for result in results for column in result.table.columns)
-    tables = [replace(each.table, samples=tuple(ledger.withhold(each.table.samples, seen))) for each in results]
-    return [replace(each, table=table) for each, table in zip(results, tables, strict=True)] if seen else list(results)
+    tables = [
+        replace(each.table, samples=tuple(ledger.withhold(each.table.samples, seen)))
+        for each in results
+    ]
+    return (
+        [replace(each, table=table) for each, table in zip(results, tables, strict=True)]
+        if seen
+        else list(results)
+    )
 
 
 def _judges_on_shared_texts(
@@ -238,16 +273,21 @@ def _judges_on_shared_texts(
         theirs = {s.key: s.output for s in result.table.samples}
         same = {key for key, output in theirs.items() if texts.get(key) == output}
         if not same:
-            raise DataError(f"{name} shares no text with the first run (same item, system and output)")
+            raise DataError(
+                f"{name} shares no text with the first run (same item, system and output)"
+            )
         if len(same) < len(theirs):
-            notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run.")
+            notes.append(
+                f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run."
+            )
         for judge in judges_of(result.table, str(result.info.get("model") or "")):
             values = {key: value for key, value in judge.values.items() if key in same}
             judged.append((name, replace(judge, values=values, failed=judge.failed & same)))
     counts = Counter((judge.criterion, judge.name) for _, judge in judged)
     ambiguous = {name for (_, name), n in counts.items() if n > 1}
     return [
-        replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge for run, judge in judged
+        replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge
+        for run, judge in judged
     ], notes
 
 
@@ -262,4 +302,6 @@ def open_run(run: Result | str | Path) -> Result:
 def check_run(folder: Path) -> None:
     """Raise ConfigError for a folder that holds no run."""
     if not (folder / RUN).exists():
-        raise ConfigError(f"{folder}: no run is there (no {RUN}); name a folder that judge run has written")
+        raise ConfigError(
+            f"{folder}: no run is there (no {RUN}); name a folder that judge run has written"
+        )

@@ -11,7 +11,9 @@ from judge.core.messages import option
 
 LARGEST = 10**15
 """The largest number that an option takes: arithmetic beyond it fails."""
-_FORM = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
+_FORM = re.compile(
+    r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I
+)
 _TIMES = {"k": 1e3, "m": 1e6}
 
 
@@ -26,7 +28,9 @@ class Budget:
         if self.unit == "tokens":
             return f"{self.amount:,.0f} tokens"
         cents = f"${self.amount:,.2f}"
-        return cents if round(self.amount, 2) == self.amount else f"${self.amount:,.10f}".rstrip("0")
+        return (
+            cents if round(self.amount, 2) == self.amount else f"${self.amount:,.10f}".rstrip("0")
+        )
 
     def lacking(self, most: float) -> str:
         """Advise to raise the budget above `most`, the price of one request, rounded up to two digits."""

@@ -78,7 +78,9 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
     if "name" in keys:
         name = keys["name"]
         if not isinstance(name, str) or not is_name(name):
-            raise ValueError(f"name: {name!r:.60} is no name of a criterion; write one word, such as polite")
+            raise ValueError(
+                f"name: {name!r:.60} is no name of a criterion; write one word, such as polite"
+            )
         try:
             return [json.dumps(dict(keys), ensure_ascii=False)]
         except (TypeError, ValueError, RecursionError) as error:
@@ -92,7 +94,9 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
         elif isinstance(value, str) and _SENTENCE.fullmatch(sentence := f"{name}: {value.strip()}"):
             entries.append(sentence)
         else:
-            raise ValueError(f"{str(name)!r:.60}: write NAME: QUESTION, or the keys of a criterion with its name")
+            raise ValueError(
+                f"{str(name)!r:.60}: write NAME: QUESTION, or the keys of a criterion with its name"
+            )
     return entries
 
 

@@ -79,7 +79,9 @@ else:
     import fcntl
 
     def _lock(file: FileIO, *, shared: bool, wait: bool) -> None:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(
+            file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+        )
 
 
 @contextmanager
@@ -159,7 +161,9 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
                 aside.mkdir(mode=0o700)
                 for name, content in contents.items():
                     if (folder / name).is_dir():
-                        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(folder / name))
+                        raise IsADirectoryError(
+                            errno.EISDIR, os.strerror(errno.EISDIR), str(folder / name)
+                        )
                     (aside / name).write_bytes(content)
                 for name in drop:
                     (folder / name).unlink(missing_ok=True)
@@ -183,7 +187,9 @@ def recover(folder: Path, *, leftovers: bool = False) -> None:
             with _one_writer(folder):
                 _finish_store(folder)
     except OSError as error:
-        raise StorageError(describe_error("finish the files of a stopped run in", folder, error)) from error
+        raise StorageError(
+            describe_error("finish the files of a stopped run in", folder, error)
+        ) from error
 
 
 def _finish_store(folder: Path) -> None:
@@ -235,7 +241,11 @@ def describe_error(action: str, path: Path, error: Exception) -> str:
         errno.EEXIST: "a file stands where a folder is needed; choose another folder",
         None: "the file is damaged or not from judge; run again to replace it",
     }
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    reason = (
+        error.strerror
+        if isinstance(error, OSError) and error.strerror
+        else str(error) or type(error).__name__
+    )
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")

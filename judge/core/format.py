@@ -78,7 +78,11 @@ def format_p(p: float) -> str:
 
 def format_interval(low: float | None, high: float | None, places: int, factor: float = 1) -> str:
     """Format an interval, `[2.50, 3.80]`, multiplied by `factor`; the empty string if there is none."""
-    return "" if low is None or high is None else f"[{number(factor * low, places)}, {number(factor * high, places)}]"
+    return (
+        ""
+        if low is None or high is None
+        else f"[{number(factor * low, places)}, {number(factor * high, places)}]"
+    )
 
 
 def percent(share: float | None) -> str:

@@ -20,7 +20,10 @@ class GeneratedSystem(ModelSettings):
     model: str = Field(min_length=1, description="Name of the model.")
     max_tokens: int = Field(default=1024, ge=1, description="Longest output.")
     temperature: float | None = Field(
-        default=None, ge=0, le=2, description="Sampling temperature (default: 0; 1 for several generations)."
+        default=None,
+        ge=0,
+        le=2,
+        description="Sampling temperature (default: 0; 1 for several generations).",
     )
     generations: int = Field(default=1, ge=1, le=100, description="Outputs for each item.")
 
@@ -61,7 +64,9 @@ def _parse_systems(value: Any) -> Any:
 
 Systems = Annotated[
     tuple[str, ...] | dict[str, GeneratedSystem | Path],
-    BeforeValidator(_parse_systems, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]),
+    BeforeValidator(
+        _parse_systems, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]
+    ),
 ]
 """Columns of outputs, or what writes each system's outputs: a prompt and a model, or a file."""
 
@@ -77,7 +82,11 @@ def resolve_systems(
         elif isinstance(spec, Mapping):
             prompt, model = spec.get("prompt"), spec.get("model")
             paths = {"prompt": folder / prompt} if isinstance(prompt, str) else {}
-            resolved[name] = {**spec, **paths, **({"model": resolve_model(model, folder)} if model else {})}
+            resolved[name] = {
+                **spec,
+                **paths,
+                **({"model": resolve_model(model, folder)} if model else {}),
+            }
         else:
             resolved[name] = spec  # refused with its line
     return resolved

@@ -78,7 +78,9 @@ class ModelFiles:
         """Raises ConfigError if a file is missing, or code would be needed."""
         names = missing_files(self.folder)
         if "config.json" not in names and "auto_map" in (config := self.config()):
-            own_kinds = import_optional("transformers.models.auto.configuration_auto", self.who).CONFIG_MAPPING_NAMES
+            own_kinds = import_optional(
+                "transformers.models.auto.configuration_auto", self.who
+            ).CONFIG_MAPPING_NAMES
             if config.get("model_type") not in own_kinds:
                 raise self.error(
                     "it brings code of its own, which judge never runs (trust_remote_code stays off): name a model of "
@@ -129,13 +131,20 @@ def missing_files(folder: Path) -> list[str]:
     """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
     missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
-    missing_names += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
+    missing_names += (
+        []
+        if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern))
+        else ["tokenizer.json"]
+    )
     if (folder / _WEIGHTS).is_file():
         return missing_names
     if not (folder / _INDEX).is_file():
         return [*missing_names, _WEIGHTS]
     try:
-        parts = {str(part) for part in json.loads((folder / _INDEX).read_text("utf-8"))["weight_map"].values()}
+        parts = {
+            str(part)
+            for part in json.loads((folder / _INDEX).read_text("utf-8"))["weight_map"].values()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
     return missing_names + sorted(part for part in parts if not (folder / part).is_file())
@@ -186,10 +195,14 @@ def cached_models() -> dict[str, Path]:
 
 def _digest(folder: Path, cache: Path | None) -> str:
     """Return the sha256 of the files' names and contents, cached as long as their sizes and times stay the same."""
-    files = sorted({file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()})
+    files = sorted(
+        {file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()}
+    )
     fingerprint = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     # Hashed, as the path is the user's own business and not the cache's.
-    cache_key = hashlib.sha256(json.dumps([str(folder.resolve()), fingerprint]).encode()).hexdigest()
+    cache_key = hashlib.sha256(
+        json.dumps([str(folder.resolve()), fingerprint]).encode()
+    ).hexdigest()
     digest_file = cache / "models" / cache_key if cache else None
     with suppress(OSError, ValueError):
         if digest_file and re.fullmatch("[0-9a-f]{64}", digest := digest_file.read_text("ascii")):
@@ -197,7 +210,9 @@ def _digest(folder: Path, cache: Path | None) -> str:
     hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
-            hasher.update(file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+            hasher.update(
+                file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest()
+            )
     with suppress(OSError):  # a disk that cannot be written costs time, not the run
         if digest_file:
             digest_file.parent.mkdir(parents=True, exist_ok=True)
@@ -205,7 +220,12 @@ def _digest(folder: Path, cache: Path | None) -> str:
     return hasher.hexdigest()
 
 
-_TOKENIZER_PACKAGES = ("sentencepiece", "protobuf", "fugashi", "unidic_lite")  # transformers asks for them by name
+_TOKENIZER_PACKAGES = (
+    "sentencepiece",
+    "protobuf",
+    "fugashi",
+    "unidic_lite",
+)  # transformers asks for them by name
 _OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -215,7 +235,9 @@ def load_tokenizer(files: ModelFiles) -> Any:
     try:
         with silenced():
             return transformers.AutoTokenizer.from_pretrained(str(files.folder), **_OFFLINE)
-    except Exception as error:  # whatever another package makes of a file that is not what it should be
+    except (
+        Exception
+    ) as error:  # whatever another package makes of a file that is not what it should be
         if lacking := [name for name in _TOKENIZER_PACKAGES if name in str(error)]:
             raise missing(lacking[0].replace("_", "-"), files.who, "qags") from error
         raise files.error(f"its tokenizer cannot be loaded: {first_line(error)}") from error
@@ -233,13 +255,35 @@ def load(
 
     Raises ConfigError if they cannot be loaded or if weights are missing for which `spare` is false.
     """
-    torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
-    load_options |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **_OFFLINE}
-    damaged, tokenizer = import_optional("safetensors", files.who).SafetensorError, load_tokenizer(files)
+    torch, transformers = (
+        import_optional("torch", files.who),
+        import_optional("transformers", files.who),
+    )
+    load_options |= {
+        "dtype": getattr(torch, dtype),
+        "use_safetensors": True,
+        "output_loading_info": True,
+        **_OFFLINE,
+    }
+    damaged, tokenizer = (
+        import_optional("safetensors", files.who).SafetensorError,
+        load_tokenizer(files),
+    )
     try:
         with silenced():
-            network, loading_info = getattr(transformers, head).from_pretrained(str(files.folder), **load_options)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, damaged) as error:
+            network, loading_info = getattr(transformers, head).from_pretrained(
+                str(files.folder), **load_options
+            )
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+        damaged,
+    ) as error:
         raise files.error(f"its network cannot be loaded: {first_line(error)}") from error
     tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
     if tokenizer_size < network_size // 2:
@@ -275,13 +319,17 @@ class LoadedModel:
         inside = backend(self.tokenizer)
         if inside is not None:
             return FastPairTokenizer(inside)
-        if not hasattr(self.tokenizer, "build_inputs_with_special_tokens"):  # neither fast nor of transformers' own
+        if not hasattr(
+            self.tokenizer, "build_inputs_with_special_tokens"
+        ):  # neither fast nor of transformers' own
             raise self.files.error(
                 "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
             )
         return SlowPairTokenizer(self.tokenizer)
 
-    def outputs(self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]) -> list[Any]:
+    def outputs(
+        self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]
+    ) -> list[Any]:
         """Return outputs of the network, such as `logits`, as arrays for texts read together; `more` are inputs.
 
         Raises ConfigError.
@@ -290,7 +338,9 @@ class LoadedModel:
         rows, mask = padded(ids, self.pad)
         inputs = {"input_ids": rows, "attention_mask": mask, **more}
         with translated_errors(self.files, rows.size), torch.inference_mode():
-            output = self.network(**{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()})
+            output = self.network(
+                **{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
+            )
             return [getattr(output, name).float().cpu().numpy() for name in names]
 
     def window_outputs(
@@ -307,7 +357,10 @@ class LoadedModel:
             if "token_type_ids" in self.tokenizer.model_input_names:
                 more["token_type_ids"] = padded([every[n].type_ids for n in batch], 0)[0]
             outputs = self.outputs([every[n].ids for n in batch], *names, **more)
-            rows |= {n: [array[place].astype(float) for array in outputs] for place, n in enumerate(batch)}
+            rows |= {
+                n: [array[place].astype(float) for array in outputs]
+                for place, n in enumerate(batch)
+            }
         in_order = map(rows.__getitem__, range(len(every)))
         return [[next(in_order) for _ in each] for each in windows]
 
@@ -366,7 +419,9 @@ def translated_errors(files: ModelFiles, tokens: int) -> Iterator[None]:
 
 def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
     """Return how many tokens a model reads at once, special ones included; `usual` if it does not say."""
-    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    positions = getattr(config, "max_position_embeddings", None) or getattr(
+        config, "n_positions", None
+    )
     limits = [tokenizer.model_max_length] if 0 < tokenizer.model_max_length < _NO_LIMIT else []
     if isinstance(positions, int) and positions > 0:
         taken = (config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
@@ -376,7 +431,11 @@ def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
 
 def backend(tokenizer: Any) -> Any:
     """Return the `tokenizers` object inside a transformers tokenizer, or None if that is written in Python."""
-    return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+    return (
+        getattr(tokenizer, "backend_tokenizer", None)
+        if getattr(tokenizer, "is_fast", False)
+        else None
+    )
 
 
 class Window(Protocol):
@@ -398,7 +457,9 @@ class PairTokenizer(Protocol):
     def ids(self, text: str) -> list[int]:
         """Return the token ids of one text, without special tokens."""
 
-    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
+    def windows(
+        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+    ) -> Sequence[Window]:
         """Return a pair, of which the text of index `long` is read in windows that overlap.
 
         `size` and `overlap` are tokens of a window, special ones and those of the other text included, and tokens that
@@ -418,8 +479,12 @@ class FastPairTokenizer:
     def ids(self, text: str) -> list[int]:
         return list(self._inside.encode(text, add_special_tokens=False).ids)
 
-    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
-        self._inside.enable_truncation(size, stride=overlap, strategy=("only_first", "only_second")[long])
+    def windows(
+        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+    ) -> Sequence[Window]:
+        self._inside.enable_truncation(
+            size, stride=overlap, strategy=("only_first", "only_second")[long]
+        )
         first = self._inside.encode(*texts)
         self._inside.no_truncation()
         return [first, *first.overflowing]
@@ -451,7 +516,9 @@ class SlowPairTokenizer:
     def ids(self, text: str) -> list[int]:
         return list(self._tokenizer.convert_tokens_to_ids(self._pieces(text)))
 
-    def windows(self, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> Sequence[Window]:
+    def windows(
+        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+    ) -> Sequence[Window]:
         tokenizer = self._tokenizer
         ids = [self.ids(text) for text in texts]
         spans = [piece_spans(text, self._pieces(text), tokenizer.unk_token) for text in texts]
@@ -462,15 +529,23 @@ class SlowPairTokenizer:
         while starts[-1] + room < len(ids[long]):
             starts.append(starts[-1] + step)
         cuts = [slice(start, start + room) for start in starts]
-        return [self._window(ids, spans, [cut, slice(None)] if long == 0 else [slice(None), cut]) for cut in cuts]
+        return [
+            self._window(ids, spans, [cut, slice(None)] if long == 0 else [slice(None), cut])
+            for cut in cuts
+        ]
 
     def _window(
-        self, ids: Sequence[list[int]], spans: Sequence[list[tuple[int, int]]], cuts: Sequence[slice]
+        self,
+        ids: Sequence[list[int]],
+        spans: Sequence[list[tuple[int, int]]],
+        cuts: Sequence[slice],
     ) -> _SlowWindow:
         first, second = (each[cut] for each, cut in zip(ids, cuts, strict=True))
         # Numbers below 0 mark the places of the two texts among the special tokens.
         layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
-        window = _SlowWindow([], list(self._tokenizer.create_token_type_ids_from_sequences(first, second)), [], [])
+        window = _SlowWindow(
+            [], list(self._tokenizer.create_token_type_ids_from_sequences(first, second)), [], []
+        )
         for token in layout:
             if token >= 0:
                 window.ids.append(token)
@@ -548,7 +623,9 @@ def unknown_share(ids: Sequence[int], unknown: int) -> float:
     return ids.count(unknown) / len(ids) if ids else 0.0
 
 
-def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def padded(
+    ids: Sequence[Sequence[int]], pad: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return token ids and attention mask, both of shape (texts, longest text)."""
     import numpy as np
 
@@ -598,12 +675,16 @@ def version(package: str, who: str, extra: str | None = None) -> str:
 
 def runtime(who: str, extra: str | None = None) -> str:
     """Return the versions of torch and transformers for signatures, as numbers may differ. Raises MissingExtra."""
-    return "|".join(f"{package} {version(package, who, extra)}" for package in ("torch", "transformers"))
+    return "|".join(
+        f"{package} {version(package, who, extra)}" for package in ("torch", "transformers")
+    )
 
 
 def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
     """Return the error for a missing package; the extra that installs it is `extra`, else named like the metric."""
-    return MissingExtra(f"{who} needs the package {package}: pip install 'textjudge[{extra or who}]'")
+    return MissingExtra(
+        f"{who} needs the package {package}: pip install 'textjudge[{extra or who}]'"
+    )
 
 
 def first_line(error: Exception) -> str:
@@ -615,8 +696,14 @@ def first_line(error: Exception) -> str:
 @contextmanager
 def silenced() -> Iterator[None]:
     """Suppress warnings, log lines and progress bars of other packages inside the block."""
-    transformers, hub = import_module("transformers.utils.logging"), import_module("huggingface_hub.utils")
-    had_bars, hub_hid_bars = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
+    transformers, hub = (
+        import_module("transformers.utils.logging"),
+        import_module("huggingface_hub.utils"),
+    )
+    had_bars, hub_hid_bars = (
+        transformers.is_progress_bar_enabled(),
+        hub.are_progress_bars_disabled(),
+    )
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
     try:

@@ -99,7 +99,9 @@ class LabelIndex:
         low, high = self.ends
         number = signed(text.strip()).replace(",", ".")
         try:
-            inside = low is not None and high is not None and float(low) < float(number) < float(high)
+            inside = (
+                low is not None and high is not None and float(low) < float(number) < float(high)
+            )
         except ValueError:
             return ""
         decimals = format_decimal(number).partition(".")[2]
@@ -107,7 +109,11 @@ class LabelIndex:
             return ""
         span = float(high or 0) - float(low or 0)
         steps = {1: "0.1", 2: "0.01"}  # a scale has at most 1,000 labels
-        allowed = [steps[places] for places in (1, 2) if places <= len(decimals) and span * 10**places < _MOST_STEPS]
+        allowed = [
+            steps[places]
+            for places in (1, 2)
+            if places <= len(decimals) and span * 10**places < _MOST_STEPS
+        ]
         return allowed[-1] if allowed else "0.5"
 
     def label(self, text: str) -> str | None:
@@ -125,7 +131,11 @@ class LabelIndex:
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""
         number = signed(text.strip())
-        beside = {format_decimal(f"{float(number) + half:f}") for half in (-0.5, 0.5)} if is_number(number) else {""}
+        beside = (
+            {format_decimal(f"{float(number) + half:f}") for half in (-0.5, 0.5)}
+            if is_number(number)
+            else {""}
+        )
         return beside <= self.numbers.keys()
 
 
@@ -135,7 +145,11 @@ def label_index(scale: Scale) -> LabelIndex:
     folded = [signed(fold(label).strip()) for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
     keys = [text.casefold() if loose else text for text in folded]
-    labels = {key: label for key, label in zip(keys, scale.labels, strict=True) if key and keys.count(key) == 1}
+    labels = {
+        key: label
+        for key, label in zip(keys, scale.labels, strict=True)
+        if key and keys.count(key) == 1
+    }
     numbers: dict[str, str] = {}
     for key, label in labels.items():
         if is_number(key):
@@ -239,8 +253,16 @@ def _spellings(number: int) -> tuple[list[str], list[str], list[str]]:
     if number == 100:
         return ["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"]
     tens, ones = divmod(number, 10)
-    han = ("" if tens == 1 else _HAN_DIGITS[tens - 1]) + "十" + (_HAN_DIGITS[ones - 1] if ones else "")
-    korean = ("" if tens == 1 else _KOREAN_DIGITS[tens - 1]) + "십" + (_KOREAN_DIGITS[ones - 1] if ones else "")
+    han = (
+        ("" if tens == 1 else _HAN_DIGITS[tens - 1])
+        + "十"
+        + (_HAN_DIGITS[ones - 1] if ones else "")
+    )
+    korean = (
+        ("" if tens == 1 else _KOREAN_DIGITS[tens - 1])
+        + "십"
+        + (_KOREAN_DIGITS[ones - 1] if ones else "")
+    )
     if tens == 1:
         return [han], [korean], []
     if not ones:
@@ -262,7 +284,8 @@ def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
     if len(scale.labels) != 2:
         return {}
     first, second = (
-        next((k for k, label in index.labels.items() if label == own), "").casefold() for own in scale.labels
+        next((k for k, label in index.labels.items() if label == own), "").casefold()
+        for own in scale.labels
     )
     for yes, no, labels in ((first, second, scale.labels), (second, first, scale.labels[::-1])):
         if yes in _YES and no in _NO:

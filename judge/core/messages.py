@@ -66,7 +66,9 @@ def _as_python(value: Any) -> str:
 def _as_typed(value: Any, within: str = "") -> str:
     if isinstance(value, Mapping):
         return ",".join(
-            _as_typed(part, f"{within}{key}.") if isinstance(part, Mapping) else f"{within}{key}={_as_typed(part)}"
+            _as_typed(part, f"{within}{key}.")
+            if isinstance(part, Mapping)
+            else f"{within}{key}={_as_typed(part)}"
             for key, part in value.items()
         )
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -108,7 +108,9 @@ def load(kind: Kind, name: str) -> Any:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "judge":
                 raise
-            raise MissingExtra(f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'") from error
+            raise MissingExtra(
+                f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'"
+            ) from error
     for point in entry_points(f"judge.{kind}"):
         if point.name == name:
             return point.load()
@@ -145,7 +147,11 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     ConfigError for an unknown format.
     """
     known = {"console": ("full", "colour", "width"), "csv": ("wide",)}.get(format, ())
-    return str(load("formats", format)(report, **{name: options[name] for name in known if name in options}))
+    return str(
+        load("formats", format)(
+            report, **{name: options[name] for name in known if name in options}
+        )
+    )
 
 
 class Reported:
@@ -170,7 +176,9 @@ def require_known(noun: str, names: Iterable[str], known: Collection[str], flag:
     """Raise ConfigError, after the `flag` if there is one, for the first of the names that is not known."""
     for name in names:
         if name not in known:
-            raise ConfigError(f"{flag}{': ' * bool(flag)}{unknown_name_message(noun, name, list(known))}")
+            raise ConfigError(
+                f"{flag}{': ' * bool(flag)}{unknown_name_message(noun, name, list(known))}"
+            )
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:

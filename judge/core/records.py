@@ -48,7 +48,9 @@ _encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
 _INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
-_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(map(ord, "\u2010\u2011\u207b\u208b\u2212"), "-")
+_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(
+    map(ord, "\u2010\u2011\u207b\u208b\u2212"), "-"
+)
 
 
 def fold(text: str) -> str:
@@ -61,7 +63,11 @@ def fold(text: str) -> str:
 
 def whole(text: str) -> str:
     """The text as UTF-8 can carry it: a lone surrogate becomes U+FFFD, a pair the character it means."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def whole_value(value: Any) -> Any:
@@ -84,7 +90,10 @@ def seen_digest(source: str | None, output: str) -> str:
 
     Both are `whole`, in Unicode NFC, and each run of white space is one blank. An empty source is null.
     """
-    folded = [" ".join(unicodedata.normalize("NFC", whole(text)).split()) for text in (source or "", output)]
+    folded = [
+        " ".join(unicodedata.normalize("NFC", whole(text)).split())
+        for text in (source or "", output)
+    ]
     return hashlib.sha256(_encode([folded[0] or None, folded[1]]).encode()).hexdigest()[:16]
 
 
@@ -198,7 +207,11 @@ class Scale:
         if not mass > 0:
             raise ParseError("no probability on any label of the scale")
         return (
-            sum(weights.get(label, 0.0) * value for label, value in zip(self.labels, self.values, strict=True)) / mass
+            sum(
+                weights.get(label, 0.0) * value
+                for label, value in zip(self.labels, self.values, strict=True)
+            )
+            / mass
         )
 
 
@@ -281,7 +294,11 @@ class Criterion:
     @property
     def used(self) -> frozenset[str]:
         """The digests of the texts whose ratings no estimate may use: `seen` and the examples."""
-        sources = [(example, source) for example in self.examples for source in (example.source, _ANY_SOURCE)]
+        sources = [
+            (example, source)
+            for example in self.examples
+            for source in (example.source, _ANY_SOURCE)
+        ]
         return self.seen.union(seen_digest(source, example.output) for example, source in sources)
 
     @property
@@ -297,7 +314,14 @@ class Criterion:
     @property
     def told(self) -> tuple[Any, ...]:
         """The parts of the prompt that are not in the templates."""
-        parts = (self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply)
+        parts = (
+            self.title,
+            self.description,
+            self.scale.labels,
+            self.scale.values,
+            self.steps,
+            self.reply,
+        )
         halves = ("allow_half",) if self.scale.halves else ()
         examples = tuple(astuple(example) for example in self.examples)
         questions = tuple(astuple(question) for question in self.questions)
@@ -359,9 +383,17 @@ class Request:
     def key(self) -> str:
         """sha256, in hex, over the canonical JSON of every field but the prefix; made once."""
         if not self._key:
-            fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
+            fields = [
+                self.endpoint,
+                self.model,
+                self.draw,
+                dict(self.params),
+                [dict(m) for m in self.messages],
+            ]
             text = _encode_sorted(fields)
-            object.__setattr__(self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+            object.__setattr__(
+                self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+            )
         return self._key
 
 
@@ -430,7 +462,11 @@ class Response:
     def to_json(self) -> str:
         """One line of JSON from which `from_json` makes an equal Response."""
         choices: list[list[Any]] = [
-            [c.text, c.finish_reason, None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens]]
+            [
+                c.text,
+                c.finish_reason,
+                None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens],
+            ]
             + ([] if c.shares is None else [c.shares])
             for c in self.choices
         ]
@@ -445,19 +481,27 @@ class Response:
             if end != len(text):
                 raise ValueError("more than a stored response")
             if version != 1:
-                raise ValueError(f"stored response of version {version}; this judge reads version 1")
-            return cls(tuple([_choice(*c) for c in choices]), Usage(*usage), served_by, tuple(unmet))
+                raise ValueError(
+                    f"stored response of version {version}; this judge reads version 1"
+                )
+            return cls(
+                tuple([_choice(*c) for c in choices]), Usage(*usage), served_by, tuple(unmet)
+            )
         except TypeError as error:
             raise ValueError(f"not a stored response: {error}") from error
 
 
-def _choice(text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None) -> Choice:
+def _choice(
+    text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None
+) -> Choice:
     read = None if tokens is None else tuple([Token(t, p, _listed(top)) for t, p, top in tokens])
     return Choice(text, finish_reason, read, None if shares is None else _listed(shares))
 
 
 def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
-    return tuple([(str(text), float(number)) for text, number in pairs])  # a list is quicker than a generator
+    return tuple(
+        [(str(text), float(number)) for text, number in pairs]
+    )  # a list is quicker than a generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,7 +638,9 @@ class Column:
         """Return whether a value passes; None for a column without `pass_at`. Rounding errors fail no value."""
         if self.pass_at is None:
             return None
-        return value > self.pass_at or isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        return value > self.pass_at or isclose(
+            value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING
+        )
 
 
 @dataclass(frozen=True, slots=True)

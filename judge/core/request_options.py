@@ -28,7 +28,9 @@ from judge.core.messages import option
 
 HIDDEN = "…"
 """Stored in place of a secret."""
-_SECRET_NAME = re.compile(r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.I)
+_SECRET_NAME = re.compile(
+    r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.I
+)
 _SECRET_VALUE = re.compile(
     r"(?:bearer|basic) \S|(?:sk-|gh[pousr]_|xox[a-z]-|hf_|gsk_|xai-|AKIA|AIza|eyJ)[\w-]{12}", re.I
 )
@@ -67,7 +69,11 @@ def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
     They tell requests apart. A secret is left out, so that a new key finds the replies of the old one.
     """
-    return {name.lower(): header_digest(name, value) for name, value in headers.items() if not hidden(name, value)}
+    return {
+        name.lower(): header_digest(name, value)
+        for name, value in headers.items()
+        if not hidden(name, value)
+    }
 
 
 def _parse_headers(value: Any) -> Any:
@@ -95,7 +101,9 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{name!r} is no name of an HTTP header")
         if name.lower() in _OWN_HEADERS:
             raise ValueError(f"{name}: judge sets this header itself")
-        if not value.startswith(HIDDEN) and not (value.isascii() and value.isprintable() and value.strip()):
+        if not value.startswith(HIDDEN) and not (
+            value.isascii() and value.isprintable() and value.strip()
+        ):
             raise ValueError(f"{name}: a header's value is a line of printable ASCII characters")
     if len({name.lower() for name in headers}) < len(headers):
         raise ValueError("one header has two values; their names differ only in case")
@@ -120,7 +128,9 @@ def _parse_body(value: Any) -> Any:
 def _check_body(body: dict[str, Any]) -> dict[str, Any]:
     for name in body:
         if (own := _OWN_KEYS.get(name)) is not None:
-            raise ValueError(f"{name}: judge sends this itself{f'; use {option(own)}' if own else ''}")
+            raise ValueError(
+                f"{name}: judge sends this itself{f'; use {option(own)}' if own else ''}"
+            )
     try:
         plain: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
@@ -137,7 +147,13 @@ def _secret_in(value: Any, name: str = "") -> str:
     """Return the name of the first value that may be a secret, at any depth; "" if there is none."""
     parts = value.items() if isinstance(value, dict) else [(name, part) for part in value]
     for key, part in parts:
-        inner = _secret_in(part, key) if isinstance(part, dict | list) else key if hidden(key, part) else ""
+        inner = (
+            _secret_in(part, key)
+            if isinstance(part, dict | list)
+            else key
+            if hidden(key, part)
+            else ""
+        )
         if inner:
             return inner
     return ""
@@ -154,7 +170,12 @@ def _check_command(command: str) -> str:
 
 
 def _check_label(label: str) -> str:
-    if label != " ".join(label.split()) or not label.isprintable() or "|" in label or len(label) > _LONGEST_LABEL:
+    if (
+        label != " ".join(label.split())
+        or not label.isprintable()
+        or "|" in label
+        or len(label) > _LONGEST_LABEL
+    ):
         raise ValueError(f"write one line of at most {_LONGEST_LABEL} characters, without |")
     return label
 
@@ -168,7 +189,9 @@ def program(command: str) -> str:
 def _check_variable(name: str) -> str:
     """Refuse what cannot be a variable's name: it may be the key itself, which would then be written into run.json."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
+        raise ValueError(
+            "names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key"
+        )
     return name
 
 
@@ -193,7 +216,9 @@ class TokenPrice(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens read.")
-    output: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens written.")
+    output: float = Field(
+        ge=0, allow_inf_nan=False, description="Dollars per million tokens written."
+    )
 
 
 KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(program)]
@@ -206,17 +231,27 @@ class ModelSettings(BaseModel):
 
     base_url: str | None = Field(default=None, description="Address of its server.")
     key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
-    key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
+    key_command: KeyCommand | None = Field(
+        default=None, description="Command that prints its key.", repr=False
+    )
     headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
     system: str | None = Field(default=None, description="System message.")
-    reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
+    reasoning_effort: str | None = Field(
+        default=None, pattern=r"^[\w-]*$", description="How long it reasons first."
+    )
     extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
     rpm: int | None = Field(default=None, ge=1, description="Requests per minute.")
     tpm: int | None = Field(default=None, ge=1, description="Tokens per minute.")
-    max_concurrency: int | None = Field(default=None, ge=1, le=10_000, description="Requests in flight.")
-    timeout: float | None = Field(default=None, gt=0, description="Longest wait for a reply, in seconds.")
-    price: TokenPrice | None = Field(default=None, description="Dollars per million tokens, for --budget and costs.")
+    max_concurrency: int | None = Field(
+        default=None, ge=1, le=10_000, description="Requests in flight."
+    )
+    timeout: float | None = Field(
+        default=None, gt=0, description="Longest wait for a reply, in seconds."
+    )
+    price: TokenPrice | None = Field(
+        default=None, description="Dollars per million tokens, for --budget and costs."
+    )
 
 
 class Judge(ModelSettings):
@@ -244,7 +279,9 @@ def forbidden_command(values: Mapping[str, Any]) -> tuple[str, str]:
     judges = judges if isinstance(judges, list | tuple) else [judges]
     systems = values.get("systems")
     writers = systems.values() if isinstance(systems, Mapping) else ()
-    named = [("key_command", values)] + [("model", judge) for judge in judges if isinstance(judge, Mapping)]
+    named = [("key_command", values)] + [
+        ("model", judge) for judge in judges if isinstance(judge, Mapping)
+    ]
     named += [("systems", writer) for writer in writers if isinstance(writer, Mapping)]
     allowed = os.environ.get(ALLOWED, "").splitlines()
     for key, place in named:

@@ -77,9 +77,13 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
             seen = set[tuple[str, str]]()
             for key in (key for key, _ in parts if isinstance(key, yaml.ScalarNode)):
                 if (key.tag, key.value) in seen:
-                    raise Twice(f"{key.value} stands here for the second time", key.start_mark.line + 1)
+                    raise Twice(
+                        f"{key.value} stands here for the second time", key.start_mark.line + 1
+                    )
                 seen.add((key.tag, key.value))
-        nodes = (part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,)))
+        nodes = (
+            part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,))
+        )
         sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
     elif not sizes[id(node)]:
         raise Malformed("an alias (*) inside the value that it repeats", node.start_mark.line + 1)
@@ -136,7 +140,9 @@ class Loader(yaml.SafeLoader):
                 raise ValueError(f"a number of more than {_LONGEST_NUMBER} digits")
             value = super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
-            raise yaml.constructor.ConstructorError(problem=str(error), problem_mark=node.start_mark) from error
+            raise yaml.constructor.ConstructorError(
+                problem=str(error), problem_mark=node.start_mark
+            ) from error
         return whole(value) if isinstance(value, str) else value  # "\ud800" is legal YAML
 
 
@@ -155,4 +161,6 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
         raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         problem, *_ = str(error).splitlines()
-        raise Malformed(f"not YAML: {problem}", len(text[: getattr(error, "position", 0) + 1].splitlines())) from error
+        raise Malformed(
+            f"not YAML: {problem}", len(text[: getattr(error, "position", 0) + 1].splitlines())
+        ) from error

@@ -13,7 +13,9 @@ from judge.data.cells import packed_value
 from judge.text import DEFAULT_LANGUAGE, LANGUAGES
 
 MOST_QUESTIONS = 50
-_FORMS = 'write {text: "Is it polite?", weight: 2}, or the text alone, in quotes if it holds a colon'
+_FORMS = (
+    'write {text: "Is it polite?", weight: 2}, or the text alone, in quotes if it holds a colon'
+)
 
 
 def yes_no(language: str) -> Scale:
@@ -36,7 +38,9 @@ def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
     texts = [question.text.casefold() for question in questions]
     for number, text in enumerate(texts, 1):
         if (first := texts.index(text) + 1) < number:
-            raise ValueError(f"questions {first} and {number} are the same: {questions[number - 1].text!r:.80}")
+            raise ValueError(
+                f"questions {first} and {number} are the same: {questions[number - 1].text!r:.80}"
+            )
     return tuple(questions)
 
 

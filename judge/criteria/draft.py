@@ -36,7 +36,11 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     chain = [own_name(criterion)]  # the criterion's file, the template that it extends, and so on
     while parent := parse_template(texts[chain[-1]]).find(nodes.Extends):
         chain.append(reference(display_name(criterion, chain[-1]), parent))
-    named = (block.name for name in chain[:-1] for block in parse_template(texts[name]).find_all(nodes.Block))
+    named = (
+        block.name
+        for name in chain[:-1]
+        for block in parse_template(texts[name]).find_all(nodes.Block)
+    )
     if "criterion" not in named:
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is judged into "
@@ -63,7 +67,9 @@ def read_steps(reply: str) -> tuple[str, ...]:
         if numbered and int(match["number"]) != position:
             raise ParseError(f"step {position} carries the number {int(match['number'])}", reply)
         if len(match["text"]) > LONGEST:
-            raise ParseError(f"step {position} has {len(match['text'])} characters; at most {LONGEST}", reply)
+            raise ParseError(
+                f"step {position} has {len(match['text'])} characters; at most {LONGEST}", reply
+            )
         if any(sign in line for sign in _SYNTAX):
             raise ParseError(f"step {position} holds template syntax", reply)
         steps.append(match["text"])

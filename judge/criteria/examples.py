@@ -23,7 +23,9 @@ from judge.criteria.template import (
 from judge.data import rows
 
 
-def read_examples(label: str, text: str, given: list[Any] | str, scale: Scale) -> tuple[Example, ...]:
+def read_examples(
+    label: str, text: str, given: list[Any] | str, scale: Scale
+) -> tuple[Example, ...]:
     """Return the examples that the header of a criterion's text names: a list, or a file beside the criterion's own.
 
     Raises CriterionError or DataError, with file and line.
@@ -32,7 +34,11 @@ def read_examples(label: str, text: str, given: list[Any] | str, scale: Scale) -
     at = f"{label}:{key.start_mark.line + 1 if key else 1}"  # without the key, it came with a merged one (<<)
     if isinstance(given, str):
         return check_examples(_file(at, Path(label).parent, given), scale)
-    places = [f"{label}:{node.start_mark.line + 1}" for node in value.value] if value else [at] * len(given)
+    places = (
+        [f"{label}:{node.start_mark.line + 1}" for node in value.value]
+        if value
+        else [at] * len(given)
+    )
     return check_examples(zip(places, given, strict=True), scale)
 
 
@@ -47,7 +53,14 @@ def _file(at: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     check_link(at, path, folder)
     for row in rows.rows(path):
         if isinstance(row, rows.RawRow):
-            yield row.where, {key: cell for key, cell in row.cells.items() if not rows.is_missing(cell, row.flat)}
+            yield (
+                row.where,
+                {
+                    key: cell
+                    for key, cell in row.cells.items()
+                    if not rows.is_missing(cell, row.flat)
+                },
+            )
 
 
 def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
@@ -57,7 +70,9 @@ def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Ex
     """
     listed = list(islice(entries, MAX_EXAMPLES + 1))
     if len(listed) > MAX_EXAMPLES:
-        raise CriterionError(f"{listed[-1][0]}: examples: more than {MAX_EXAMPLES}; every prompt shows all of them")
+        raise CriterionError(
+            f"{listed[-1][0]}: examples: more than {MAX_EXAMPLES}; every prompt shows all of them"
+        )
     return tuple(_example(f"{where}: examples", entry, scale) for where, entry in listed)
 
 
@@ -82,6 +97,12 @@ def _example(at: str, entry: Any, scale: Scale) -> Example:
     if not keys.output.strip():
         raise CriterionError(f"{at}: output is empty; an example shows a text")
     if (label := label_index(scale).label(fold(str(keys.score)))) is None:
-        labels = scale.labels if len(scale.labels) <= MAX_EXAMPLES else (scale.labels[0], "…", scale.labels[-1])
-        raise CriterionError(f"{at}: score {str(keys.score)!r:.60} is not a label; the scale has {', '.join(labels)}")
+        labels = (
+            scale.labels
+            if len(scale.labels) <= MAX_EXAMPLES
+            else (scale.labels[0], "…", scale.labels[-1])
+        )
+        raise CriterionError(
+            f"{at}: score {str(keys.score)!r:.60} is not a label; the scale has {', '.join(labels)}"
+        )
     return Example(keys.output, label, keys.reason, keys.source)

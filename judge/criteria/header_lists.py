@@ -12,7 +12,13 @@ import yaml
 from judge.core import files, yaml_lines
 from judge.core.errors import CriterionError
 from judge.criteria.loading import as_template, is_yaml
-from judge.criteria.template import MAX_CHARACTERS, front_matter, read_header, read_text, template_body
+from judge.criteria.template import (
+    MAX_CHARACTERS,
+    front_matter,
+    read_header,
+    read_text,
+    template_body,
+)
 
 Lists = Mapping[str, Sequence[Any]]
 _LINE_END = re.compile("\r\n|\r|\n")
@@ -65,9 +71,13 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
     except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
     if len(new) > MAX_CHARACTERS:
-        raise CriterionError(f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters")
+        raise CriterionError(
+            f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters"
+        )
     same_template = template_body(new).lstrip("\n") == template_body(text).lstrip("\n")
-    wanted = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    wanted = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
+    }
     if after != before.model_copy(update=wanted) or not same_template:
         raise CriterionError(misfit)
     return mark + (header + rest * (not is_yaml(path))).replace("\n", end)
@@ -81,7 +91,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent(dumper: _Dumper, text: str) -> yaml.Node:
-    usual = text.splitlines() == text.removesuffix("\n").split("\n")  # without breaks such as U+2028
+    usual = text.splitlines() == text.removesuffix("\n").split(
+        "\n"
+    )  # without breaks such as U+2028
     style = ("|" if "\n" in text else None) if usual else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -93,8 +105,13 @@ def _with_value(header: str, key: str, value: Any) -> str:
     """Return a header with a value in place of the key's old one, or at the end."""
     plain: Any = list(value) if isinstance(value, tuple) else value
     if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
-        plain = {int(key) if key.isdecimal() and str(int(key)) == key else key: value[key] for key in value}
-    lines = yaml.dump({key: plain}, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False)
+        plain = {
+            int(key) if key.isdecimal() and str(int(key)) == key else key: value[key]
+            for key in value
+        }
+    lines = yaml.dump(
+        {key: plain}, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False
+    )
     tree = yaml.compose(header, Loader=yaml_lines.Loader)
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
     margin = " " * pairs[0][0].start_mark.column if pairs else ""

@@ -71,7 +71,9 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     free, optional = _variables(criterion.path, tuple(texts.items()))
     for name, reason in HIDDEN.items():
         if name in free:
-            raise CriterionError(f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}")
+            raise CriterionError(
+                f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}"
+            )
     return free - optional - {"this", "self", "super"}
 
 
@@ -81,7 +83,9 @@ def reads(criterion: Criterion, variable: str) -> bool:
 
 
 @lru_cache(maxsize=MOST_TEMPLATES)
-def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset[str], frozenset[str]]:
+def _variables(
+    path: str, texts: tuple[tuple[str, str], ...]
+) -> tuple[frozenset[str], frozenset[str]]:
     """The variables that are read by everything that is rendered as one template, and those with a default or a test.
 
     A program reads the same criterion many times: each time it looks for an example, a paraphrase or a suite's case.
@@ -92,8 +96,14 @@ def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset
         free = meta.find_undeclared_variables(tree)
     except RecursionError as error:
         raise CriterionError(f"{path}: its templates are nested too deeply") from error
-    tested = [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
-    tested += [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d") and node.node]
+    tested = [
+        node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")
+    ]
+    tested += [
+        node.node
+        for node in tree.find_all(nodes.Filter)
+        if node.name in ("default", "d") and node.node
+    ]
     return frozenset(free), frozenset(node.name for node in tested if isinstance(node, nodes.Name))
 
 
@@ -107,14 +117,18 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     if criterion.pairwise:
         if "output" in criterion.needs:
             at = _line(criterion, template_texts(criterion), "output")
-            raise CriterionError(f"{at}: a comparison has no output; its texts are first and second")
+            raise CriterionError(
+                f"{at}: a comparison has no output; its texts are first and second"
+            )
         scale = criterion.scale
         if (scale.low, scale.high) != (0, 1):
             raise CriterionError(
                 f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is "
                 "better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
             )
-        values = {label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)}
+        values = {
+            label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)
+        }
         for first, second in _NAMES_OF_TEXTS:
             if {first, second} <= values.keys() and values[first] < values[second]:
                 raise CriterionError(
@@ -139,10 +153,14 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
     if lacking and all(lacking):
         name = lacking[0][0]
         message = missing_message(criterion, samples[0], name)
-        raise DataError(f"{message}; {number_lacking[name]} of {len(samples)} texts lack it, and the others lack more")
+        raise DataError(
+            f"{message}; {number_lacking[name]} of {len(samples)} texts lack it, and the others lack more"
+        )
 
 
-def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:
+def _missing_variable(
+    criterion: Criterion, name: str, samples: Sequence[Sample]
+) -> CriterionError | DataError:
     """What to raise for a variable that no sample has."""
     known = sorted(set[str]().union(*map(template_variables, samples)) - {"this"})
     if criterion.pairwise:
@@ -150,8 +168,14 @@ def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]
     at = _line(criterion, template_texts(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"
-        without = f"take {name} out of show" if criterion.show else f"{{% block {name} %}}{{% endblock %}}"
-        mend = f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: {without}"
+        without = (
+            f"take {name} out of show"
+            if criterion.show
+            else f"{{% block {name} %}}{{% endblock %}}"
+        )
+        mend = (
+            f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: {without}"
+        )
         return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
@@ -163,7 +187,9 @@ def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     if variable in criterion.show:
         return f"{criterion.path}: show"
     trees = {name: parse_template(text) for name, text in texts.items()}
-    readers = (name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree))
+    readers = (
+        name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree)
+    )
     reader = next(readers, own_name(criterion))
     lines = (node.lineno for node in trees[reader].find_all(nodes.Name) if node.name == variable)
     return f"{display_name(criterion, reader)}:{next(lines, 1)}"
@@ -188,7 +214,9 @@ class _Flat(NodeTransformer):
         while parent := chain[-1].find(nodes.Extends):
             names.append(reference(names[-1], parent))
             if names[-1] in names[:-1]:
-                raise CriterionError(f"{names[-1]}: a template that extends itself: {' > '.join(names)}")
+                raise CriterionError(
+                    f"{names[-1]}: a template that extends itself: {' > '.join(names)}"
+                )
             chain.append(parse_template(self._texts[names[-1]]))
         self._blocks = {}
         for tree in chain:
@@ -196,7 +224,11 @@ class _Flat(NodeTransformer):
                 self._blocks.setdefault(block.name, []).append(block)
         # Outside its blocks an heir prints nothing, but what it sets and imports holds.
         heirs = [node for tree in chain[:-1] for node in tree.body]
-        kept_nodes = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
+        kept_nodes = [
+            node
+            for node in heirs
+            if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))
+        ]
         flat: nodes.Template = self.visit(nodes.Template(kept_nodes + chain[-1].body, lineno=1))
         self._blocks = outer
         return flat.body
@@ -234,7 +266,11 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
 
     Raises CriterionError where there is no such language.
     """
-    return [_read(path, language) for name, path in builtin_files(language).items() if _compares(name) == pairwise]
+    return [
+        _read(path, language)
+        for name, path in builtin_files(language).items()
+        if _compares(name) == pairwise
+    ]
 
 
 def load(
@@ -261,21 +297,25 @@ def load(
             )
         criterion = _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
     elif name_or_path is None:
-        raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
+        raise CriterionError(
+            "no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)"
+        )
     else:
         entry = validate_name(name_or_path)
         keys = None if isinstance(name_or_path, Path) else keys_of(entry)
         if keys:  # a criterion that is written out, and has no file
             text = _as_yaml({key: value for key, value in keys.items() if key != "name"})
-            criterion = _make_criterion(f"---\n{text}---\n", keys["name"], keys["name"], language, None)
+            criterion = _make_criterion(
+                f"---\n{text}---\n", keys["name"], keys["name"], language, None
+            )
         else:
             criterion = _read(_find_file(entry, language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
-        problem = f"judges one text; {command('rank')} takes a criterion that reads both first and second"
+        problem = (
+            f"judges one text; {command('rank')} takes a criterion that reads both first and second"
+        )
         if criterion.pairwise:
-            problem = (
-                f"compares two texts; {command('rank')} does that, or {command('plan')} with {option('rank', True)}"
-            )
+            problem = f"compares two texts; {command('rank')} does that, or {command('plan')} with {option('rank', True)}"
         raise CriterionError(f"{criterion.path}: {problem}")
     return criterion
 
@@ -287,7 +327,9 @@ def validate_name(value: Any) -> str:
     of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
     if not isinstance(value, str | Mapping):
         kind = type(value).__name__
-        raise CriterionError(f"a criterion is a name, a file, a sentence or a Criterion, not a {kind}; {of_text}")
+        raise CriterionError(
+            f"a criterion is a name, a file, a sentence or a Criterion, not a {kind}; {of_text}"
+        )
     try:
         entries = to_entries([value])
     except ValueError as error:
@@ -296,25 +338,33 @@ def validate_name(value: Any) -> str:
         raise CriterionError("criteria: these are several criteria; give a list of them")
     entry = str(entries[0])
     if keys_of(entry) is None and ("\n" in entry or "{{" in entry or "{%" in entry):
-        raise CriterionError(f"this is a criterion's text, not its name or file ({entry.strip()[:40]!r}...); {of_text}")
+        raise CriterionError(
+            f"this is a criterion's text, not its name or file ({entry.strip()[:40]!r}...); {of_text}"
+        )
     return entry
 
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
-    every = sorted(builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
+    every = sorted(
+        builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise)
+    )
     if is_file(name_or_path):
         return Path(name_or_path)
     for name, path in every:
         if name_or_path in (name, path.stem):
             return path
     if len(name_or_path.split()) > 1:
-        raise CriterionError(f"{name_or_path[:60]!r}: a question needs a name of one word: 'NAME: QUESTION'")
+        raise CriterionError(
+            f"{name_or_path[:60]!r}: a question needs a name of one word: 'NAME: QUESTION'"
+        )
     if "/" in name_or_path or os.sep in name_or_path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
     unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
-    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path.rstrip(': ')[:40]}: QUESTION'")
+    raise CriterionError(
+        f"{unknown}; a file works too, and a sentence: '{name_or_path.rstrip(': ')[:40]}: QUESTION'"
+    )
 
 
 def _compares(name: str) -> bool:
@@ -326,7 +376,11 @@ def builtin_files(language: str) -> dict[str, Path]:
     known = languages()
     if language not in known:
         raise CriterionError(unknown_name_message("language", language, known))
-    files = [file for file in (builtin_prompts() / language).glob("*/*.jinja") if file.parent.name not in _NO_CRITERIA]
+    files = [
+        file
+        for file in (builtin_prompts() / language).glob("*/*.jinja")
+        if file.parent.name not in _NO_CRITERIA
+    ]
     return {f"{file.parent.name}/{file.stem}": file for file in sorted(files)}
 
 
@@ -345,8 +399,13 @@ def as_template(path: Path, text: str) -> str:
     if is_yaml(path):
         inner = _END_OF_YAML.sub("", _START_OF_YAML.sub(r"\g<1>", text))
         if second := _DOCUMENT.search(inner):
-            at, template = f"{path}:{inner.count(chr(10), 0, second.start()) + 1}", f"{path.stem}.jinja"
-            raise CriterionError(f"{at}: text after the keys; call a criterion with a template {template}")
+            at, template = (
+                f"{path}:{inner.count(chr(10), 0, second.start()) + 1}",
+                f"{path.stem}.jinja",
+            )
+            raise CriterionError(
+                f"{at}: text after the keys; call a criterion with a template {template}"
+            )
         return f"---\n{inner}{'' if inner.endswith(chr(10)) else chr(10)}---\n"  # one line below its place in the file
     if path.suffix not in (".txt", ".md"):
         return text
@@ -363,7 +422,9 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
     return yaml.safe_dump(keys, allow_unicode=True, sort_keys=False, width=float("inf"))
 
 
-def _make_criterion(text: str, name: str, path: str, language: str, above: int | None = 0) -> Criterion:
+def _make_criterion(
+    text: str, name: str, path: str, language: str, above: int | None = 0
+) -> Criterion:
     """The criterion of a text, whose first `above` lines are not in its file; None says that it has no file."""
     try:
         return _of_text(text, name, path, language)
@@ -381,12 +442,16 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     _check_name(header, text, name, path)
     own = bool(template_body(text).strip())
     if own and header.show:
-        raise CriterionError(f"{path}: show: is for a criterion without a template; this one shows what it prints")
+        raise CriterionError(
+            f"{path}: show: is for a criterion without a template; this one shows what it prints"
+        )
     if not own and (header.question.strip() or header.questions):
         show = header.show if "show" in header.model_fields_set else None
         text = f"{text.rstrip()}\n{question_template(show, checklist=bool(header.questions))}"
     elif not own and not path.endswith(".jinja"):
-        raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
+        raise CriterionError(
+            f"{path}: has no question; write question: and what the judge is asked about a text"
+        )
     scale = _scale(header, language)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     criterion = Criterion(
@@ -396,10 +461,16 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         cite=header.cite, seen=frozenset(header.seen), **_derived(header),
     )  # fmt: skip
     # The header has a file's name, and the digest its examples.
-    said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
+    said = (
+        replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion
+    ).told
     criterion = replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said)
-    if criterion.question and not any("this.question" in body for body in template_bodies(criterion).values()):
-        raise CriterionError(f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it")
+    if criterion.question and not any(
+        "this.question" in body for body in template_bodies(criterion).values()
+    ):
+        raise CriterionError(
+            f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it"
+        )
     return with_needs(criterion)
 
 
@@ -429,7 +500,11 @@ def _derived(header: Header) -> dict[str, Any]:
 
 def _scale(header: Header, language: str) -> Scale:
     """The scale of a header; that of a checklist without one is yes and no."""
-    return yes_no(language) if header.questions and "scale" not in header.model_fields_set else header.scale
+    return (
+        yes_no(language)
+        if header.questions and "scale" not in header.model_fields_set
+        else header.scale
+    )
 
 
 def with_needs(criterion: Criterion) -> Criterion:
@@ -451,7 +526,9 @@ def with_needs(criterion: Criterion) -> Criterion:
 
 def in_language(criterion: Criterion, language: str) -> Criterion:
     """A criterion that is a question alone, with the built-in layouts of a language; any other as it came."""
-    if criterion.language == language or not is_question_template(template_body(criterion.template)):
+    if criterion.language == language or not is_question_template(
+        template_body(criterion.template)
+    ):
         return criterion
     if criterion.is_checklist and criterion.scale == yes_no(criterion.language):
         criterion = replace(criterion, scale=yes_no(language))
@@ -470,9 +547,20 @@ def finalize(criterion: Criterion) -> Criterion:
     path = raw.path or f"{raw.name}.jinja"
     if not (raw.template or raw.question.strip() or raw.is_checklist):
         raise CriterionError(f"{raw.name}: a Criterion has a question, or a template")
-    scale = yes_no(raw.language) if raw.is_checklist and raw.scale == Criterion("").scale else raw.scale
-    keys = {"scale": scale, "show": list(raw.show), "levels": dict(raw.levels), "pass_at": raw.pass_at}
-    keys |= {"questions": raw.questions or raw.questions_column, "reply": raw.reply} if raw.is_checklist else {}
+    scale = (
+        yes_no(raw.language) if raw.is_checklist and raw.scale == Criterion("").scale else raw.scale
+    )
+    keys = {
+        "scale": scale,
+        "show": list(raw.show),
+        "levels": dict(raw.levels),
+        "pass_at": raw.pass_at,
+    }
+    keys |= (
+        {"questions": raw.questions or raw.questions_column, "reply": raw.reply}
+        if raw.is_checklist
+        else {}
+    )
     header = make_header(path, keys)
     result = replace(
         criterion, path=path, title=raw.title or raw.name, scale=header.scale, **_derived(header),
@@ -482,7 +570,10 @@ def finalize(criterion: Criterion) -> Criterion:
     if front_matter(result.template):
         header = read_header(path, result.template)
         says = replace(
-            result, scale=_scale(header, result.language), steps=tuple(header.steps), reply=header.reply
+            result,
+            scale=_scale(header, result.language),
+            steps=tuple(header.steps),
+            reply=header.reply,
         ).told[2:6]
         if says not in (result.told[2:6], result.said[2:6]):
             raise CriterionError(
@@ -513,7 +604,13 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
             f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in other words"
         )
     layout = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
-    layouts = {name: _EXTENDS.sub(rf"\g<1>{layout}", text) for name, text in texts.items() if name != _LAYOUT}
+    layouts = {
+        name: _EXTENDS.sub(rf"\g<1>{layout}", text)
+        for name, text in texts.items()
+        if name != _LAYOUT
+    }
     template = layouts.pop(own_name(criterion))
     layouts[layout] = read_text(root / layout)
-    return with_needs(replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts))
+    return with_needs(
+        replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts)
+    )

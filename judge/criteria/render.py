@@ -57,7 +57,9 @@ def _view_of(criterion: Criterion) -> CriterionView:
         and scale == Scale.integers(round(scale.low), round(scale.high)),
         form="merged" if criterion.together else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
-        cut=f"<cut {secrets.token_hex(16)}>" if criterion.together or criterion.form == "decision" else "",
+        cut=f"<cut {secrets.token_hex(16)}>"
+        if criterion.together or criterion.form == "decision"
+        else "",
         questions=tuple(
             (json.dumps(part_name(criterion.name, number), ensure_ascii=False), question.text)
             for number, question in enumerate(criterion.questions, 1)
@@ -67,7 +69,9 @@ def _view_of(criterion: Criterion) -> CriterionView:
 
 def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
     own = Path(criterion.path).name
-    texts = tuple((name, text, criterion.path if name == own else name) for name, text in templates.items())
+    texts = tuple(
+        (name, text, criterion.path if name == own else name) for name, text in templates.items()
+    )
     return Templates(own, texts)
 
 
@@ -103,14 +107,18 @@ class Renderer:
             if rival is not None:
                 # What a comparison reads beside the two texts must be the same for both.
                 for name in sorted(self._criterion.needs - known.keys()):
-                    first, second = (template_variables(side, self._this).get(name) for side in (sample, rival))
+                    first, second = (
+                        template_variables(side, self._this).get(name) for side in (sample, rival)
+                    )
                     if first != second:
                         raise RenderError(
                             f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
                         )
             material, question = self._fill_template(known)
         except RenderError as error:
-            raise CriterionError(f"{error.place or self._criterion.path}: {error} {where}") from error
+            raise CriterionError(
+                f"{error.place or self._criterion.path}: {error} {where}"
+            ) from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
@@ -119,14 +127,19 @@ class Renderer:
         if (
             self._slots is None
             or not self._slots <= known.keys()
-            or (self._example_keys and _example_keys(self._this, strings(known)) != self._example_keys)
+            or (
+                self._example_keys
+                and _example_keys(self._this, strings(known)) != self._example_keys
+            )
         ):
             return self._split_at_cut(sandbox.render(self._templates, known))
         if self._fixed_text is None:
             mark = f"<{secrets.token_hex(16)}>"
             gaps = {name: Slot(name, mark) for name in self._slots}
             gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
-            parts = self._split_at_cut(sandbox.render(self._templates, {**gaps, "this": self._this}))
+            parts = self._split_at_cut(
+                sandbox.render(self._templates, {**gaps, "this": self._this})
+            )
             self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
         return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
 
@@ -161,10 +174,22 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
     ) - _PER_SAMPLE_TEXTS - {"this", "super"}:
         return None
     printed = [part for output in tree.find_all(nodes.Output) for part in output.nodes]
-    fences = [part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"]
-    texts = [node.name for node in fences if isinstance(node, nodes.Name) and node.name in _PER_SAMPLE_TEXTS]
-    supers = [part for part in printed if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")]
-    used = sum(name.name in _PER_SAMPLE_TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name))
+    fences = [
+        part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"
+    ]
+    texts = [
+        node.name
+        for node in fences
+        if isinstance(node, nodes.Name) and node.name in _PER_SAMPLE_TEXTS
+    ]
+    supers = [
+        part
+        for part in printed
+        if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")
+    ]
+    used = sum(
+        name.name in _PER_SAMPLE_TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name)
+    )
     return frozenset(texts) if used == len(texts) + len(supers) else None
 
 
@@ -191,7 +216,9 @@ def template_variables(
     """
     if rival is not None:
         first, second = template_variables(sample, this), template_variables(rival, this)
-        shared = {name: value for name, value in first.items() if name in second and value == second[name]}
+        shared = {
+            name: value for name, value in first.items() if name in second and value == second[name]
+        }
         shared.pop("output", None)
         return {**shared, "first": sample.output, "second": rival.output}
     known = {name: value for name, value in sample.extra.items() if value is not None}
@@ -243,11 +270,17 @@ def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
 
 def render_repair_question(criterion: Criterion) -> str:
     """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
-    name = criterion.name if criterion.together else criterion.title  # its name is its key in the reply
-    return layout_renderer(criterion, "repair")(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
+    name = (
+        criterion.name if criterion.together else criterion.title
+    )  # its name is its key in the reply
+    return layout_renderer(criterion, "repair")(
+        this=_view_of(criterion), pairwise=criterion.pairwise, name=name
+    )
 
 
-def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], **more: Any) -> Prompt:
+def render_drafting_prompt(
+    criterion: Criterion, templates: Mapping[str, str], **more: Any
+) -> Prompt:
     """What a model is asked for a draft, in the templates of `criteria.drafting`.
 
     It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
@@ -257,7 +290,9 @@ def render_drafting_prompt(criterion: Criterion, templates: Mapping[str, str], *
     try:
         text = sandbox.render(_named(criterion, templates)._replace(draft=True), variables).strip()
     except RenderError as error:
-        raise CriterionError(f"{criterion.path}: nothing can be drafted without a sample: {error}") from error
+        raise CriterionError(
+            f"{criterion.path}: nothing can be drafted without a sample: {error}"
+        ) from error
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))
 
 

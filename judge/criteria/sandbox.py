@@ -120,7 +120,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
-    def __init__(self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined) -> None:
+    def __init__(
+        self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined
+    ) -> None:
         super().__init__(
             loader=loader, undefined=undefined, finalize=_printed,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False,
@@ -184,7 +186,9 @@ def _printed(context: Context, value: Any) -> Any:
         and _MEMORY_ADDRESS.search(text)
         and not any(map(_MEMORY_ADDRESS.search, strings(context.parent)))
     ):
-        raise ValueError("would print an object's place in memory: give a method its brackets, a filter |list")
+        raise ValueError(
+            "would print an object's place in memory: give a method its brackets, a filter |list"
+        )
     return text
 
 
@@ -197,7 +201,9 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     if isinstance(text, Slot):
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
-        raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
+        raise TypeError(
+            f"fenced takes one text, not a {type(text).__name__}: write a for loop around it"
+        )
     body = str(text)
     mark = fence_digest(body, tuple(among))
     return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
@@ -250,7 +256,9 @@ def _fence(context: Context, text: object, label: str) -> str:
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
-    environment = Sandbox(FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined)
+    environment = Sandbox(
+        FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined
+    )
     if templates.draft:
         environment.filters["fenced"] = pass_context(lambda _, text, label: str(text))
     return environment.get_template(templates.first)
@@ -292,5 +300,7 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
             place = f"{file}:{trace.tb_lineno}" if file in labels else place
             trace = trace.tb_next
         reason = f"no template {error} here" if isinstance(error, TemplateNotFound) else str(error)
-        raise RenderError(_LIMITS.get(type(error)) or reason or type(error).__name__, place) from error
+        raise RenderError(
+            _LIMITS.get(type(error)) or reason or type(error).__name__, place
+        ) from error
     return "".join(pieces)

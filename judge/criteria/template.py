@@ -93,10 +93,14 @@ def read_scale(raw: Any) -> Scale:
             raise ValueError(
                 "labels is a list of words; put yes, no, on and off in quotes, YAML takes them for true and false"
             )
-        if not isinstance(values, list) or not all(type(v) in (int, float) and abs(v) <= _LARGEST for v in values):
+        if not isinstance(values, list) or not all(
+            type(v) in (int, float) and abs(v) <= _LARGEST for v in values
+        ):
             raise ValueError(f"values is a list of numbers up to {_LARGEST:,}, one for each label")
         if len(labels) != len(values):
-            raise ValueError(f"{len(labels)} labels, but {len(values)} values; each label has one value")
+            raise ValueError(
+                f"{len(labels)} labels, but {len(values)} values; each label has one value"
+            )
         texts = [str(label).strip() for label in labels]
         folded = [fold(text).casefold().strip() for text in texts]
         for position, text in enumerate(folded):
@@ -115,13 +119,19 @@ def read_scale(raw: Any) -> Scale:
 
 
 def _number_scale(*ends_and_step: Any) -> Scale:
-    if not all(type(n) in (int, float) and abs(n) <= _LARGEST and round(n, 3) == n for n in ends_and_step):
-        raise ValueError(f"a scale runs between numbers up to {_LARGEST:,} of at most 3 decimals; write {_SCALES}")
+    if not all(
+        type(n) in (int, float) and abs(n) <= _LARGEST and round(n, 3) == n for n in ends_and_step
+    ):
+        raise ValueError(
+            f"a scale runs between numbers up to {_LARGEST:,} of at most 3 decimals; write {_SCALES}"
+        )
     low, high, step = (Decimal(str(n)) for n in ends_and_step)
     if low >= high:
         raise ValueError(f"{low} is not below {high}; the lowest score comes first")
     if step <= 0 or (high - low) % step:
-        raise ValueError(f"steps of {step} do not lead from {low} to {high}; a step divides {high - low}")
+        raise ValueError(
+            f"steps of {step} do not lead from {low} to {high}; a step divides {high - low}"
+        )
     if (count := int((high - low) / step) + 1) > MAX_LABELS:
         raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
     labels = [format_decimal(f"{low + n * step:f}") for n in range(count)]
@@ -133,9 +143,13 @@ def shown_fields(names: list[str]) -> list[str]:
     for name in names:
         if not name.isidentifier() or name.startswith("_"):
             word = re.sub(r"\W+", "_", name).strip("_") or "NAME"
-            raise ValueError(f"{name!r} is not one word; give its column another name: {option('map', {word: name})}")
+            raise ValueError(
+                f"{name!r} is not one word; give its column another name: {option('map', {word: name})}"
+            )
         if ALIASES.get(name, name) == "output":
-            raise ValueError(f"{name}: the text to judge is always shown; name what is shown beside it")
+            raise ValueError(
+                f"{name}: the text to judge is always shown; name what is shown beside it"
+            )
     return [ALIASES.get(name, name) for name in names]
 
 
@@ -173,7 +187,9 @@ def _levels(raw: Any) -> dict[str, str]:
     levels: dict[str, str] = {}
     for key, text in raw.items():
         if isinstance(key, bool):
-            raise ValueError("put yes, no, on and off in quotes, YAML takes them for true and false")
+            raise ValueError(
+                "put yes, no, on and off in quotes, YAML takes them for true and false"
+            )
         if not isinstance(text, str) or len(text.strip().splitlines()) != 1:
             raise ValueError(f"{key} has {text!r:.60}; describe it in one line of text, or omit it")
         if (label := fold(str(key)).strip()) in levels:
@@ -205,30 +221,49 @@ class Header(BaseModel):
     scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])] = Field(
         Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
     )
-    allow_half: bool = Field(False, description="Whether a reply may be 4.5 on a scale of whole numbers.")
+    allow_half: bool = Field(
+        False, description="Whether a reply may be 4.5 on a scale of whole numbers."
+    )
     reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score.")
+    weight: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score."
+    )
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
-    steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
+    steps: list[str] = Field(
+        [], description="Evaluation steps for the judge; judge criteria steps drafts them."
+    )
     question: str = Field("", description="The criterion in a sentence, or a few.")
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
-        [], description="Columns shown beside the text, such as [references], or [] (default: source, if there is one)."
+        [],
+        description="Columns shown beside the text, such as [references], or [] (default: source, if there is one).",
     )
-    levels: Annotated[dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])] = Field(
-        {}, description="What a label of the scale means, by label or range of numbers."
+    levels: Annotated[
+        dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])
+    ] = Field({}, description="What a label of the scale means, by label or range of numbers.")
+    pass_at: float | str | None = Field(
+        None, description="Least value that passes, or a label of a scale of words."
     )
-    pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")
-    threshold: float | None = Field(None, description="Instead of pass_at: a share of the scale, from 0 to 1.")
+    threshold: float | None = Field(
+        None, description="Instead of pass_at: a share of the scale, from 0 to 1."
+    )
     examples: Annotated[list[Any] | str, WithJsonSchema(_SCHEMAS["examples"])] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
     )
     questions: Annotated[
-        tuple[ChecklistQuestion, ...] | str, PlainValidator(_questions), WithJsonSchema(_SCHEMAS["questions"])
+        tuple[ChecklistQuestion, ...] | str,
+        PlainValidator(_questions),
+        WithJsonSchema(_SCHEMAS["questions"]),
     ] = Field(
-        (), description="Questions of a checklist, each text with an optional weight, or the column that has them."
+        (),
+        description="Questions of a checklist, each text with an optional weight, or the column that has them.",
     )
-    ask: Ask = Field("together", description="Whether the questions are sent in one request or in a request each.")
-    cite: bool = Field(False, description="Whether the judge quotes the sentence that decided the score.")
+    ask: Ask = Field(
+        "together",
+        description="Whether the questions are sent in one request or in a request each.",
+    )
+    cite: bool = Field(
+        False, description="Whether the judge quotes the sentence that decided the score."
+    )
     seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
         [], description="Digests of texts whose ratings were used; no estimate uses them."
     )
@@ -266,7 +301,9 @@ class Header(BaseModel):
             raise _problem("scale", f"the answers of a checklist are {hint}")
         if self.reply != "score":
             raise _problem("reply", "the answers of a checklist are yes or no alone")
-        if other := next((key for key in ("levels", "allow_half", "examples", "cite") if getattr(self, key)), ""):
+        if other := next(
+            (key for key in ("levels", "allow_half", "examples", "cite") if getattr(self, key)), ""
+        ):
             raise _problem(other, "does not go with questions:")
 
     def _pass_value(self) -> float | None:
@@ -277,12 +314,16 @@ class Header(BaseModel):
         itself.
         """
         given, share = self.pass_at, self.threshold
-        scale = yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale  # the shares of a checklist are 0 to 1
+        scale = (
+            yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale
+        )  # the shares of a checklist are 0 to 1
         if share is not None:
             if given is not None:
                 raise ValueError("pass_at and threshold say the same; write one of them")
             if not 0 <= share <= 1:
-                raise ValueError(f"{share:g} is not a share of the scale; pass_at: takes a value of the scale")
+                raise ValueError(
+                    f"{share:g} is not a share of the scale; pass_at: takes a value of the scale"
+                )
             return round(scale.low + share * (scale.high - scale.low), 9)
         if given is None:
             return None
@@ -290,12 +331,18 @@ class Header(BaseModel):
             value = float(given)
         except ValueError:
             if given not in scale.labels:
-                raise ValueError(unknown_name_message("label", str(given), list(scale.labels))) from None
+                raise ValueError(
+                    unknown_name_message("label", str(given), list(scale.labels))
+                ) from None
             value = scale.value(str(given))
-            return (value + max((lower for lower in scale.values if lower < value), default=value)) / 2
+            return (
+                value + max((lower for lower in scale.values if lower < value), default=value)
+            ) / 2
         if not scale.low <= value <= scale.high:
             hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
-            raise ValueError(f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}")
+            raise ValueError(
+                f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}"
+            )
         return value
 
 
@@ -303,9 +350,13 @@ def read_header(label: str, text: str) -> Header:
     """The header of a criterion's text. Raises CriterionError with `label:line` for whatever is wrong in it."""
     match = _HEADER.match(text)
     if match is None and text.startswith("---"):
-        raise CriterionError(f"{label}:1: the header that starts here is not closed; end it with a line ---")
+        raise CriterionError(
+            f"{label}:1: the header that starts here is not closed; end it with a line ---"
+        )
     if match is None:
-        raise CriterionError(f"{label}:1: no header; start the file with the lines ---, scale: [1, 5] and ---")
+        raise CriterionError(
+            f"{label}:1: no header; start the file with the lines ---, scale: [1, 5] and ---"
+        )
     # With its first line, which YAML knows as the start of a document, lines count as in the file.
     try:
         parsed = yaml_lines.keys(text[: match.end("yaml")])
@@ -314,11 +365,17 @@ def read_header(label: str, text: str) -> Header:
     except yaml_lines.Malformed as error:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
-        raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
-    return make_header(label, {str(key): value for key, value in parsed.values.items()}, parsed.lines)
+        raise CriterionError(
+            f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]"
+        )
+    return make_header(
+        label, {str(key): value for key, value in parsed.values.items()}, parsed.lines
+    )
 
 
-def make_header(label: str, keys: Mapping[str, Any], lines: Mapping[str, int] | None = None) -> Header:
+def make_header(
+    label: str, keys: Mapping[str, Any], lines: Mapping[str, int] | None = None
+) -> Header:
     """The header with these keys. Raises CriterionError, with the key's line if there are `lines`."""
     try:
         return Header.model_validate(keys)
@@ -346,7 +403,9 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, 
     elif first["input"] is None:
         problem = "is empty; write a value"
     else:
-        colon = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
+        colon = (
+            "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
+        )
         word = "; put yes, no, on and off in quotes" if isinstance(first["input"], bool) else ""
         problem = f"{first['msg']}, not {first['input']!r:.100}{colon}{word}"
     return key, f"{key}: {problem}" if key else problem
@@ -385,7 +444,11 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
         found = [index.label(end) for end in ((key, key) if index.label(key) else _ends(key))]
         first, last = (scale.labels.index(label) if label else -1 for label in found)
         if min(first, last) < 0:
-            among = ", ".join(scale.labels) if len(scale.labels) <= _SHOWN else f"{scale.low:g} to {scale.high:g}"
+            among = (
+                ", ".join(scale.labels)
+                if len(scale.labels) <= _SHOWN
+                else f"{scale.low:g} to {scale.high:g}"
+            )
             raise ValueError(f"{key} is not on the scale ({among})")
         if first > last:
             raise ValueError(f"{key} ends before it starts; write the lower number first")
@@ -400,11 +463,18 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
 
 def check_keys(criterion: Criterion) -> None:
     """Raise CriterionError for header keys about one text in a comparison, and for those that no template shows."""
-    keys = {"levels", "pass_at", "examples", "questions", "questions_column", "cite"} if criterion.pairwise else set()
+    keys = (
+        {"levels", "pass_at", "examples", "questions", "questions_column", "cite"}
+        if criterion.pairwise
+        else set()
+    )
     texts = "".join(template_texts(criterion).values())
     unseen = {key for key in ("levels", "examples", "cite") if f"this.{key}" not in texts} - keys
     if key := next((key for key in sorted(keys | unseen) if getattr(criterion, key)), ""):
-        name, header = key.removesuffix("_column"), yaml_lines.keys(front_matter(criterion.template))
+        name, header = (
+            key.removesuffix("_column"),
+            yaml_lines.keys(front_matter(criterion.template)),
+        )
         problem = "a criterion that compares two texts has none"
         if key in unseen:
             problem = f"no template shows it; extend layouts/pointwise.jinja, or use this.{key}"
@@ -432,7 +502,10 @@ def is_packaged(label: str, body: str) -> bool:
         return True
     root = builtin_prompts()
     files = (Path(os.path.normpath(folder / label)) for folder in root.iterdir())
-    return any(f.is_relative_to(root) and f.is_file() and template_body(read_text(f)) == body for f in files)
+    return any(
+        f.is_relative_to(root) and f.is_file() and template_body(read_text(f)) == body
+        for f in files
+    )
 
 
 def template_texts(criterion: Criterion) -> dict[str, str]:
@@ -446,7 +519,10 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     Raises CriterionError for a template that cannot be found, lies outside the folders, or does not parse.
     """
     root = builtin_prompts()
-    folders = [Path(criterion.path).parent, *dict.fromkeys((root / criterion.language, root / "en"))]
+    folders = [
+        Path(criterion.path).parent,
+        *dict.fromkeys((root / criterion.language, root / "en")),
+    ]
     texts = {own_name(criterion): criterion.template}
     queue = [own_name(criterion)]
     for name in queue:
@@ -482,7 +558,9 @@ def shared_layout(criterion: Criterion, name: str) -> str:
     `repair` asks for the score alone after a reply without one.
     """
     file = f"layouts/{name}.jinja"
-    return template_body(read_layouts(replace(criterion, template=f'{{% extends "{file}" %}}'))[file])
+    return template_body(
+        read_layouts(replace(criterion, template=f'{{% extends "{file}" %}}'))[file]
+    )
 
 
 def own_name(criterion: Criterion) -> str:
@@ -523,8 +601,15 @@ def reference(label: str, node: nodes.Node) -> str:
 
 def check_inside(at: str, name: str, more: str = "") -> None:
     """Raise CriterionError if a file's name leads out of the criterion's folder. Links are for `check_link`."""
-    if "\\" in name or ":" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise CriterionError(f"{at}: {name!r} lies outside the criterion's folder{more}; copy it there")
+    if (
+        "\\" in name
+        or ":" in name
+        or PurePosixPath(name).is_absolute()
+        or ".." in PurePosixPath(name).parts
+    ):
+        raise CriterionError(
+            f"{at}: {name!r} lies outside the criterion's folder{more}; copy it there"
+        )
 
 
 def check_link(at: str, file: Path, folder: Path) -> None:
@@ -532,9 +617,13 @@ def check_link(at: str, file: Path, folder: Path) -> None:
 
     The built-in files may be: some installers link them from a store.
     """
-    if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(folder.resolve()):
+    if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(
+        folder.resolve()
+    ):
         name = str(file.relative_to(folder))
-        raise CriterionError(f"{at}: {name!r} is a link that leads out of the criterion's folder; copy it")
+        raise CriterionError(
+            f"{at}: {name!r} is a link that leads out of the criterion's folder; copy it"
+        )
 
 
 def _find_layout(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
@@ -544,7 +633,9 @@ def _find_layout(at: str, node: nodes.Node, name: str, folders: list[Path]) -> P
             return file
     if isinstance(node, nodes.Include) and node.ignore_missing:
         return None
-    raise CriterionError(f"{at}: no template {name!r}; looked in {', '.join(str(folder) for folder in folders)}")
+    raise CriterionError(
+        f"{at}: no template {name!r}; looked in {', '.join(str(folder) for folder in folders)}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -572,7 +663,9 @@ def parse_cached(label: str, text: str) -> nodes.Template:
         tree = parse_template(text)
         for node in tree.find_all(nodes.Getattr):  # the sandbox refuses those that are computed
             if node.attr.startswith("_"):
-                raise CriterionError(f"{label}:{node.lineno}: {node.attr} is out of bounds: it starts with _")
+                raise CriterionError(
+                    f"{label}:{node.lineno}: {node.attr} is out of bounds: it starts with _"
+                )
         meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
         raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
@@ -582,5 +675,7 @@ def parse_cached(label: str, text: str) -> nodes.Template:
         raise CriterionError(f"{label}: holds a number of more than 4,300 digits") from error
     extends = list(tree.find_all(nodes.Extends))
     if len(extends) > 1 or any(node not in tree.body for node in extends):
-        raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")
+        raise CriterionError(
+            f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for"
+        )
     return tree

@@ -49,7 +49,9 @@ def packed_texts(text: str) -> list[str] | None:
         value = packed_value(text)
     except NoValue:
         return None
-    if not isinstance(value, list) or not all(part is None or isinstance(part, str) for part in value):
+    if not isinstance(value, list) or not all(
+        part is None or isinstance(part, str) for part in value
+    ):
         return None
     return [part for part in value if part is not None]
 
@@ -80,7 +82,9 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _ends_value(token: tokenize.TokenInfo) -> bool:
-    return token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME) or token.string in _CLOSING
+    return (
+        token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME) or token.string in _CLOSING
+    )
 
 
 def _starts_value(token: tokenize.TokenInfo, previous: tokenize.TokenInfo) -> bool:
@@ -104,7 +108,9 @@ def _value(node: ast.expr) -> Any:
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:
             return None
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[inner]) if name in _WRAPPERS:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[inner]) if (
+            name in _WRAPPERS
+        ):
             return _value(inner)
     raise NoValue("it computes something")
 

@@ -29,7 +29,9 @@ def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
         with zipfile.ZipFile(path) as packed:
             size = sum(part.file_size for part in packed.infolist())
         if size > MOST_BYTES:
-            raise DataError(f"{name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV")
+            raise DataError(
+                f"{name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV"
+            )
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
         raise DataError(f"{name}: not a readable .xlsx file: {error}") from error

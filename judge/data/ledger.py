@@ -36,7 +36,13 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
             human = {name: rating for name, rating in sample.human.items() if name not in used}
             ratings = {name: votes for name, votes in sample.ratings.items() if name not in used}
             raters = {name: names for name, names in sample.raters.items() if name not in used}
-            sample = replace(sample, human=human, ratings=ratings, raters=raters, withheld=(*sample.withheld, *used))
+            sample = replace(
+                sample,
+                human=human,
+                ratings=ratings,
+                raters=raters,
+                withheld=(*sample.withheld, *used),
+            )
         yield sample
 
 
@@ -62,11 +68,16 @@ def notes(samples: Sequence[Sample]) -> list[str]:
     """Return a sentence for each criterion with withheld ratings."""
     names = dict.fromkeys(name for sample in samples for name in sample.withheld)
     rated = {name for sample in samples for name in sample.human}
-    return [f"{name}: {excluded(samples, name)}.{'' if name in rated else ' No rating is left.'}" for name in names]
+    return [
+        f"{name}: {excluded(samples, name)}.{'' if name in rated else ' No rating is left.'}"
+        for name in names
+    ]
 
 
 def overlap(
-    samples: Sequence[Sample], seen: Seen, wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
+    samples: Sequence[Sample],
+    seen: Seen,
+    wanted: Mapping[str, Collection[tuple[str, str]]] | None = None,
 ) -> list[str]:
     """Return a sentence for each criterion that judges texts which were used to make its prompt.
 

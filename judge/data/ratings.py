@@ -107,7 +107,11 @@ class Ratings:
 
 def source_name(source: RatingSource) -> str:
     """Return how messages call the place of ratings: a file's path, or what it is in Python."""
-    return str(source) if isinstance(source, str | PathLike) else f"the {type(source).__name__} of ratings"
+    return (
+        str(source)
+        if isinstance(source, str | PathLike)
+        else f"the {type(source).__name__} of ratings"
+    )
 
 
 def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
@@ -126,8 +130,12 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
     for where, cells in sheet.rows:
         compares = "first" in cells
         names = ("item", *(("first", "second") if compares else ("system",)), "rater", "criterion")
-        if lacking := [n for n in names if n not in cells or (n != "rater" and not str(cells[n]).strip())]:
-            raise DataError(f"{where}: a rating has no {lacking[0]}; it needs {', '.join(names)} and value")
+        if lacking := [
+            n for n in names if n not in cells or (n != "rater" and not str(cells[n]).strip())
+        ]:
+            raise DataError(
+                f"{where}: a rating has no {lacking[0]}; it needs {', '.join(names)} and value"
+            )
         key = [  # 7.0, as a table with gaps has it, is 7
             str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
             for cell in map(cells.__getitem__, names)
@@ -135,7 +143,9 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
         repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
         value = cells.get("value")
         if compares and value not in (None, "first", "second", "tie"):
-            raise DataError(f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie")
+            raise DataError(
+                f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie"
+            )
         kind: Any = PairRating if compares else Rating
         rating = None if value is None else kind(
             *key, value if compares else parse(value), repeat, str(cells.get("comment", "")), where,
@@ -151,7 +161,9 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
 
 
 def join_ratings(
-    samples: Iterable[Sample], ratings: Sequence[Rating], values: Mapping[str, Mapping[str, float]] | None = None
+    samples: Iterable[Sample],
+    ratings: Sequence[Rating],
+    values: Mapping[str, Mapping[str, float]] | None = None,
 ) -> list[Sample]:
     """Return the samples with these ratings as `human`, `ratings` and `raters`; other ratings of these criteria go.
 
@@ -164,12 +176,18 @@ def join_ratings(
         if not rating.repeat:
             raters.setdefault(rating.criterion, {})[rating.rater] = None
             by_criterion = given.setdefault((rating.item, rating.system), {})
-            by_criterion.setdefault(rating.criterion, {})[rating.rater] = _number(rating, values or {})
+            by_criterion.setdefault(rating.criterion, {})[rating.rater] = _number(
+                rating, values or {}
+            )
     names = {criterion: tuple(by_rater) for criterion, by_rater in raters.items()}
     joined = []
     for sample in samples:
         own = given.pop(sample.key, {})
-        votes = {n: tuple(row.get(rater) for rater in names[n]) for n, row in own.items() if names[n] != ("",)}
+        votes = {
+            n: tuple(row.get(rater) for rater in names[n])
+            for n, row in own.items()
+            if names[n] != ("",)
+        }
         means = {name: fmean(by_rater.values()) for name, by_rater in own.items()}
         raters_of = _others(sample.raters, names) | {name: names[name] for name in votes}
         human, single = _others(sample.human, names) | means, _others(sample.ratings, names) | votes
@@ -195,7 +213,9 @@ def base_name(criterion: str) -> str:
     return re.sub(r"[_-]v?\d+([_-]\d+)*$", "", criterion)
 
 
-def pair_names(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> tuple[dict[str, str], list[str]]:
+def pair_names(
+    samples: Sequence[Sample], scales: Mapping[str, Ends]
+) -> tuple[dict[str, str], list[str]]:
     """Return by criterion the name of its ratings, if people rated `fluency` and the criterion is `fluency_5`.
 
     `scales` has the ends of each criterion's scale. The ratings must be within the scale, and not already be those of
@@ -225,17 +245,26 @@ def pair_names(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> tuple[d
     return pairs, notes
 
 
-def renamed(samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Collection[str]) -> Iterator[Sample]:
+def renamed(
+    samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Collection[str]
+) -> Iterator[Sample]:
     """Yield the samples with the ratings of `pairs` under the criterion's name; a name of one of `criteria` stays."""
 
     def again(ratings: Mapping[str, T]) -> dict[str, T]:
         copied = {criterion: ratings[base] for criterion, base in pairs.items() if base in ratings}
-        return {name: each for name, each in ratings.items() if name in criteria or name not in pairs.values()} | copied
+        return {
+            name: each
+            for name, each in ratings.items()
+            if name in criteria or name not in pairs.values()
+        } | copied
 
     for sample in samples:
         if pairs:
             sample = replace(
-                sample, human=again(sample.human), ratings=again(sample.ratings), raters=again(sample.raters)
+                sample,
+                human=again(sample.human),
+                ratings=again(sample.ratings),
+                raters=again(sample.raters),
             )
         yield sample
 
@@ -246,7 +275,9 @@ def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
     labels = values.get(rating.criterion, {})
     if rating.value not in labels:
         known = f", and no label of its scale ({', '.join(labels)})" if labels else ""
-        raise DataError(f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{known}")
+        raise DataError(
+            f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{known}"
+        )
     return labels[str(rating.value)]
 
 
@@ -308,15 +339,29 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
     role_of = _roles(columns, known)
     roles = {*role_of.values()}
     sheet = [
-        (row.where, {role_of.get(c, c): cell for c, cell in row.cells.items() if not is_missing(cell, row.flat)})
+        (
+            row.where,
+            {
+                role_of.get(c, c): cell
+                for c, cell in row.cells.items()
+                if not is_missing(cell, row.flat)
+            },
+        )
         for row in raw
     ]
     usual = {} if "rater" in roles else {"rater": ""}
-    usual |= {"system": known.systems[0]} if "system" not in roles and len(known.systems) == 1 else {}
+    usual |= (
+        {"system": known.systems[0]} if "system" not in roles and len(known.systems) == 1 else {}
+    )
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in sheet])
-    free = [column for column in columns if column not in role_of and column.casefold() not in _TEXTS]
-    kinds = {column: {type(parse(cells[column])) for _, cells in sheet if column in cells} for column in free}
+    free = [
+        column for column in columns if column not in role_of and column.casefold() not in _TEXTS
+    ]
+    kinds = {
+        column: {type(parse(cells[column])) for _, cells in sheet if column in cells}
+        for column in free
+    }
     numbers = [column for column in free if kinds[column] == {float}]
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
     read = _read_columns(free, numbers, known, systems, name, has_rater="rater" in roles)
@@ -324,7 +369,9 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
         usual["criterion"] = known.criteria[0]
         return Sheet("one row per rating", [(where, usual | cells) for where, cells in sheet])
     if "item" not in roles or not read:
-        raise DataError(f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})")
+        raise DataError(
+            f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})"
+        )
     return Sheet(
         "a column per system and rater" if systems
         else "a row per text and rater, a column per criterion" if "rater" in roles
@@ -348,19 +395,32 @@ def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
 
 
 def _read_columns(
-    columns: Sequence[str], numbers: Sequence[str], known: Known, systems: Sequence[str], name: str, *, has_rater: bool
+    columns: Sequence[str],
+    numbers: Sequence[str],
+    known: Known,
+    systems: Sequence[str],
+    name: str,
+    *,
+    has_rater: bool,
 ) -> dict[str, _Column]:
     """Return what the columns with ratings hold. Columns of raters alone need a single criterion, and numbers."""
     criteria = [*known.criteria, *known.others]
     read = {column: _meanings(column, criteria, systems) for column in columns}
     if not any(read.values()) and len(known.criteria) == 1 and not has_rater:
-        of_raters = {column: _without(column, systems) if systems else [(column, "")] for column in numbers}
-        read = {column: {_Column(known.criteria[0], *each) for each in of_raters[column]} for column in numbers}
+        of_raters = {
+            column: _without(column, systems) if systems else [(column, "")] for column in numbers
+        }
+        read = {
+            column: {_Column(known.criteria[0], *each) for each in of_raters[column]}
+            for column in numbers
+        }
     found = {}
     for column, meanings in read.items():
         if len(meanings) > 1:
             either = " or ".join(sorted(map(str, meanings)))
-            raise DataError(f"{name}: column {column!r} may be {either}; rename it in the form {_form(systems)}")
+            raise DataError(
+                f"{name}: column {column!r} may be {either}; rename it in the form {_form(systems)}"
+            )
         if meanings and not (has_rater and next(iter(meanings)).rater):
             found[column] = next(iter(meanings))
     for column, meaning in found.items():
@@ -383,9 +443,14 @@ def _meanings(column: str, criteria: Sequence[str], systems: Sequence[str]) -> s
     """Return what a column may hold: those that leave the shortest name of a rater."""
     found = set()
     for rest, criterion in _without(column, criteria):
-        found |= {_Column(criterion, rater, s) for rater, s in (_without(rest, systems) if systems else [(rest, "")])}
+        found |= {
+            _Column(criterion, rater, s)
+            for rater, s in (_without(rest, systems) if systems else [(rest, "")])
+        }
     for rest, system in _without(column, systems):
-        found |= {_Column(criterion, rater, system) for rater, criterion in _without(rest, criteria)}
+        found |= {
+            _Column(criterion, rater, system) for rater, criterion in _without(rest, criteria)
+        }
     shortest = min((len(meaning.rater) for meaning in found), default=0)
     return {meaning for meaning in found if len(meaning.rater) == shortest}
 
@@ -413,7 +478,9 @@ def parse(value: Any) -> float | str:
 
 def _unfolded(cells: Mapping[str, Any], read: Mapping[str, _Column]) -> Iterator[dict[str, Any]]:
     """Yield a row per rating of a row with several."""
-    about = {role: cell for role, cell in cells.items() if role in ("item", "system", "rater", "repeat")}
+    about = {
+        role: cell for role, cell in cells.items() if role in ("item", "system", "rater", "repeat")
+    }
     for column, meaning in read.items():
         if cells.get(column, "") != "":
             named = {"rater": meaning.rater, "system": meaning.system}
@@ -427,7 +494,9 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
         return "no column item, which says the text's item"
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))
     example = "_".join([*systems[:1], *(criteria or ["CRITERION"])[:1], "anna"])
-    names = f"the criteria are {', '.join(criteria[:_SHOWN])}" if criteria else "no criterion is known"
+    names = (
+        f"the criteria are {', '.join(criteria[:_SHOWN])}" if criteria else "no criterion is known"
+    )
     if systems:
         names += f", the systems {', '.join(systems[:_SHOWN])}"
     return f"no column has ratings; write item, system, rater, criterion, value, or columns like {example!r}; {names}"

@@ -67,7 +67,9 @@ def _rows(data: Any) -> Iterator[RawRow | Sample]:
         paths = files(data)
         for path, name in paths:  # before any is read
             if path.suffix.lower() not in SUFFIXES:
-                raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(SUFFIXES))}")
+                raise DataError(
+                    f"{name}: {unknown_name_message('suffix', path.suffix, list(SUFFIXES))}"
+                )
         for path, name in paths:
             try:
                 yield from _READERS[path.suffix.lower()](path, name)
@@ -78,16 +80,22 @@ def _rows(data: Any) -> Iterator[RawRow | Sample]:
         _refuse_duplicate_columns(names, "the data")
         for number, values in enumerate(data.itertuples(index=False, name=None), 1):
             cells = {
-                name: None if pandas.api.types.is_scalar(value) and pandas.isna(value) else _plain_value(value)
+                name: None
+                if pandas.api.types.is_scalar(value) and pandas.isna(value)
+                else _plain_value(value)
                 for name, value in zip(names, values, strict=True)
             }
             yield RawRow(f"row {number}", cells, packed=True)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
-        raise DataError(f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings")
+        raise DataError(
+            f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings"
+        )
     else:
         for number, row in enumerate(data, 1):
             if isinstance(row, Mapping):
-                yield RawRow(f"row {number}", {str(name): _plain_value(value) for name, value in row.items()})
+                yield RawRow(
+                    f"row {number}", {str(name): _plain_value(value) for name, value in row.items()}
+                )
             elif isinstance(row, Sample | RawRow):
                 yield row
             else:
@@ -107,7 +115,9 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
             try:
                 yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(f"{where}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8") from error
+                raise DataError(
+                    f"{where}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
+                ) from error
 
 
 def parsed(text: str | bytes, where: str) -> Any:
@@ -154,7 +164,9 @@ def _json(path: Path, name: str) -> Iterator[RawRow]:
 
 def _csv(path: Path, name: str) -> Iterator[RawRow]:
     """Yield the rows of a .csv or .tsv, located by their first line. Columns without a name are left out."""
-    limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
+    limit = csv.field_size_limit(
+        2**31 - 1
+    )  # the default, 131,072 characters, is short of a long source
     lines = (line for _, line in _lines(path, name))
     start = 1
     try:
@@ -173,7 +185,9 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         for cells in table:
             if cells and len(cells) != len(header):
                 between = f"; the separator is a {SEPARATORS.get(separator, separator)}"
-                raise DataError(f"{name}:{start}: {len(cells)} cells under {len(header)} columns{between}")
+                raise DataError(
+                    f"{name}:{start}: {len(cells)} cells under {len(header)} columns{between}"
+                )
             if cells:
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
                 yield RawRow(f"{name}:{start}", row, flat=True, packed=True)
@@ -213,7 +227,9 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
         with pq.ParquetFile(path) as file:
             refuse_bomb(file, path.stat().st_size)
             _refuse_duplicate_columns(file.schema_arrow.names, name)
-            batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
+            batches = (
+                batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024)
+            )
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
                 yield RawRow(f"{name} row {number}", cells)
     except MemoryError as error:
@@ -231,7 +247,9 @@ _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
 
 def is_missing(value: Any, flat: bool = False) -> bool:
     """Return whether a cell is empty: null, NaN or, in a text table, the empty string."""
-    return value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
+    return (
+        value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
+    )
 
 
 def type_name(value: Any) -> str:
@@ -270,9 +288,14 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     try:
         if path.is_dir():
             if _is_run(path):
-                raise DataError(f"{name}: this is the folder of a run and no data; name the data that it was made of")
+                raise DataError(
+                    f"{name}: this is the folder of a run and no data; name the data that it was made of"
+                )
             for file in sorted(path.iterdir()):
-                compressed = file.suffix.lower() in _COMPRESSED and Path(file.stem).suffix.lower() in SUFFIXES
+                compressed = (
+                    file.suffix.lower() in _COMPRESSED
+                    and Path(file.stem).suffix.lower() in SUFFIXES
+                )
                 if compressed and file.name[0] != ".":
                     raise DataError(
                         f"{name}: {file.name} is compressed: unpack it, or name the files to read by a pattern"
@@ -280,19 +303,29 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
             if shards := sorted(_shards(path)):
                 return [(file, str(file)) for file in shards]
             deep = f"its subfolders are read as '{path}/**/*.csv'"
-            raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}); {deep}")
+            raise DataError(
+                f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}); {deep}"
+            )
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
             root = _existing_part(path)
             try:
-                matching = {file for file in root.glob(str(path.relative_to(root))) if file.is_file()}
+                matching = {
+                    file for file in root.glob(str(path.relative_to(root))) if file.is_file()
+                }
             except ValueError as error:
                 raise DataError(f"{name}: {error}") from error
-            hidden = {file for file in matching if any(part[0] == "." for part in file.relative_to(root).parts)}
+            hidden = {
+                file
+                for file in matching
+                if any(part[0] == "." for part in file.relative_to(root).parts)
+            }
             if visible := sorted(matching - hidden):
                 return [(file, str(file)) for file in visible]
-            raise DataError(f"{name}: no file has such a name in {root.resolve() if root == Path() else root}")
+            raise DataError(
+                f"{name}: no file has such a name in {root.resolve() if root == Path() else root}"
+            )
         raise DataError(f"{name}: no such file{nearby(path)}")
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error

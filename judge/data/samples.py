@@ -24,7 +24,17 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.cells import NoValue, packed_texts, packed_value
-from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
+from judge.data.rows import (
+    RawRow,
+    content_hash,
+    dataset_name,
+    files,
+    is_data,
+    is_missing,
+    parsed,
+    rows,
+    type_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +82,13 @@ class RowFilter:
                 problem = unknown_name_message("column", name, list(self._columns))
                 raise DataError(f"{option('where', {name: wanted[0]})}: {problem}")
             if absent := [value for value in wanted if value not in seen]:
-                there = ", ".join(f"{value!r} ({count:,})" for value, count in seen.most_common(_MOST_NAMED))
+                there = ", ".join(
+                    f"{value!r} ({count:,})" for value, count in seen.most_common(_MOST_NAMED)
+                )
                 more = f" and {len(seen) - _MOST_NAMED:,} more" if len(seen) > _MOST_NAMED else ""
-                raise DataError(f"{option('where', {name: absent[0]})}: no row has it; {name} is {there}{more}")
+                raise DataError(
+                    f"{option('where', {name: absent[0]})}: no row has it; {name} is {there}{more}"
+                )
         if self._columns and not self._matched:
             raise DataError(
                 f"{option('where')} {describe_filter(self._conditions)}: each is there, and no row has all of them"
@@ -91,14 +105,20 @@ def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) 
 
 def describe_filter(conditions: Values) -> str:
     """Return the conditions in words: `lang=ja, channel=email or phone`."""
-    return ", ".join(f"{name}={' or '.join(values)}" for name, values in _values_by_column(conditions).items())
+    return ", ".join(
+        f"{name}={' or '.join(values)}" for name, values in _values_by_column(conditions).items()
+    )
 
 
 def _values_by_column(conditions: Values) -> dict[str, list[str]]:
     """Return the values as text, by column."""
-    value_lists = {name: [value] if isinstance(value, Value) else list(value) for name, value in conditions.items()}
+    value_lists = {
+        name: [value] if isinstance(value, Value) else list(value)
+        for name, value in conditions.items()
+    }
     return {
-        name: [text for value in values if (text := _text(value)) is not None] for name, values in value_lists.items()
+        name: [text for value in values if (text := _text(value)) is not None]
+        for name, values in value_lists.items()
     }
 
 
@@ -120,7 +140,16 @@ FIELDS = ("item", "system", "output", "source", "references", "human", "generati
 SYSTEM = "{system}"
 """Stands for the system's name in a mapped column of wide data."""
 _GUESSES = {
-    "output": ("summary", "prediction", "response", "answer", "generated", "hypothesis", "candidate", "text"),
+    "output": (
+        "summary",
+        "prediction",
+        "response",
+        "answer",
+        "generated",
+        "hypothesis",
+        "candidate",
+        "text",
+    ),
     "item": ("doc_id", "item_id", "document_id", "example_id"),
 }
 
@@ -154,10 +183,14 @@ def stream(
     `scores` are columns that belong to one text, as ratings do.
     """
     if systems and (clash := [field for field in ("output", "system") if field in mapping]):
-        raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
+        raise DataError(
+            f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well"
+        )
     mappings: list[Mapped] = [
         {
-            new: old.replace(SYSTEM, system) if isinstance(old, str) else [each.replace(SYSTEM, system) for each in old]
+            new: old.replace(SYSTEM, system)
+            if isinstance(old, str)
+            else [each.replace(SYSTEM, system) for each in old]
             for new, old in mapping.items()
         }
         for system in systems
@@ -239,14 +272,22 @@ def _row_samples(
             _check_own(row, present, mappings, systems, scores)
         output, source = row.cells[column] if systems else cells["output"], present.get("source")
         if is_missing(output):
-            raise DataError(f"{row.where}: {column} is null: write an empty string if the system wrote nothing")
+            raise DataError(
+                f"{row.where}: {column} is null: write an empty string if the system wrote nothing"
+            )
         for name, text in {column: output, "source": source}.items():
             if text is not None and not isinstance(text, str):
                 raise DataError(f"{row.where}: {name} is {type_name(text)}, not text")
         item = _name(cells.get("item", number), "item", row.where)
-        system = column.strip() if systems else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
+        system = (
+            column.strip()
+            if systems
+            else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
+        )
         cluster = item if "generation" in present else ""
-        item = f"{item} ({_name(present['generation'], 'generation', row.where)})" if cluster else item
+        item = (
+            f"{item} ({_name(present['generation'], 'generation', row.where)})" if cluster else item
+        )
         human, votes = _human(present, row.where)
         extra = {n: v for n, v in present.items() if n not in FIELDS and not n.startswith("human.")}
         if row.packed and isinstance(single := extra.get("reference"), str):
@@ -290,7 +331,11 @@ def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
 
 
 def _check_own(
-    row: RawRow, present: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str], scores: Collection[str]
+    row: RawRow,
+    present: Mapping[str, Any],
+    mappings: Sequence[Mapped],
+    systems: Sequence[str],
+    scores: Collection[str],
 ) -> None:
     """Raise DataError for a rating or a score that every system of a wide row would get."""
     for new in present:
@@ -316,7 +361,9 @@ def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
         yield from (old,) if isinstance(old, str) else old
 
 
-def _check_complete(row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]) -> None:
+def _check_complete(
+    row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]
+) -> None:
     """Raise DataError for a row that lacks a named column, or in long form `output`, or `item` beside a `system`.
 
     The message lists everything that is missing. In a text table every row must have every named column, elsewhere only
@@ -324,20 +371,35 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Ma
     """
     mapping = mappings[0]
     misspelt = {new: near for new in mapping if (near := _intended_field(new))}
-    named = _mapped_columns(mappings) if row.flat else map(mapping.get, ("item", "system", "output"))
+    named = (
+        _mapped_columns(mappings) if row.flat else map(mapping.get, ("item", "system", "output"))
+    )
     lacking = []
     for name in dict.fromkeys((*named, *systems)):
         if name and name not in row.cells:
             similar = difflib.get_close_matches(name, list(row.cells), n=1)
-            lacking.append(f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else ""))
-    lacking += [f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()]
+            lacking.append(
+                f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else "")
+            )
+    lacking += [
+        f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()
+    ]
     fields = () if systems else ("item", "output") if "system" in cells else ("output",)
-    missing = [name for name in fields if name not in cells and name not in {*mapping, *misspelt.values()}]
+    missing = [
+        name for name in fields if name not in cells and name not in {*mapping, *misspelt.values()}
+    ]
     if missing:
-        guesses = {name: next((guess for guess in _GUESSES[name] if guess in cells), "COLUMN") for name in missing}
-        wide_form = f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
+        guesses = {
+            name: next((guess for guess in _GUESSES[name] if guess in cells), "COLUMN")
+            for name in missing
+        }
+        wide_form = (
+            f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
+        )
         wide_form = "" if "system" in cells else wide_form
-        lacking.append(f"no column {' and none '.join(missing)}: add {option('map', guesses)}{wide_form}")
+        lacking.append(
+            f"no column {' and none '.join(missing)}: add {option('map', guesses)}{wide_form}"
+        )
     if lacking:
         raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
 
@@ -346,9 +408,16 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Ma
 def _intended_field(new: str) -> str:
     """Return the field that a misspelt key of a mapping was probably meant for, else the empty string."""
     field, dot, rest = new.partition(".")
-    if new in FIELDS or new == "reference" or (field == "human" and dot) or new.removesuffix("s") in FIELDS:
+    if (
+        new in FIELDS
+        or new == "reference"
+        or (field == "human" and dot)
+        or new.removesuffix("s") in FIELDS
+    ):
         return ""
-    near = difflib.get_close_matches(field, ("human",) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85)
+    near = difflib.get_close_matches(
+        field, ("human",) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85
+    )
     return near[0] + dot + rest if near else ""
 
 
@@ -357,7 +426,9 @@ def _name(value: Any, field: str, where: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
-        raise DataError(f"{where}: {field} is {type_name(value)}: give each {field} a name or a number")
+        raise DataError(
+            f"{where}: {field} is {type_name(value)}: give each {field} a name or a number"
+        )
     return str(value).strip()
 
 
@@ -372,7 +443,9 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple):
-        raise DataError(f"{row.where}: {field} is {type_name(value)}, not a text or a list of texts")
+        raise DataError(
+            f"{row.where}: {field} is {type_name(value)}, not a text or a list of texts"
+        )
     texts = tuple(text for text in value if not is_missing(text))
     for text in texts:
         if not isinstance(text, str):
@@ -380,18 +453,28 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     return texts
 
 
-def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
+def _human(
+    cells: Mapping[str, Any], where: str
+) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
     """Return human ratings by name (the mean of several raters), and the single ratings of several raters."""
     cell = _unpack(cells.get("human", {}), f"{where}: human")
     ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
-    ratings |= {name.removeprefix("human."): value for name, value in cells.items() if name.startswith("human.")}
+    ratings |= {
+        name.removeprefix("human."): value
+        for name, value in cells.items()
+        if name.startswith("human.")
+    }
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
     for name, value in ratings.items():
         label = f"{where}: human rating {str(name)!r}"
         value = _unpack(value, label)
         several = isinstance(value, list | tuple)
-        numbers = [_rating(vote, label, n) for n, vote in enumerate(value, 1)] if several else [_rating(value, label)]
+        numbers = (
+            [_rating(vote, label, n) for n, vote in enumerate(value, 1)]
+            if several
+            else [_rating(value, label)]
+        )
         if known_ratings := [vote for vote in numbers if vote is not None]:
             human[str(name).strip()] = fmean(known_ratings)
             votes |= {str(name).strip(): tuple(numbers)} if several else {}
@@ -421,5 +504,7 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
         number = math.inf
     if abs(number) > _LARGEST_RATING:
         by = f" by rater {rater}" if rater else ""
-        raise DataError(f"{label}{by} is {value!r}, not a number (of several raters, give a list of numbers)")
+        raise DataError(
+            f"{label}{by} is {value!r}, not a number (of several raters, give a list of numbers)"
+        )
     return None if math.isnan(number) else number

@@ -29,7 +29,9 @@ def find_separator(lines: Sequence[str], usual: str) -> str:
     usual_columns, usual_fits = fits[usual]
     if usual_columns > 1 and usual_fits:
         return usual
-    others = {separator: columns for separator, (columns, fit) in fits.items() if fit and columns > 1}
+    others = {
+        separator: columns for separator, (columns, fit) in fits.items() if fit and columns > 1
+    }
     if not others and usual_columns < 2 and usual == ",":
         # A row is wrong with any separator: the message about it names the header's columns.
         others = {separator: columns for separator, (columns, _) in fits.items() if columns > 1}

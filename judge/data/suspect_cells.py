@@ -60,7 +60,11 @@ def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
 def _mark_notes(samples: Sequence[Sample]) -> Iterator[str]:
     for mark in SENTENCE_MARKS:
         closing = mark.replace("<", "</")  # of HTML: <q>a quotation</q>
-        marked = [sample for sample in samples if any(mark in text and closing not in text for text in _texts(sample))]
+        marked = [
+            sample
+            for sample in samples
+            if any(mark in text and closing not in text for text in _texts(sample))
+        ]
         if marked:
             typed = mark if in_python() else f"'{mark}'"
             yield (

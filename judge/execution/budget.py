@@ -33,7 +33,12 @@ _ASCII = 1 / 4.5
 _OTHER = 0.36
 _SCRIPTS = tuple(
     (re.compile(f"[{letters}]+"), tokens)
-    for letters, tokens in ((HANGUL, 0.75), (KANA, 0.85), (HAN, 1.0), ("\u00c0-\u024f\u1e00-\u1eff", 0.7))
+    for letters, tokens in (
+        (HANGUL, 0.75),
+        (KANA, 0.85),
+        (HAN, 1.0),
+        ("\u00c0-\u024f\u1e00-\u1eff", 0.7),
+    )
 )
 """Tokens for a character: ASCII, any script that is not named, and Korean, Japanese, Chinese, accented Latin."""
 _WIDE = re.compile("[^\x00-\x7f]+")
@@ -58,10 +63,14 @@ def max_tokens(text: str) -> int:
 
 def estimate_request(request: Request) -> int:
     """About the tokens that a server reads for a request: its messages, its questions, the schema of its reply."""
-    total = _ROUND_A_REQUEST + sum(estimate_tokens(m["content"]) + _ROUND_A_MESSAGE for m in request.messages)
+    total = _ROUND_A_REQUEST + sum(
+        estimate_tokens(m["content"]) + _ROUND_A_MESSAGE for m in request.messages
+    )
     for question in request.params.get("questions", ()):
         total += (
-            estimate_tokens(question["instructions"]) + estimate_tokens(" ".join(question["labels"])) + _ROUND_A_MESSAGE
+            estimate_tokens(question["instructions"])
+            + estimate_tokens(" ".join(question["labels"]))
+            + _ROUND_A_MESSAGE
         )
     if form := request.params.get("response_format"):
         total += estimate_tokens(json.dumps(form, ensure_ascii=False))
@@ -154,18 +163,28 @@ class BudgetLedger:
             used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.cache_write_tokens,
         )  # fmt: skip
         most_written = _MAX_TOKENS_READ * request.params.get("n", 1)
-        possible = min(read, written, cached, stored) >= 0 and cached + stored <= read <= _MAX_TOKENS_READ
+        possible = (
+            min(read, written, cached, stored) >= 0 and cached + stored <= read <= _MAX_TOKENS_READ
+        )
         real = reserved
         if used != Usage() and possible and written <= most_written:
-            full_price = float(read + written) if self._in_tokens else cost(used, self._prices_of(request))
+            full_price = (
+                float(read + written) if self._in_tokens else cost(used, self._prices_of(request))
+            )
             real = full_price * self._discounted(share)
-        if real > reserved > 0:  # kept at the factor of that time, while others in flight may have raised it
-            self._factor = max(self._factor, real / (self.max_cost(request) * self._discounted(share)))
+        if (
+            real > reserved > 0
+        ):  # kept at the factor of that time, while others in flight may have raised it
+            self._factor = max(
+                self._factor, real / (self.max_cost(request) * self._discounted(share))
+            )
         self.release(reserved, spent=real)
 
     def commit_unknown(self, reserved: float, error: BaseException) -> None:
         """No reply has come. What the provider may have done all the same is taken as spent."""
-        charged = not isinstance(error, ProviderError) or (isinstance(error, Transient | Refused) and error.billed)
+        charged = not isinstance(error, ProviderError) or (
+            isinstance(error, Transient | Refused) and error.billed
+        )
         unknown = isinstance(error, Transient) and error.status is None and not error.unreachable
         self.release(reserved, spent=reserved if charged or unknown else 0.0)
 
@@ -189,14 +208,22 @@ class BudgetLedger:
                 most = self._factor * self.max_cost(waiter.request) * self._discounted(waiter.share)
                 times = f" (a reply came to {self._factor:,.1f} times the most its request allows)"
                 over = times if self._factor > 1 else ""
-                less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
+                less = (
+                    f"; {self.budget.lacking(most)}"
+                    if self.budget and most > self.budget.amount
+                    else ""
+                )
                 spent = f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been spent"
-                next_cost = f"the next request can cost up to {self._format_amount(most)}{over}{less}"
+                next_cost = (
+                    f"the next request can cost up to {self._format_amount(most)}{over}{less}"
+                )
                 waiter.turn.set_exception(BudgetReached(f"{spent}, and {next_cost}"))
 
     def max_cost(self, request: Request) -> float:
         """The most that a request can cost, in the budget's unit."""
-        read = sum(max_tokens(message["content"]) + _MAX_ROUND_A_MESSAGE for message in request.messages)
+        read = sum(
+            max_tokens(message["content"]) + _MAX_ROUND_A_MESSAGE for message in request.messages
+        )
         read += _MAX_ROUND_A_REQUEST + sum(
             max_tokens(json.dumps(value, ensure_ascii=False))
             for name, value in request.params.items()

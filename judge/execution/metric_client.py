@@ -40,8 +40,13 @@ MetricReply = str | ModelError
 def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOptions) -> Request:
     """Return the request of a question, by whose key its reply is stored."""
     message = {"role": "user", "content": question.prompt}
-    params = {_TEMPERATURE: question.temperature, "max_tokens": max(settings.max_tokens or 0, question.max_tokens)}
-    return settings.request(provider.model, (message,), params, draw=question.draw, endpoint=provider.endpoint)
+    params = {
+        _TEMPERATURE: question.temperature,
+        "max_tokens": max(settings.max_tokens or 0, question.max_tokens),
+    }
+    return settings.request(
+        provider.model, (message,), params, draw=question.draw, endpoint=provider.endpoint
+    )
 
 
 def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
@@ -80,7 +85,9 @@ class MetricClient:
 
     def __post_init__(self) -> None:
         if self.provider.decides:
-            raise ConfigError(f"--model {self.provider.model}: a decision endpoint writes no text; name a chat model")
+            raise ConfigError(
+                f"--model {self.provider.model}: a decision endpoint writes no text; name a chat model"
+            )
         self.fresh = set[str]()
         self.in_flight: dict[str, asyncio.Event] = {}
         self._asking: set[asyncio.Task[object]] = set()
@@ -95,7 +102,11 @@ class MetricClient:
     @property
     def signature(self) -> str:
         """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
-        parts = [signed(self.provider), f"t={'server' if self.server_decides else 0}", *self.settings.signature]
+        parts = [
+            signed(self.provider),
+            f"t={'server' if self.server_decides else 0}",
+            *self.settings.signature,
+        ]
         parts += [f"max_tokens>={self.settings.max_tokens}"] if self.settings.max_tokens else []
         return ",".join(parts)
 
@@ -158,9 +169,16 @@ class _Call:
     `asked` has the keys that this call is asking; other calls wait for these and read the cache.
     """
 
-    def __init__(self, client: MetricClient, questions: Sequence[ModelQuestion], tell: Callable[[int], None]) -> None:
+    def __init__(
+        self, client: MetricClient, questions: Sequence[ModelQuestion], tell: Callable[[int], None]
+    ) -> None:
         self.replies: dict[int, MetricReply] = {}
-        self._client, self._questions, self._counts, self._tell = client, questions, client.counts, tell
+        self._client, self._questions, self._counts, self._tell = (
+            client,
+            questions,
+            client.counts,
+            tell,
+        )
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
         self.asked = set[str]()
@@ -170,7 +188,9 @@ class _Call:
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""
         for first in range(0, len(self._questions), _CHUNK):
-            for request in self._unanswered(range(first, min(first + _CHUNK, len(self._questions)))):
+            for request in self._unanswered(
+                range(first, min(first + _CHUNK, len(self._questions)))
+            ):
                 yield request
             await asyncio.sleep(0)
         for key, request in self._awaited.items():

@@ -197,7 +197,9 @@ class Bundles:
         rows = self._rows(members)
         if len(answer.choices) < len(rows):  # a server draws no more at once than it just did
             self._draws = min(self._draws, len(answer.choices))
-        bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
+        bare = replace(
+            answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n")
+        )
         parts: list[tuple[PendingRequest, Response | None]] = []
         for row, choice in zip_longest(rows, answer.choices[: len(rows)]):
             if choice is None:
@@ -205,7 +207,9 @@ class Bundles:
                 continue
             names = [pending.request.params.get(MERGED, "") for pending in row]
             judged = next((case.judgment.sample.output for case in row[0].subscribers), None)
-            choices = multi_criteria.split_reply(choice, names, judged) if merged else [choice] * len(row)
+            choices = (
+                multi_criteria.split_reply(choice, names, judged) if merged else [choice] * len(row)
+            )
             usage = Usage() if parts else answer.usage
             for pending, part in zip(row, choices, strict=True):
                 parts.append((pending, replace(bare, choices=(part,), usage=usage)))
@@ -221,4 +225,6 @@ class Bundles:
 
     def _params(self, request: Request) -> dict[str, Any]:
         """Return the parameters that are sent."""
-        return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
+        return {
+            name: value for name, value in request.params.items() if self._apart or name != MERGED
+        }

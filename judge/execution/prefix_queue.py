@@ -31,7 +31,9 @@ _ID = 32
 _estimate = lru_cache(4_096)(budget.estimate_tokens)
 
 
-def prefix(messages: tuple[Message, ...], source: str | None, examples: Sequence[Example] = ()) -> tuple[str, int]:
+def prefix(
+    messages: tuple[Message, ...], source: str | None, examples: Sequence[Example] = ()
+) -> tuple[str, int]:
     """Return the group of a prompt, and the number of characters that all prompts of the group begin with.
 
     They end with the source or, if that is short, with the criterion's examples. ("", 0) if they are too few to cache.
@@ -100,7 +102,9 @@ class PrefixAwareQueue:
                 continue
             group = self._groups.setdefault(self._latest, _Group())
             if not group.waiting and not group.leading:
-                (self._warm if now - group.answered_at <= _WARM_SECONDS else self._cold).append(self._latest)
+                (self._warm if now - group.answered_at <= _WARM_SECONDS else self._cold).append(
+                    self._latest
+                )
             group.waiting.append(request)
 
     def take(self, now: float, *, last: bool) -> Request | None:
@@ -131,7 +135,9 @@ class PrefixAwareQueue:
                 return self._remove(group.waiting.popleft())
             if last or name != self._latest:
                 del self._groups[self._cold.popleft()]
-                return self._remove(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
+                return self._remove(
+                    replace(group.waiting.popleft(), prefix=(name, 0))
+                )  # nobody will read it again
             self._cold.rotate(-1)
         if self._plain:
             return self._remove(self._plain.popleft())

@@ -180,7 +180,10 @@ class Progress:
     @property
     def rate_limit(self) -> str:
         """What holds all requests of a judge back, such as "rate limit: next request in 45 s"; "" if nothing does."""
-        seconds = max((counts.paused_until for counts in self.judges.values()), default=0.0) - time.monotonic()
+        seconds = (
+            max((counts.paused_until for counts in self.judges.values()), default=0.0)
+            - time.monotonic()
+        )
         if seconds >= 1:
             return f"rate limit: next request in {seconds:,.0f} s"
         blocked = any(counts.blocked and not counts.in_flight for counts in self.judges.values())
@@ -189,7 +192,9 @@ class Progress:
     @property
     def awaited(self) -> str:
         """Number of requests that wait at providers' Batch APIs."""
-        return "; ".join(counts.batch_status for counts in self.judges.values() if counts.batch_status)
+        return "; ".join(
+            counts.batch_status for counts in self.judges.values() if counts.batch_status
+        )
 
     @property
     def usage(self) -> Usage:

@@ -67,7 +67,9 @@ class RateLimitHeaders(NamedTuple):
 
 def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
     """Return what `x-ratelimit-{limit,remaining,reset}-{kind}` say; None if any is missing or unreadable."""
-    limit, remaining = (_number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining"))
+    limit, remaining = (
+        _number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining")
+    )
     reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
     if not limit or remaining is None or reset is None:
         return None
@@ -77,7 +79,9 @@ def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | No
 def seconds_until_reset(limits: Mapping[str, str]) -> float:
     """Return the seconds, at most 60, until the exhausted limits are full again."""
     headers = [parse_headers(limits, kind) for kind in _KINDS]
-    reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
+    reset = max(
+        (header.reset for header in headers if header and not header.remaining), default=0.0
+    )
     return min(reset, _MAX_HEADER_WAIT)
 
 
@@ -179,7 +183,9 @@ class Permit(NamedTuple):
 @dataclass(slots=True, eq=False)
 class _Waiter:
     cost: float
-    turn: asyncio.Future[Permit] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    turn: asyncio.Future[Permit] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
 class RateLimiter:
@@ -245,8 +251,16 @@ class RateLimiter:
     def on_failure(self, permit: Permit, error: BaseException) -> None:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
-        overload = error if isinstance(error, Transient) and (error.status in _BUSY or error.billed) else None
-        if overload is not None and self.limit.overloaded(permit.at, now) and overload.status == 429:
+        overload = (
+            error
+            if isinstance(error, Transient) and (error.status in _BUSY or error.billed)
+            else None
+        )
+        if (
+            overload is not None
+            and self.limit.overloaded(permit.at, now)
+            and overload.status == 429
+        ):
             self.refusals += 1
             self._rate.limited(now)
         self._release()
@@ -292,10 +306,14 @@ class RateLimiter:
         """Return the seconds until a request of `cost` tokens may be sent."""
         delay = self._rate.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
-            delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
+            delay = max(
+                delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now
+            )
         for (source, kind), bucket in self._buckets.items():
             wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
-            delay = max(delay, wait if source == "user" else min(wait, self._last + _MAX_HEADER_WAIT - now))
+            delay = max(
+                delay, wait if source == "user" else min(wait, self._last + _MAX_HEADER_WAIT - now)
+            )
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
@@ -309,6 +327,10 @@ class RateLimiter:
                 continue
             rate = (news.limit - news.remaining) / news.reset
             cost = permit.cost if place else 1.0
-            level = news.remaining - (self._sent[place] - permit.before[place] - cost) + rate * (now - permit.at)
+            level = (
+                news.remaining
+                - (self._sent[place] - permit.before[place] - cost)
+                + rate * (now - permit.at)
+            )
             bucket = self._buckets.setdefault(("server", kind), Bucket(rate, news.limit))
             bucket.set(level, rate, news.limit, now)

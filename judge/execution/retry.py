@@ -107,7 +107,9 @@ class Retrier:
         try:
             response = await call()
         except BaseException as error:
-            if isinstance(error, Transient):  # Retry-After or, in a 429 without it, the limits' reset
+            if isinstance(
+                error, Transient
+            ):  # Retry-After or, in a 429 without it, the limits' reset
                 reset = seconds_until_reset(error.limits) if error.status == 429 else 0.0
                 if wait := reset if error.retry_after is None else error.retry_after:
                     self._pause(wait)
@@ -120,7 +122,9 @@ class Retrier:
             ledger.commit(reserved, request, response.usage)
         return response
 
-    async def _retry(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
+    async def _retry(
+        self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError
+    ) -> Response:
         """All that follows a first error. Apart, because tenacity takes time even where nothing fails."""
         failed, started = [first], asyncio.get_running_loop().time()
 
@@ -148,19 +152,27 @@ class Retrier:
         error = _error(state)
         if error.retry_after is not None and error.retry_after > self.policy.patience:
             error.stops = "always"
-            length = "more than a year" if error.retry_after > _YEAR else duration(error.retry_after)
-            error.args = (f"{error}; the server asks to wait {length}: start the same command again then",)
+            length = (
+                "more than a year" if error.retry_after > _YEAR else duration(error.retry_after)
+            )
+            error.args = (
+                f"{error}; the server asks to wait {length}: start the same command again then",
+            )
             return True
         if error.status == 429:
             waited = asyncio.get_running_loop().time() - max(started, self._last_success)
             if waited <= (self.policy.patience if self.proven else self.policy.first_patience):
                 return False
             error.stops = "always"
-            error.args = (f"{error}; no reply for {duration(waited)}: start the same command again later",)
+            error.args = (
+                f"{error}; no reply for {duration(waited)}: start the same command again later",
+            )
             return True
         hopeless = error.unreachable and not self.proven
         attempts = self.policy.attempts
-        return state.attempt_number >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
+        return state.attempt_number >= (
+            min(self.policy.first_contact, attempts) if hopeless else attempts
+        )
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)

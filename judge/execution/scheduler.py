@@ -10,7 +10,15 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 
 from judge.cache import Cache
 from judge.core import plugins
-from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, StorageError, Unrecorded
+from judge.core.errors import (
+    CriterionError,
+    JudgeError,
+    NotAsked,
+    ParseError,
+    ProviderError,
+    StorageError,
+    Unrecorded,
+)
 from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Provenance, Reading, Request, Response, Score
@@ -133,7 +141,9 @@ class JudgeRun:
                 return
             name = judgment.criterion.name
             if name in unchecked:
-                with suppress(MissingInput):  # this text fails; another one shows whether the template works
+                with suppress(
+                    MissingInput
+                ):  # this text fails; another one shows whether the template works
                     self._renderers[name].render(judgment.sample, judgment.rival)
                     unchecked.remove(name)
 
@@ -154,7 +164,9 @@ class JudgeRun:
     def _cases(self) -> Iterator[PendingJudgment]:
         for judgment in by_document(self.judgments) if self._grouped else self.judgments:
             try:
-                prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
+                prompt = self._renderers[judgment.criterion.name].render(
+                    judgment.sample, judgment.rival
+                )
             except CriterionError as error:
                 self._fail(judgment, error)
                 continue
@@ -172,7 +184,9 @@ class JudgeRun:
         queue, now = self._queue, asyncio.get_running_loop().time
         queue.clear()
         self._bundles.clear()
-        self._enqueue([pending for pending in self._pending.values() if pending.state is State.QUEUED])
+        self._enqueue(
+            [pending for pending in self._pending.values() if pending.state is State.QUEUED]
+        )
         self._retried.extendleft(reversed(list(by_prompt(self._next_round))))
         self._next_round, self._next_round_bytes = [], 0
         lacking = self.model_traits.lacking
@@ -211,7 +225,9 @@ class JudgeRun:
 
     def _waits(self) -> bool:
         """Whether the round goes on once a criterion has its first replies."""
-        return not self._all_taken and any(pending.state is State.IN_FLIGHT for pending in self._pending.values())
+        return not self._all_taken and any(
+            pending.state is State.IN_FLIGHT for pending in self._pending.values()
+        )
 
     def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
         """Score the judgments that the cache answers, and request what is missing for the others.
@@ -222,7 +238,9 @@ class JudgeRun:
         new = list[PendingRequest]()
         while cases:
             if any(case.strategies[0] == "samples" for case in cases):
-                if not self.counts.draws:  # settled for all judgments, by what the first replies showed
+                if (
+                    not self.counts.draws
+                ):  # settled for all judgments, by what the first replies showed
                     fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
                     self.counts.draws = fewer or self.settings.draws
                 self.settings = replace(self.settings, draws=self.counts.draws)
@@ -234,7 +252,9 @@ class JudgeRun:
             without_strategy: list[PendingJudgment] = []
             for case in cases:
                 for key, request in case.requests.items():
-                    if (pending := self._pending.get(key)) is not None and pending.answer is not None:
+                    if (
+                        pending := self._pending.get(key)
+                    ) is not None and pending.answer is not None:
                         case.answers[key] = pending.answer
                     elif (response := stored.get(key)) is not None:
                         if case.asked_again:
@@ -246,7 +266,9 @@ class JudgeRun:
                     self._score(case)
                 elif case.repair:
                     new += self._subscribe(case)
-                elif (why := self.model_traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
+                elif (why := self.model_traits.lacking.get(case.strategies[0])) and len(
+                    case.strategies
+                ) > 1:
                     case.notes.append(why)
                     case.strategies.pop(0)
                     without_strategy.append(case)
@@ -254,7 +276,11 @@ class JudgeRun:
                     not isinstance(self.provider, ReplayProvider)
                     and all(self.counts.trials[name].stopped for name in case.criteria)
                 ):
-                    why = f"not asked: {why}; {option('weighting', 'auto')} does without" if why else trial.stopped
+                    why = (
+                        f"not asked: {why}; {option('weighting', 'auto')} does without"
+                        if why
+                        else trial.stopped
+                    )
                     trial.unasked = True
                     trial.started.discard(case)
                     self._leave(case)
@@ -287,7 +313,10 @@ class JudgeRun:
         ready = []
         for pending in requests:
             pending.state = State.QUEUED
-            if all(not case.repair and case.strategies[0] in self.model_traits.lacking for case in pending.subscribers):
+            if all(
+                not case.repair and case.strategies[0] in self.model_traits.lacking
+                for case in pending.subscribers
+            ):
                 del self._pending[pending.key]
                 for case in pending.subscribers:
                     self._postpone(case)
@@ -369,7 +398,9 @@ class JudgeRun:
         except ParseError as error:
             last = not isinstance(error, UnusableReply) or len(case.strategies) == 1
             # Of the unusable replies, only draws are so because none has a score.
-            unread = not isinstance(error, UnusableReply) or (last and case.strategies[0] == "samples")
+            unread = not isinstance(error, UnusableReply) or (
+                last and case.strategies[0] == "samples"
+            )
             trouble = ParseError(str(error), error.raw)
             if unread and self._repair(case, answers, trouble):
                 return
@@ -392,7 +423,9 @@ class JudgeRun:
             self._give_up(case, answers, trouble)
         except ProviderError as error:
             if case.fallback is not None and len(case.strategies) > 1:
-                self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
+                self._fall_back(
+                    case, UnusableReply(f"the draws were not answered: {error}"), answers
+                )
                 return
             self._give_up(case, answers, error)
             if case.first and isinstance(error, Unrecorded):  # as if it had not been asked
@@ -402,12 +435,16 @@ class JudgeRun:
         else:
             self._note_outcome(case, None)
             self.model_traits.proven.add(case.strategies[0])
-            if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
+            if any(
+                isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers
+            ):
                 self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self.suffix
             if provenance.quote:
-                provenance = replace(provenance, quote=quotes.find_quote(provenance.quote, sample.texts))
+                provenance = replace(
+                    provenance, quote=quotes.find_quote(provenance.quote, sample.texts)
+                )
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
         self._leave(case)
         self.counts.cached += not case.waited
@@ -423,7 +460,9 @@ class JudgeRun:
             strategy, answers, case.judgment.criterion, self.settings, case.notes, judged=judged
         )
 
-    def _repair(self, case: PendingJudgment, answers: Sequence[Answer], trouble: ParseError) -> bool:
+    def _repair(
+        self, case: PendingJudgment, answers: Sequence[Answer], trouble: ParseError
+    ) -> bool:
         """Have the judge asked for the score alone, after a reply without one; return False if it cannot be asked."""
         repair = None
         if (question := self._repair_question(case)) is not None:
@@ -433,7 +472,9 @@ class JudgeRun:
             )  # fmt: skip
         return self._ask_again(case, repair)
 
-    def _repair_draws(self, case: PendingJudgment, answers: Sequence[Answer], judged: str | None) -> bool:
+    def _repair_draws(
+        self, case: PendingJudgment, answers: Sequence[Answer], judged: str | None
+    ) -> bool:
         """Have the judge asked again after the draws that have no score; return False if all have one."""
         repair = None
         if (question := self._repair_question(case)) is not None:
@@ -446,7 +487,9 @@ class JudgeRun:
     def _repair_question(self, case: PendingJudgment) -> str | None:
         """Return the question for the score alone, None if this judgment may not be asked again."""
         name = case.judgment.criterion.name
-        return None if case.repair or self.counts.trials[name].stopped else self._questions.get(name)
+        return (
+            None if case.repair or self.counts.trials[name].stopped else self._questions.get(name)
+        )
 
     def _ask_again(self, case: PendingJudgment, repair: Repair | None) -> bool:
         if repair is None:
@@ -464,7 +507,9 @@ class JudgeRun:
     def _give_up(self, case: PendingJudgment, answers: Sequence[Answer], error: JudgeError) -> None:
         """Fail a judgment that has no score."""
         trial = self.counts.trials[case.judgment.criterion.name]
-        if trial.stopped and isinstance(error, Unrecorded):  # the recorded run did not ask it either
+        if trial.stopped and isinstance(
+            error, Unrecorded
+        ):  # the recorded run did not ask it either
             trial.unasked, error = True, NotAsked(trial.stopped)
         self._note_outcome(case, error)
         if case.repair:
@@ -472,7 +517,9 @@ class JudgeRun:
             error = case.repair.failure(replies, error)
             self._fail(case.judgment, error, case.repair.strategy, "repaired" if replies else None)
         else:
-            self._fail(case.judgment, error, case.strategies[0] if isinstance(error, ParseError) else None)
+            self._fail(
+                case.judgment, error, case.strategies[0] if isinstance(error, ParseError) else None
+            )
 
     def _note_outcome(self, case: PendingJudgment, error: JudgeError | None) -> None:
         """Count a repair, and stop asking about a criterion once its first judgments failed for one reason."""
@@ -508,7 +555,9 @@ class JudgeRun:
                 "Once that is mended, the same command asks again"
             )
 
-    def _fall_back(self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]) -> None:
+    def _fall_back(
+        self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]
+    ) -> None:
         if case.strategies.pop(0) == "logprobs":
             case.fallback = strategies.fallback_reply(answers)
         self._leave(case)
@@ -543,13 +592,30 @@ class JudgeRun:
         self.counts.reasons = self.counts.reasons or response.reasoned
 
     def _fail(
-        self, judgment: Judgment, error: JudgeError, method: str | None = None, reading: Reading | None = None
+        self,
+        judgment: Judgment,
+        error: JudgeError,
+        method: str | None = None,
+        reading: Reading | None = None,
     ) -> None:
         stage = "parse" if method else "render" if isinstance(error, CriterionError) else "request"
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
         column, kind = judgment.criterion.name + self.suffix, type(error).__name__
-        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method, reading))
+        self._finish(
+            Failure(
+                sample.item,
+                sample.system,
+                column,
+                stage,
+                kind,
+                str(error),
+                raw,
+                rival,
+                method,
+                reading,
+            )
+        )
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)

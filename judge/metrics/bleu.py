@@ -76,7 +76,9 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
         return BLEU(lowercase, True, name, "none", None, max_order, True)
     except (RuntimeError, ImportError) as error:
         extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
-        raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
+        raise MissingExtra(
+            f"the tokenizer {name} needs more packages: pip install {extra}"
+        ) from error
 
 
 _SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
@@ -117,7 +119,9 @@ class Tokens(MetricOptions):
         cut = _scorer(tokenizer).tokenizer
 
         def words(string: str) -> list[str]:
-            tokenized: str = cut(_readable(string.lower() if self.lowercase else string, tokenizer).rstrip())
+            tokenized: str = cut(
+                _readable(string.lower() if self.lowercase else string, tokenizer).rstrip()
+            )
             return tokenized.split()
 
         return words
@@ -146,7 +150,9 @@ class Settings(Tokens):
 
     def bleu(self, counts: Sequence[int]) -> float:
         """Return BLEU (0–100) of the counts of one text, or of the sum over several texts, by sacrebleu."""
-        return min(float(self.computed(counts).score), 100.0)  # equal texts would get 100.00000000000004
+        return min(
+            float(self.computed(counts).score), 100.0
+        )  # equal texts would get 100.00000000000004
 
     def computed(self, counts: Sequence[int]) -> Any:
         """Return sacrebleu's score of these counts."""
@@ -154,13 +160,26 @@ class Settings(Tokens):
 
         order = self.max_order
         hits, total = list(counts[2 : 2 + order]), list(counts[2 + order :])
-        return BLEU.compute_bleu(hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order)
+        return BLEU.compute_bleu(
+            hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order
+        )
 
     def signature(self, tokenizers: Iterable[str]) -> str:
         """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
         case, tok = self.signed_tokens(tokenizers)
-        parts = [case, self.signed_effective_order, tok, f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"]
-        return "|".join([*parts, *([] if self.max_order == 4 else [f"order={self.max_order}"]), signed_version()])
+        parts = [
+            case,
+            self.signed_effective_order,
+            tok,
+            f"smooth={_SMOOTH_SIGNATURES[self.smooth]}",
+        ]
+        return "|".join(
+            [
+                *parts,
+                *([] if self.max_order == 4 else [f"order={self.max_order}"]),
+                signed_version(),
+            ]
+        )
 
     @property
     def signed_effective_order(self) -> str:
@@ -177,7 +196,16 @@ class DiversitySettings(Settings):
         """Return the signature's parts, in the order of all metrics of diversity."""
         case, tok = self.signed_tokens(tokenizers)
         smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
-        return "|".join([self.signed_effective_order, f"order={self.max_order}", case, tok, smooth, signed_version()])
+        return "|".join(
+            [
+                self.signed_effective_order,
+                f"order={self.max_order}",
+                case,
+                tok,
+                smooth,
+                signed_version(),
+            ]
+        )
 
 
 def signed_version() -> str:
@@ -199,18 +227,25 @@ class Parts(Settings):
     """
 
     values: str | Sequence[str] = setting(
-        "score", choices_option, _PARTS, "the values of BLEU must be distinct: some of score, p1 to p9 and bp"
+        "score",
+        choices_option,
+        _PARTS,
+        "the values of BLEU must be distinct: some of score, p1 to p9 and bp",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for part in self.values:
             if part[0] == "p" and int(part[1:]) > self.max_order:
-                raise ConfigError(f"{self.name}.values: {part} needs {self.name}.max_order of {part[1:]} or more")
+                raise ConfigError(
+                    f"{self.name}.values: {part} needs {self.name}.max_order of {part[1:]} or more"
+                )
 
     def columns(self) -> dict[str, str]:
         """Return the parts by their columns' names."""
-        return {self.name if part == "score" else f"{self.name}_{part}": part for part in self.values}
+        return {
+            self.name if part == "score" else f"{self.name}_{part}": part for part in self.values
+        }
 
     def part(self, score: Any, part: str) -> float:
         """Return a part of sacrebleu's score. Raise CannotScore for a precision of no n-grams."""
@@ -220,7 +255,10 @@ class Parts(Settings):
             return float(score.bp)
         order = int(part[1:])
         if not score.totals[order - 1]:
-            raise CannotScore("TextsTooShort", f"no output has {order} tokens, so its precision p{order} is undefined")
+            raise CannotScore(
+                "TextsTooShort",
+                f"no output has {order} tokens, so its precision p{order} is undefined",
+            )
         return float(score.precisions[order - 1])
 
 
@@ -255,11 +293,19 @@ class Bleu(Parts, ReferenceMetric):
             return rate
 
         results = [
-            self.compare(samples, partial(prepare, part), self.signature, name=name, high=1.0 if part == "bp" else None)
+            self.compare(
+                samples,
+                partial(prepare, part),
+                self.signature,
+                name=name,
+                high=1.0 if part == "bp" else None,
+            )
             for name, part in self.columns().items()
         ]
         rows = chain.from_iterable(zip(*(result.rows for result in results), strict=True))
-        return MetricResult(tuple(result.columns[0] for result in results), tuple(rows), results[0].notes)
+        return MetricResult(
+            tuple(result.columns[0] for result in results), tuple(rows), results[0].notes
+        )
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return how many texts the tokenizer does not suit, and how many differ in Unicode's form."""
@@ -292,7 +338,9 @@ class CorpusBleu(Parts):
         texts: dict[str, set[str]] = {}
         for system, own_samples in by_system(samples).items():
             tokenizer = self.tokenizer_for(chain.from_iterable(map(usable, own_samples)))
-            texts.setdefault(tokenizer, set()).update(*((each.output, *usable(each)) for each in own_samples))
+            texts.setdefault(tokenizer, set()).update(
+                *((each.output, *usable(each)) for each in own_samples)
+            )
             compared = [(each.output, targets) for each in own_samples if (targets := usable(each))]
             stats = [self.counts(*pair, tokenizer) for pair in compared]
             rows += [self._row(system, stats, *column) for column in self.columns().items()]
@@ -301,7 +349,13 @@ class CorpusBleu(Parts):
                 left_out += len(own_samples) - len(compared)
         signature = f"nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}|{self.signature(used)}"
         columns = tuple(
-            Column(name, "metric", f"{name}|corpus|{signature}", low=0.0, high=1.0 if part == "bp" else 100.0)
+            Column(
+                name,
+                "metric",
+                f"{name}|corpus|{signature}",
+                low=0.0,
+                high=1.0 if part == "bp" else 100.0,
+            )
             for name, part in self.columns().items()
         )
         notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
@@ -323,9 +377,13 @@ class CorpusBleu(Parts):
             )
             return Failure("", system, name, stage="metric", error="TextsTooShort", message=message)
         try:
-            return Score("", system, name, self.part(self.computed(total), part), self._interval(stats, part))
+            return Score(
+                "", system, name, self.part(self.computed(total), part), self._interval(stats, part)
+            )
         except CannotScore as error:
-            return Failure("", system, name, stage="metric", error=error.error, message=f"{who}: {error}")
+            return Failure(
+                "", system, name, stage="metric", error=error.error, message=f"{who}: {error}"
+            )
 
     def _interval(self, stats: list[list[int]], part: str) -> Provenance:
         """Return the 2.5 and 97.5% quantiles of BLEU over those resamples of the texts for which it is defined."""
@@ -345,7 +403,9 @@ class CorpusBleu(Parts):
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
         low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
-        defined_only = "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
+        defined_only = (
+            "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
+        )
         method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self.seed}"
         return Provenance("metric", n=n, low=low, high=high, note=method)
 

@@ -51,11 +51,17 @@ class Chrf(ReferenceMetric):
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
-        pairs = sorted({(targets, sample.output) for sample in samples if (targets := references(sample))})
+        pairs = sorted(
+            {(targets, sample.output) for sample in samples if (targets := references(sample))}
+        )
         # Group pairs by references, which are then counted once per block.
-        sizes = accumulate(sum(map(len, targets)) + len(targets) * len(output) for targets, output in pairs)
+        sizes = accumulate(
+            sum(map(len, targets)) + len(targets) * len(output) for targets, output in pairs
+        )
         values: dict[Pair, float] = {}
-        for _, sized in groupby(zip(sizes, pairs, strict=True), key=lambda sized: sized[0] // _BLOCK):
+        for _, sized in groupby(
+            zip(sizes, pairs, strict=True), key=lambda sized: sized[0] // _BLOCK
+        ):
             block = [pair for _, pair in sized]
             values |= zip(block, self._values(block), strict=True)
         parts = [
@@ -64,7 +70,9 @@ class Chrf(ReferenceMetric):
             f"sacrebleu {version('sacrebleu')}",
         ]
         return self.compare(
-            samples, lambda targets, used: lambda output: values[targets, output], lambda used: "|".join(parts)
+            samples,
+            lambda targets, used: lambda output: values[targets, output],
+            lambda used: "|".join(parts),
         )
 
     def _values(self, pairs: Sequence[Pair]) -> list[float]:
@@ -76,13 +84,21 @@ class Chrf(ReferenceMetric):
 
         groups = {targets: place for place, (targets, _) in enumerate(pairs)}
         texts = [*chain.from_iterable(groups), *(output for _, output in pairs)]
-        group = np.array([n for targets, n in groups.items() for _ in targets] + [groups[pair[0]] for pair in pairs])
+        group = np.array(
+            [n for targets, n in groups.items() for _ in targets]
+            + [groups[pair[0]] for pair in pairs]
+        )
         rank = np.array([n for targets in groups for n in range(len(targets))] + [-1] * len(pairs))
         if self.lowercase:
             texts = [text.lower() for text in texts]
         precision, recall, used = (np.zeros((rank.max() + 1, len(pairs))) for _ in range(3))
-        for cut, order in ((lambda text: "".join(text.split()), self.char_order), (_words, self.word_order)):
-            for hits, output_total, reference_total in _matches(list(map(cut, texts)), group, rank, order):
+        for cut, order in (
+            (lambda text: "".join(text.split()), self.char_order),
+            (_words, self.word_order),
+        ):
+            for hits, output_total, reference_total in _matches(
+                list(map(cut, texts)), group, rank, order
+            ):
                 both = (output_total > 0) & (reference_total > 0)
                 precision += np.divide(hits, output_total, out=np.zeros(hits.shape), where=both)
                 recall += np.divide(hits, reference_total, out=np.zeros(hits.shape), where=both)
@@ -90,7 +106,9 @@ class Chrf(ReferenceMetric):
         with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
             precision, recall, weight = precision / used, recall / used, self.beta**2
             f = 100 * ((1 + weight) * precision * recall / (weight * precision + recall))
-        return [min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()]  # rounding may exceed the limit
+        return [
+            min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()
+        ]  # rounding may exceed the limit
 
 
 score = list_function(
@@ -120,13 +138,18 @@ def _matches(texts: Sequence[Sequence[str]], group: Ints, rank: Ints, order: int
 
     read = corpus(texts)
     outputs = np.flatnonzero(rank < 0)
-    ranks, lengths = int(rank.max()) + 1, np.zeros((int(rank.max()) + 1, int(group.max()) + 1), dtype=np.int64)
+    ranks, lengths = (
+        int(rank.max()) + 1,
+        np.zeros((int(rank.max()) + 1, int(group.max()) + 1), dtype=np.int64),
+    )
     lengths[rank[rank >= 0], group[rank >= 0]] = read.lengths[rank >= 0]
     for n, grams in enumerate(orders(read, order, group), start=1):
         in_reference = rank[grams.text] >= 0
         counts = np.zeros((ranks, int(grams.gram.max(initial=-1)) + 1), dtype=np.int64)
         counts[rank[grams.text[in_reference]], grams.gram[in_reference]] = grams.count[in_reference]
-        gram, text, count = (column[~in_reference] for column in (grams.gram, grams.text, grams.count))
+        gram, text, count = (
+            column[~in_reference] for column in (grams.gram, grams.text, grams.count)
+        )
         shared = np.minimum(counts[:, gram], count)
         hits = np.array([np.bincount(text, row, minlength=len(texts))[outputs] for row in shared])
         yield hits, totals(read.lengths[outputs], n), totals(lengths[:, group[outputs]], n)

@@ -59,7 +59,9 @@ class Cider(WordMetric):
         reference_texts_by_item: dict[str, dict[str, None]] = {}
         for sample in samples:
             if own_references := usable(sample):
-                reference_texts_by_item.setdefault(sample.item, {}).update(dict.fromkeys(own_references))
+                reference_texts_by_item.setdefault(sample.item, {}).update(
+                    dict.fromkeys(own_references)
+                )
         items = len(reference_texts_by_item)
         frequency: Counter[Ngram] = Counter()
         for item_texts in reference_texts_by_item.values():
@@ -76,10 +78,14 @@ class Cider(WordMetric):
                 )
             name = self._tokenizer_for(reference_texts)
             used.add(name)
-            targets = [self._vectors(self._counts(name, reference), idf, items) for reference in reference_texts]
+            targets = [
+                self._vectors(self._counts(name, reference), idf, items)
+                for reference in reference_texts
+            ]
             if not any(any(target.norms) for target in targets):
                 raise CannotScore(
-                    "NoIdf", "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0"
+                    "NoIdf",
+                    "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0",
                 )
 
             def rate(output: str) -> float:
@@ -120,10 +126,15 @@ class Cider(WordMetric):
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
         """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
         cosines = 0.0
-        for ours, theirs, *norms in zip(output.weights, target.weights, output.norms, target.norms, strict=True):
+        for ours, theirs, *norms in zip(
+            output.weights, target.weights, output.norms, target.norms, strict=True
+        ):
             if norm := norms[0] * norms[1]:
                 shared = ours.keys() & theirs.keys()
-                cosines += math.fsum(min(ours[gram], theirs[gram]) * theirs[gram] for gram in shared) / norm
+                cosines += (
+                    math.fsum(min(ours[gram], theirs[gram]) * theirs[gram] for gram in shared)
+                    / norm
+                )
         apart = output.length - target.length
         return cosines / self.max_order * math.exp(-(apart**2) / (2 * self.sigma**2))
 

@@ -114,18 +114,24 @@ def signed_words(tokenizers: Iterable[str]) -> str:
     return f"tok={joined(map(text.signature, tokenizers))}|form=nfkc"
 
 
-def tokenizer_note(metric: str, tokenizer: str | None, strings: Iterable[str], option: str = "tokenizer") -> Note:
+def tokenizer_note(
+    metric: str, tokenizer: str | None, strings: Iterable[str], option: str = "tokenizer"
+) -> Note:
     """Count the texts that a tokenizer by white space leaves in one piece.
 
     Where None chooses by script, count those that are split into characters for lack of a tokenizer.
     """
     distinct = set(strings)
-    unspaced = [string for string in distinct if not string.isascii() and text.is_unspaced([string])]
+    unspaced = [
+        string for string in distinct if not string.isascii() and text.is_unspaced([string])
+    ]
     if tokenizer is None:
         some = sum(text.detect_language([string]) == "en" for string in unspaced)
         return Note(metric, some, len(distinct), _CLUSTERS)
     some = len(unspaced) if tokenizer in _BY_SPACES else 0
-    return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}"))
+    return Note(
+        metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}")
+    )
 
 
 def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
@@ -133,7 +139,9 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
 
     The text is the same for all metrics, so that a report shows it once.
     """
-    by_package = {row.tokenizer: row for row in text.LANGUAGES.values() if row.tokenizer in text.TOOLS}
+    by_package = {
+        row.tokenizer: row for row in text.LANGUAGES.values() if row.tokenizer in text.TOOLS
+    }
     notes = [
         _BY_PACKAGE.format(language=row.name, signature=text.signature(name), name=name)
         for name, row in by_package.items()
@@ -172,7 +180,9 @@ def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
 def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
     """Return the failure of a value: `what` follows the location of the sample and tells what to do."""
     where = sample.where or f"item {sample.item}"
-    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}")
+    return Failure(
+        sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}"
+    )
 
 
 def lacks_source(sample: Sample, blank: str = "a blank source") -> str:
@@ -217,7 +227,9 @@ def by_references(
         except CannotScore as reason:
             rows[index] = failure(sample, name, reason.error, f"has no value: {reason}")
         else:
-            rows[index] = Score(sample.item, sample.system, name, value, Provenance(method="metric"))
+            rows[index] = Score(
+                sample.item, sample.system, name, value, Provenance(method="metric")
+            )
     return tuple(rows[index] for index in range(len(samples)))
 
 
@@ -235,13 +247,19 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
 
 def texts(label: str, value: Any) -> list[str]:
     """Return a list of texts unchanged. Raise DataError for a single text and for other elements."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+    if (
+        isinstance(value, str)
+        or not isinstance(value, Sequence)
+        or not all(isinstance(item, str) for item in value)
+    ):
         raise DataError(f"{label} is a list of texts, not {value!r:.60}")
     return list(value)
 
 
 def as_samples(
-    outputs: Sequence[str], targets: Sequence[str | Sequence[str]], items: Sequence[str] | None = None
+    outputs: Sequence[str],
+    targets: Sequence[str | Sequence[str]],
+    items: Sequence[str] | None = None,
 ) -> list[Sample]:
     """Return samples of one system from lists: each output with its reference or references.
 
@@ -250,17 +268,29 @@ def as_samples(
     samples = []
     for index, (output, sample_references) in enumerate(paired(outputs, targets)):
         item = str(index if items is None else items[index])
-        samples.append(Sample(item, "", output, references=sample_references, where=f"text {index}"))
+        samples.append(
+            Sample(item, "", output, references=sample_references, where=f"text {index}")
+        )
         if not references(samples[-1]):
             raise DataError(f"outputs[{index}] has only blank references")
     return samples
 
 
-def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
+def paired(
+    outputs: Sequence[str], targets: Sequence[str | Sequence[str]]
+) -> list[tuple[str, tuple[str, ...]]]:
     """Return each output with its reference or references. Raise DataError unless these are two lists of one length."""
-    if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
-        raise DataError("outputs and references must be lists of equal length: a text or a list of texts per output")
-    target_tuples = [(t,) if isinstance(t, str) else tuple(texts("a reference", t)) for t in targets]
+    if (
+        isinstance(targets, str)
+        or not isinstance(targets, Sequence)
+        or len(texts("outputs", outputs)) != len(targets)
+    ):
+        raise DataError(
+            "outputs and references must be lists of equal length: a text or a list of texts per output"
+        )
+    target_tuples = [
+        (t,) if isinstance(t, str) else tuple(texts("a reference", t)) for t in targets
+    ]
     return list(zip(outputs, target_tuples, strict=True))
 
 
@@ -283,13 +313,17 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
     """
     result, numbers = metric.score(samples), []
     if len(result.columns) != 1:
-        raise ConfigError(f"a list has one column: ask for one of {', '.join(c.name for c in result.columns)}")
+        raise ConfigError(
+            f"a list has one column: ask for one of {', '.join(c.name for c in result.columns)}"
+        )
     for row in result.rows:
         if isinstance(row, Failure):
             raise DataError(row.message)
         numbers.append(row.value)
     parts = (part.partition("=") for part in result.columns[0].signature.split("|"))
-    tokenizers = next((value.split("+") for name, _, value in parts if name == "tok" and value != "-"), [])
+    tokenizers = next(
+        (value.split("+") for name, _, value in parts if name == "tok" and value != "-"), []
+    )
     return Values(numbers, tuple(tokenizers))
 
 
@@ -312,7 +346,9 @@ def list_function(
     score.__doc__, score.__module__ = doc, metric.__module__
     lists = list(signature(score).parameters.values())[:2]
     with_options = signature(metric).replace(return_annotation="Values")
-    score.__signature__ = with_options.replace(parameters=[*lists, *with_options.parameters.values()])  # type: ignore[attr-defined]
+    score.__signature__ = with_options.replace(
+        parameters=[*lists, *with_options.parameters.values()]
+    )  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 
 
@@ -390,7 +426,9 @@ class MetricOptions:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            check = each.metadata.get("check", bool_option if str(each.type) in ("bool", "bool | None") else None)
+            check = each.metadata.get(
+                "check", bool_option if str(each.type) in ("bool", "bool | None") else None
+            )
             if check and not (value is None and each.default is None):
                 value = check(f"{self.name}.{each.name}", value, *each.metadata.get("allowed", ()))
                 object.__setattr__(self, each.name, value)

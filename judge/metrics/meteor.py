@@ -79,19 +79,26 @@ class Meteor(WordMetric):
             def reference_words(tokenizer: str) -> list[list[str]]:
                 if words := [cut for target in targets if (cut := text.words(tokenizer)(target))]:
                     return words
-                raise CannotScore("NoTokens", f"its references have no words by the tokenizer {tokenizer}")
+                raise CannotScore(
+                    "NoTokens", f"its references have no words by the tokenizer {tokenizer}"
+                )
 
             def rate(output: str) -> float:
                 name = self.tokenizer or text.tokenizer_for([output, *targets])
                 used.add(name)
                 words = text.words(name)(output)
                 english = name in text.ENGLISH
-                return max(self._value(words, each, english, english and synonyms) for each in reference_words(name))
+                return max(
+                    self._value(words, each, english, english and synonyms)
+                    for each in reference_words(name)
+                )
 
             return rate
 
         def sign(used: set[str]) -> str:
-            options = "|".join(f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma"))
+            options = "|".join(
+                f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma")
+            )
             stages = "stages=exact+stem"
             if synonyms:
                 stages += f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
@@ -105,7 +112,8 @@ class Meteor(WordMetric):
         pairs = _match_stage(output_words, reference_words, lambda word: (word,))
         if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
             output_words, reference_words = (
-                {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
+                {at: _stem(word) for at, word in side.items()}
+                for side in (output_words, reference_words)
             )
             pairs += _match_stage(output_words, reference_words, lambda word: (word,))
         if synonyms:
@@ -115,7 +123,9 @@ class Meteor(WordMetric):
             return 0.0
         precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
         mean = precision * recall / (self.alpha * precision + (1 - self.alpha) * recall)
-        chunks = 1 + sum((at + 1, there + 1) != following for (at, there), following in pairwise(pairs))
+        chunks = 1 + sum(
+            (at + 1, there + 1) != following for (at, there), following in pairwise(pairs)
+        )
         return float((1 - self.gamma * (chunks / len(pairs)) ** self.beta) * mean)
 
 
@@ -129,7 +139,9 @@ score = list_function(
 )
 
 
-def _match_stage(output_words: dict[int, str], reference_words: dict[int, str], forms: Stage) -> list[tuple[int, int]]:
+def _match_stage(
+    output_words: dict[int, str], reference_words: dict[int, str], forms: Stage
+) -> list[tuple[int, int]]:
     """Remove matching words from both sides and return their positions; the last word gets the last match."""
     places: dict[str, list[int]] = {}
     for at, word in reference_words.items():

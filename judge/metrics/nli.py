@@ -51,7 +51,9 @@ class Nli(MetricOptions):
     @cached_property
     def _encoder(self) -> CrossEncoder:
         files = locate(self.model or "", who=self.name, cache=self.cache)
-        return CrossEncoder(files, self.label, self.window, self.device, self.batch_tokens, self.progress)
+        return CrossEncoder(
+            files, self.label, self.window, self.device, self.batch_tokens, self.progress
+        )
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for a model that cannot be loaded."""
@@ -65,5 +67,7 @@ class Nli(MetricOptions):
         claims = Claims(unit="sentence", verify=self._encoder, value="mean", most=1_000)
         result = claims.score([replace(sample, references=()) for sample in samples])
         rows = tuple(replace(row, column=self.name) for row in result.rows)
-        column = Column(self.name, "metric", f"{self.name}|mean|{self._encoder.signature}", low=0.0, high=1.0)
+        column = Column(
+            self.name, "metric", f"{self.name}|mean|{self._encoder.signature}", low=0.0, high=1.0
+        )
         return MetricResult((column,), rows, result.notes)

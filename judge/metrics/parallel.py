@@ -30,7 +30,11 @@ Tell = Callable[[int, int], None]
 
 
 def score_in_parallel(
-    metric: Metric, samples: Sequence[Sample], *, workers: int = 1, tell: Tell = lambda done, total: None
+    metric: Metric,
+    samples: Sequence[Sample],
+    *,
+    workers: int = 1,
+    tell: Tell = lambda done, total: None,
 ) -> MetricResult:
     """Return `metric.score(samples)`; a row-by-row metric runs in parts, in several processes."""
     if not is_rowwise(metric):
@@ -38,7 +42,9 @@ def score_in_parallel(
         tell(len(samples), len(samples))
         return merged
     parts = (
-        [samples] if len(samples) <= PART else [samples[first : first + PART] for first in range(0, len(samples), PART)]
+        [samples]
+        if len(samples) <= PART
+        else [samples[first : first + PART] for first in range(0, len(samples), PART)]
     )
     done: list[MetricResult] = []
     with worker_pool([metric], workers if len(parts) > 1 else 1) as scored:
@@ -64,7 +70,9 @@ def worker_pool(
     from multiprocessing import get_context
 
     # Spawn instead of fork, because the caller has threads.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,))
+    pool = ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,)
+    )
 
     def in_order(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
         waiting: deque[Future[list[MetricResult]]] = deque()

@@ -52,7 +52,10 @@ def load(language: str, task: str, name: str) -> Prompt:
     """Return the prompt prompts/<language>/<task>/<name>.jinja."""
     folder = builtin_prompts() / language
     file_name = f"{name}.jinja"
-    texts = {file_name: read_text(folder / task / file_name), _LAYOUT: read_text(folder / "qags" / _LAYOUT)}
+    texts = {
+        file_name: read_text(folder / task / file_name),
+        _LAYOUT: read_text(folder / "qags" / _LAYOUT),
+    }
     env = Sandbox(DictLoader({file: template_body(text) for file, text in texts.items()}))
     headers = [yaml_lines.values(front_matter(text)) or {} for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
@@ -88,7 +91,9 @@ class Stage:
         """Return the request about a text, whose reply `read` reads."""
         language = self._language or detect_language([text])
         self._used.add(language)
-        return ModelQuestion(self.prompt(language).render(text=text, **texts), self.most_tokens, read)
+        return ModelQuestion(
+            self.prompt(language).render(text=text, **texts), self.most_tokens, read
+        )
 
     def ask(self, requests: Sequence[ModelQuestion]) -> list[str | ModelError]:
         """Return the replies."""

@@ -11,7 +11,14 @@ from typing import ClassVar, Literal
 from judge import text
 from judge.core.records import Sample
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import CannotScore, Rate, ReferenceMetric, all_texts, joined, list_function
+from judge.metrics.common import (
+    CannotScore,
+    Rate,
+    ReferenceMetric,
+    all_texts,
+    joined,
+    list_function,
+)
 
 __all__ = ["Ter", "score"]
 
@@ -62,20 +69,30 @@ class Ter(ReferenceMetric):
 
             longest = max(map(words, targets))
             if not longest:
-                raise CannotScore("NoReferenceWords", "its references have no words without punctuation")
+                raise CannotScore(
+                    "NoReferenceWords", "its references have no words without punctuation"
+                )
 
             def rate(output: str) -> float:
                 if words(output) * longest > _MOST_CELLS:
-                    raise CannotScore("TextTooLong", "its texts have too many words for TER: shorten them")
+                    raise CannotScore(
+                        "TextTooLong", "its texts have too many words for TER: shorten them"
+                    )
                 return float(scorer.sentence_score(output, targets).score)
 
             return rate
 
         def sign(used: set[str]) -> str:
-            norm, asian = (joined(answers) for answers in zip(*map(str.split, used), strict=True)) if used else "--"
+            norm, asian = (
+                (joined(answers) for answers in zip(*map(str.split, used), strict=True))
+                if used
+                else "--"
+            )
             case, punct = "mixed" if self.case_sensitive else "lc", _yes_or_no(not self.no_punct)
             version_signed = f"sacrebleu {version('sacrebleu')}"
-            return f"case={case}|tok=tercom|norm={norm}|punct={punct}|asian={asian}|{version_signed}"
+            return (
+                f"case={case}|tok=tercom|norm={norm}|punct={punct}|asian={asian}|{version_signed}"
+            )
 
         return self.compare(samples, prepare, sign)
 

@@ -34,7 +34,9 @@ from judge.text.languages import HAN, HANGUL, KANA
 
 __all__ = ["Features", "Measure", "Stats", "measured", "score"]
 
-_DIGITS = re.compile(r"\d+").findall  # one run each, because tokenized texts have `1 , 250` and `3 . 5`
+_DIGITS = re.compile(
+    r"\d+"
+).findall  # one run each, because tokenized texts have `1 , 250` and `3 . 5`
 _WORD = re.compile(r"[^\W\d_]+").findall
 _FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall
 _CLOSERS = " \t\r\n\"'`”’»›)]}）］｝〉》〕】"
@@ -43,7 +45,21 @@ _TWICE = re.compile(r"\b([^\W\d_]+)\s+(?=\1\b)", re.IGNORECASE).findall
 _RUN_TWICE = re.compile(rf"([{HAN}{KANA}{HANGUL}]{{3,20}})(?=\1)").findall
 _MAY_DOUBLE = frozenset(("had", "that"))
 _NEVER_LAST = frozenset(
-    ("a", "an", "the", "and", "or", "but", "nor", "than", "because", "while", "if", "whose", "every")
+    (
+        "a",
+        "an",
+        "the",
+        "and",
+        "or",
+        "but",
+        "nor",
+        "than",
+        "because",
+        "while",
+        "if",
+        "whose",
+        "every",
+    )
 )
 _FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
 
@@ -127,7 +143,9 @@ class Sentences:
     def from_text(cls, string: str, tokenizer: str) -> Sentences:
         """Split the text into lines, and each line into sentences."""
         cut = text.words(tokenizer)
-        cut_sentences = [(raw, cut(raw)) for line in string.split("\n") for raw in text.sentences(line)]
+        cut_sentences = [
+            (raw, cut(raw)) for line in string.split("\n") for raw in text.sentences(line)
+        ]
         cut_sentences = [(raw, words) for raw, words in cut_sentences if words]
         each = tuple(words for _, words in cut_sentences)
         return cls(tuple(raw for raw, _ in cut_sentences), each, list(chain.from_iterable(each)))
@@ -194,7 +212,11 @@ class IndexedSource:
         shared_counts = Counter(chain.from_iterable(self.holding.get(word, ()) for word in words))
         size = len(words)
         return max(
-            (2 * shared / (size + len(self.sentences[number])) for number, shared in shared_counts.items()), default=0.0
+            (
+                2 * shared / (size + len(self.sentences[number]))
+                for number, shared in shared_counts.items()
+            ),
+            default=0.0,
         )
 
 
@@ -266,7 +288,11 @@ class Measure:
         self._tokenizer = tokenizer
         self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
-        if tokenizer is None and self._source is not None and (name := text.tokenizer_for([self._source])) != "en":
+        if (
+            tokenizer is None
+            and self._source is not None
+            and (name := text.tokenizer_for([self._source])) != "en"
+        ):
             self._tokenizer = name
 
     def __call__(self, output: str) -> Features:
@@ -282,7 +308,9 @@ class Measure:
             source = self._prepared[name] if self._prepared[name].words else None
         unfinished, doubled = no_end(output, cut), doubled_words(output)
         cjk = _is_cjk(output)
-        fragments = [is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True)]
+        fragments = [
+            is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True)
+        ]
         words = cut.words
         return Features(
             words=len(words),
@@ -290,9 +318,15 @@ class Measure:
             characters=len(output.strip()),
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
-            adjacent_duplicates=sum(first == second for each in cut.each for first, second in pairwise(each)),
-            number_support=_mean([number in source.numbers for number in numbers(output)]) if source else None,
-            entity_support=_mean([name in source.names for name in names(output, cut)]) if source else None,
+            adjacent_duplicates=sum(
+                first == second for each in cut.each for first, second in pairwise(each)
+            ),
+            number_support=_mean([number in source.numbers for number in numbers(output)])
+            if source
+            else None,
+            entity_support=_mean([name in source.names for name in names(output, cut)])
+            if source
+            else None,
             **(_source_features(cut, source) if source and words else {}),
             no_end=unfinished,
             fragments=_mean(fragments),
@@ -372,7 +406,10 @@ _LOWER = ("adjacent_duplicates", "no_end", "fragments", "doubled_words", "defect
 _HIGHER = ("number_support", "entity_support")
 _MISSING = {
     "position": (ABSTAINED, "copies no word of its source, so its position is undefined"),
-    "js_divergence": (ABSTAINED, "has no content word, or its source has none: there is nothing to compare"),
+    "js_divergence": (
+        ABSTAINED,
+        "has no content word, or its source has none: there is nothing to compare",
+    ),
 }
 
 
@@ -409,7 +446,11 @@ class Stats(MetricOptions):
                 problem = "has no words in its output: there is nothing to count"
                 rows.append(failure(sample, column, "EmptyOutput", problem))
             elif name in OF_SOURCE and each.coverage is None:
-                rows.append(failure(sample, column, "NoSource", lacks_source(sample, "a source without words")))
+                rows.append(
+                    failure(
+                        sample, column, "NoSource", lacks_source(sample, "a source without words")
+                    )
+                )
             elif value is None and name in _MISSING:
                 rows.append(failure(sample, column, *_MISSING[name]))
             else:  # a share of nothing: nothing lacks support
@@ -427,12 +468,19 @@ class Stats(MetricOptions):
             )
             for name in self.columns
         )
-        all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
-        return MetricResult(columns, tuple(rows), (tokenizer_note("stats", self.tokenizer, all_texts),))
+        all_texts = (
+            string for sample in samples for string in (sample.output, sample.source or "")
+        )
+        return MetricResult(
+            columns, tuple(rows), (tokenizer_note("stats", self.tokenizer, all_texts),)
+        )
 
 
 def score(
-    outputs: Sequence[str], sources: Sequence[str | None] | None = None, *, tokenizer: str | None = None
+    outputs: Sequence[str],
+    sources: Sequence[str | None] | None = None,
+    *,
+    tokenizer: str | None = None,
 ) -> list[Features]:
     """Return the features of each output, compared with its source if given.
 
@@ -441,8 +489,12 @@ def score(
     """
     source_texts = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
     if isinstance(sources, str) or len(source_texts) != len(outputs):
-        raise DataError("outputs and sources must be lists of equal length; use None for an unknown source")
+        raise DataError(
+            "outputs and sources must be lists of equal length; use None for an unknown source"
+        )
     if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources must be a list of texts, with None for unknown ones")
-    samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))]
+    samples = [
+        Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))
+    ]
     return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))

@@ -70,5 +70,7 @@ class Capabilities:
 
     @classmethod
     def of(cls, provider: Provider) -> Self:
-        values: dict[str, Any] = {field.name: getattr(provider, field.name, field.default) for field in fields(cls)}
+        values: dict[str, Any] = {
+            field.name: getattr(provider, field.name, field.default) for field in fields(cls)
+        }
         return cls(**values)

@@ -53,7 +53,9 @@ class AnthropicBatchApi(BatchApi):
         if system := "\n".join(m["content"] for m in body["messages"] if m["role"] == "system"):
             params["system"] = system
         params["messages"] = [m for m in body["messages"] if m["role"] != "system"]
-        return batches.written({"custom_id": request.key(), "params": {"model": body["model"], **params}})
+        return batches.written(
+            {"custom_id": request.key(), "params": {"model": body["model"], **params}}
+        )
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """Return the id of the newest batch; the one about to be created comes after it."""
@@ -84,10 +86,14 @@ class AnthropicBatchApi(BatchApi):
 
     def _batch(self, data: Any) -> Batch:
         id, names = batches.id_of(data, self._http.url, "batch"), ("errored", "canceled", "expired")
-        running, succeeded, *others = batches.counts(data.get("request_counts"), "processing", "succeeded", *names)
+        running, succeeded, *others = batches.counts(
+            data.get("request_counts"), "processing", "succeeded", *names
+        )
         done = succeeded + sum(others)
         files = (id,) if data.get("results_url") else ()
-        why = ", ".join(f"{count:,} {name}" for count, name in zip(others, names, strict=True) if count)
+        why = ", ".join(
+            f"{count:,} {name}" for count, name in zip(others, names, strict=True) if count
+        )
         return Batch(id, str(data.get("processing_status")), done, running + done, files, why=why)
 
 
@@ -97,7 +103,11 @@ def _completion(result: Any) -> Body:
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     used = message["usage"]
     fresh, read, stored, written = batches.counts(
-        used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
+        used,
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
     )
     details = {"cached_tokens": read, "cache_write_tokens": stored}
     return {

@@ -15,7 +15,13 @@ from urllib.parse import quote
 
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Request, Response
-from judge.providers.http_client import MAX_REPLY_BYTES, HttpClient, Options, body_error, redact_and_truncate
+from judge.providers.http_client import (
+    MAX_REPLY_BYTES,
+    HttpClient,
+    Options,
+    body_error,
+    redact_and_truncate,
+)
 
 _MAX_ANSWER_BYTES = 4_000_000
 """Bytes per request that a file of answers may have on average."""
@@ -71,7 +77,10 @@ class BatchApi:
     _path, _cursor, _page_size = "/batches", "after", "limit"
 
     def __init__(
-        self, http: HttpClient, body: Callable[[Request], Body], read: Callable[[Request, Body, Any], Response]
+        self,
+        http: HttpClient,
+        body: Callable[[Request], Body],
+        read: Callable[[Request, Body, Any], Response],
     ) -> None:
         self.body, self.read = body, read
         self._http = http
@@ -95,18 +104,28 @@ class BatchApi:
         except Refused as error:
             if error.status not in _NOT_FOUND:
                 raise
-            raise ConfigError(f"--engine batch: {self._http.url} has no Batch API; leave the option out") from error
+            raise ConfigError(
+                f"--engine batch: {self._http.url} has no Batch API; leave the option out"
+            ) from error
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """Upload the requests and return the file's id."""
         data = await self._http.upload(
-            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), TRANSFER_SECONDS
+            "/files",
+            {"purpose": "batch"},
+            (f"{name}.jsonl", file, "application/jsonl"),
+            TRANSFER_SECONDS,
         )
         return id_of(data, self._http.url, "file")
 
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         """Start a batch of an uploaded file, or `inline` of the requests in `content`."""
-        request = {"input_file_id": file, "endpoint": _CHAT, "completion_window": "24h", "metadata": {_NAME: name}}
+        request = {
+            "input_file_id": file,
+            "endpoint": _CHAT,
+            "completion_window": "24h",
+            "metadata": {_NAME: name},
+        }
         return self._batch((await self._http.post(self._path, request)).data)
 
     async def get(self, id: str) -> Batch:
@@ -116,7 +135,11 @@ class BatchApi:
         """Return the batch created with this name, among the last 2,000, if it has not failed."""
         async for data in self._pages(f"{self._path}?"):
             metadata = data.get("metadata")
-            if isinstance(metadata, dict) and metadata.get(_NAME) == name and data.get("status") != "failed":
+            if (
+                isinstance(metadata, dict)
+                and metadata.get(_NAME) == name
+                and data.get("status") != "failed"
+            ):
                 return self._batch(data)
         return None
 
@@ -137,7 +160,9 @@ class BatchApi:
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """Yield the JSON objects of a downloaded file, in any order; other lines are skipped."""
         file.seek(0)
-        while line := file.readline(MAX_REPLY_BYTES):  # a longer one arrives in pieces, which are no JSON
+        while line := file.readline(
+            MAX_REPLY_BYTES
+        ):  # a longer one arrives in pieces, which are no JSON
             try:
                 entry = json.loads(self._http.redacted(line))
             except (ValueError, RecursionError):
@@ -165,7 +190,9 @@ class BatchApi:
     def _batch(self, data: Any) -> Batch:
         id = id_of(data, self._http.url, "batch")
         done, failed, total = counts(data.get("request_counts"), "completed", "failed", "total")
-        files = tuple(str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name))
+        files = tuple(
+            str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name)
+        )
         errors = data.get("errors") or {}
         listed = errors.get("data") if isinstance(errors, dict) else errors
         first = next((entry for entry in listed or () if isinstance(entry, dict)), {})
@@ -175,7 +202,10 @@ class BatchApi:
 
 def written(entry: Body) -> bytes:
     """Return an object as one line of JSON."""
-    return (json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS) + "\n").encode()
+    return (
+        json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS)
+        + "\n"
+    ).encode()
 
 
 def counts(data: Any, *names: str) -> list[int]:
@@ -187,7 +217,9 @@ def counts(data: Any, *names: str) -> list[int]:
 def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collection[str]) -> Body:
     """Return a chat request's parameters by the vendor's names. Raises ConfigError for one the vendor does not know."""
     if unknown := body.keys() - names.keys() - {"model", "messages", *ignored}:
-        raise ConfigError(f"--engine batch: {vendor}'s batches take no {min(unknown)}; leave it or the engine out")
+        raise ConfigError(
+            f"--engine batch: {vendor}'s batches take no {min(unknown)}; leave it or the engine out"
+        )
     return {names[name]: value for name, value in body.items() if name in names}
 
 

@@ -43,7 +43,9 @@ class _OpenAI:
         for q in questions:
             labels = {"score": ("levels", "label"), "choice": ("choices", "value")}.get(q.type)
             listed = {labels[0]: [{labels[1]: label} for label in q.labels]} if labels else {}
-            bodies.append({"name": q.name, "type": q.type, "instructions": q.instructions, **listed})
+            bodies.append(
+                {"name": q.name, "type": q.type, "instructions": q.instructions, **listed}
+            )
         return {"input": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
@@ -52,7 +54,9 @@ class _OpenAI:
             raise ValueError(f"do not come to {len(questions)}, one for each question")
         names = [answer.get("name") if isinstance(answer, dict) else None for answer in data]
         if strange := [n for n, q in zip(names, questions, strict=True) if n not in (None, q.name)]:
-            raise ValueError(f"are not in the order of the questions: {strange[0]!r} is out of place")
+            raise ValueError(
+                f"are not in the order of the questions: {strange[0]!r} is out of place"
+            )
         return data
 
     def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
@@ -71,7 +75,9 @@ class _SystemOne(_OpenAI):
         for q in questions:
             bodies[q.name] = {"type": self.kind(q), "instructions": q.instructions}
             if q.type != "predicate":
-                bodies[q.name]["criteria"] = list(q.labels) if q.type == "score" else dict.fromkeys(q.labels)
+                bodies[q.name]["criteria"] = (
+                    list(q.labels) if q.type == "score" else dict.fromkeys(q.labels)
+                )
         return {"state": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
@@ -138,13 +144,20 @@ class DecisionsProvider:
 
         A question that the model refuses has a choice without shares. Of the other parameters none is sent.
         """
-        questions, text = _questions(request), "\n\n".join(whole(m["content"]) for m in request.messages)
+        questions, text = (
+            _questions(request),
+            "\n\n".join(whole(m["content"]) for m in request.messages),
+        )
         known = self._form
         for form in (known,) if known else _FORMS:
             try:
-                data, limits = await self._http.post(form.path, {"model": request.model, **form.body(text, questions)})
+                data, limits = await self._http.post(
+                    form.path, {"model": request.model, **form.body(text, questions)}
+                )
             except ProviderError as error:
-                no_such_path = isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
+                no_such_path = (
+                    isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
+                )
                 about_model = isinstance(error, Refused) and error.param == "model"
                 if known is None and no_such_path and not about_model:
                     continue
@@ -181,7 +194,9 @@ def _response(data: Any, form: _OpenAI, questions: Sequence[_Question], url: str
         answers = form.answers(data["answers"], questions)
     except ValueError as error:
         raise Refused(f"{url}{form.path}: the answers {error}") from error
-    choices = tuple(_choice(form, q, answer, url) for q, answer in zip(questions, answers, strict=True))
+    choices = tuple(
+        _choice(form, q, answer, url) for q, answer in zip(questions, answers, strict=True)
+    )
     model, used = data.get("model"), usage(data.get("usage"), "input", "output")
     return Response(choices, used, model if isinstance(model, str) else "")
 

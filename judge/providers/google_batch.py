@@ -14,7 +14,13 @@ from urllib.parse import quote
 from judge.core.records import Request
 from judge.providers import batches
 from judge.providers.batches import Batch, BatchApi, Body
-from judge.providers.http_client import MAX_REPLY_BYTES, HttpClient, Options, body_error, redact_and_truncate
+from judge.providers.http_client import (
+    MAX_REPLY_BYTES,
+    HttpClient,
+    Options,
+    body_error,
+    redact_and_truncate,
+)
 
 _NAMES = {
     "max_completion_tokens": "maxOutputTokens", "max_tokens": "maxOutputTokens", "n": "candidateCount",
@@ -49,7 +55,9 @@ class GoogleBatchApi(BatchApi):
             if message["role"] == "system":
                 content.setdefault("systemInstruction", {"parts": []})["parts"] += parts["parts"]
             else:
-                content["contents"].append({"role": "model" if message["role"] == "assistant" else "user"} | parts)
+                content["contents"].append(
+                    {"role": "model" if message["role"] == "assistant" else "user"} | parts
+                )
         content["generationConfig"] = _generation(body)
         return batches.written({"request": content, "metadata": {"key": request.key()}})
 
@@ -59,7 +67,9 @@ class GoogleBatchApi(BatchApi):
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         requests = batches.inline_requests(content)
         model = json.loads(requests[0])["request"]["model"]
-        start = json.dumps({"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}})
+        start = json.dumps(
+            {"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}}
+        )
         whole = start.encode().replace(b"[]", b"[" + b",".join(requests) + b"]")
         path = f"/models/{quote(model.removeprefix('models/'), safe='')}:batchGenerateContent"
         return self._batch(await self._http.send(path, whole, batches.TRANSFER_SECONDS))
@@ -69,7 +79,10 @@ class GoogleBatchApi(BatchApi):
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         async for data in self._pages("/batches?"):
-            if _metadata(data).get("displayName") == name and (batch := self._batch(data)).status != "failed":
+            if (
+                _metadata(data).get("displayName") == name
+                and (batch := self._batch(data)).status != "failed"
+            ):
                 return batch
         return None
 
@@ -77,12 +90,18 @@ class GoogleBatchApi(BatchApi):
         """Yield each inlined response in the form of an OpenAI result line; none if the file is damaged."""
         file.seek(0)
         try:
-            answers = _output(json.loads(self._http.redacted(file.read())))["inlinedResponses"]["inlinedResponses"]
+            answers = _output(json.loads(self._http.redacted(file.read())))["inlinedResponses"][
+                "inlinedResponses"
+            ]
         except (ValueError, RecursionError, LookupError, TypeError):
             return
         for entry in answers if isinstance(answers, list) else ():
             if isinstance(entry, dict):
-                key = entry["metadata"].get("key") if isinstance(entry.get("metadata"), dict) else None
+                key = (
+                    entry["metadata"].get("key")
+                    if isinstance(entry.get("metadata"), dict)
+                    else None
+                )
                 yield batches.answer(key, entry.get("response"), _completion)
 
     def _content_path(self, file: str) -> str:
@@ -137,7 +156,9 @@ def _generation(body: Body) -> Body:
             config["thinkingConfig"] = {"thinkingBudget": _BUDGETS.get(effort, _MOST_BUDGET)}
         else:
             lowest = "low" if "pro" in body["model"] else "minimal"
-            config["thinkingConfig"] = {"thinkingLevel": (lowest if effort == "minimal" else effort).upper()}
+            config["thinkingConfig"] = {
+                "thinkingLevel": (lowest if effort == "minimal" else effort).upper()
+            }
     return config
 
 

@@ -70,16 +70,22 @@ def status_error(
     if fields.get("message"):
         reason = redact_and_truncate(fields["message"], secrets)
     else:
-        text = redact_and_truncate(error if isinstance(error, str) else content.decode("utf-8", "replace"), secrets)
+        text = redact_and_truncate(
+            error if isinstance(error, str) else content.decode("utf-8", "replace"), secrets
+        )
         reason = "a web page, not an API error" if text[:1] == "<" else text or reply.reason_phrase
     code, param = fields.get("code"), fields.get("param")
     message = f"{url} answered {status}: {reason}"
     if code in _OUT_OF_MONEY_CODES:
-        return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
+        return Refused(
+            f"{message}; top up, then start the same command again", status=status, stops="always"
+        )
     if (status in _RETRIED_STATUSES or status >= 500) and headers.get("x-should-retry") != "false":
         again: Stops = "if_first" if status >= 500 else "never"
         wait = _retry_after(headers)
-        return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
+        return Transient(
+            message, status=status, retry_after=wait, stops=again, limits=limits(headers)
+        )
     if status == 401:
         message = f"{message.rstrip('.')}; check {key}"
     elif status == 404:
@@ -90,7 +96,9 @@ def status_error(
     stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
     if status == 404 and (code == "model_not_found" or _MODEL.search(reason)):
         param = "model"
-    return Refused(message, status=status, param=param if isinstance(param, str) else None, stops=stops)
+    return Refused(
+        message, status=status, param=param if isinstance(param, str) else None, stops=stops
+    )
 
 
 def _error_status(data: Any) -> int:
@@ -112,11 +120,14 @@ def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:
         message = error.get("message") if isinstance(error, dict) else error
         return Refused(f"{url} answered: {redact_and_truncate(message or error)}")
     return Refused(
-        f"{url} answered with JSON that is no {kind}; is {named_by or option('base_url')} right?", stops="if_first"
+        f"{url} answered with JSON that is no {kind}; is {named_by or option('base_url')} right?",
+        stops="if_first",
     )
 
 
-def connection_error(error: Exception, url: str, timeout: float, received: int, named_by: str = "") -> Transient:
+def connection_error(
+    error: Exception, url: str, timeout: float, received: int, named_by: str = ""
+) -> Transient:
     """Return the error of a connection that ended after this many bytes of the reply.
 
     Under aiohttp the SDK calls a refused connection a time-out.
@@ -126,14 +137,19 @@ def connection_error(error: Exception, url: str, timeout: float, received: int, 
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, aiohttp.ClientConnectorCertificateError):
-            why = getattr(cause.certificate_error, "verify_message", "") or str(cause.certificate_error)
+            why = getattr(cause.certificate_error, "verify_message", "") or str(
+                cause.certificate_error
+            )
             return Transient(
                 f"cannot connect to {url}: its certificate is not trusted ({why}). For a certificate of your own "
                 "authority, name the authority's file (.pem) in $SSL_CERT_FILE",
                 unreachable=True,
                 stops="if_first",
             )
-        if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
+        if isinstance(
+            cause,
+            aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL,
+        ):
             why = getattr(cause, "strerror", None) or type(cause).__name__
             elsewhere = f"{named_by or option('base_url')} names another address"
             return Transient(
@@ -143,12 +159,16 @@ def connection_error(error: Exception, url: str, timeout: float, received: int, 
             )
         if isinstance(cause, TimeoutError):
             return Transient(
-                f"{url} did not answer within {timeout:g} s (see {option('timeout')})", billed=True, stops="if_first"
+                f"{url} did not answer within {timeout:g} s (see {option('timeout')})",
+                billed=True,
+                stops="if_first",
             )
         cause = cause.__cause__
     if isinstance(error, _sdk().http.DecodingError):
         return Transient(f"{url} sent a reply that cannot be decompressed", stops="if_first")
-    problem = f"cut its reply off after {received:,} bytes" if received else "dropped the connection"
+    problem = (
+        f"cut its reply off after {received:,} bytes" if received else "dropped the connection"
+    )
     return Transient(f"{url} {problem}", stops="if_first")
 
 
@@ -156,7 +176,9 @@ def redact_and_truncate(words: Any, secrets: Sequence[str] = ()) -> str:
     """Words on one line, not too many, with the secrets blotted out and nothing in them that a terminal obeys."""
     text = _blot(str(words), secrets)
     text = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
-    return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
+    return "".join(
+        character if character.isprintable() else f"\\x{ord(character):02x}" for character in text
+    )
 
 
 def _blot(text: str, secrets: Sequence[str]) -> str:
@@ -299,12 +321,18 @@ class HttpClient:
             )
         if parts.scheme not in ("http", "https") or not parts.netloc:
             quoted = "" if "@" in url or "?" in url else f" {url!r}"
-            raise ConfigError(f"{self.named_by}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
+            raise ConfigError(
+                f"{self.named_by}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1"
+            )
         self.url = url.rstrip("/")
         headers = self._options["headers"]
-        self._secret_headers = {name: value for name, value in headers.items() if hidden(name, value)}
+        self._secret_headers = {
+            name: value for name, value in headers.items() if hidden(name, value)
+        }
         if key_command is None and (why := wrong_server_reason(key_env, self.url)):
-            raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
+            raise ConfigError(
+                f"{why}; put that server's key into a variable of its own, and name it with key_env"
+            )
         openai_itself = self.url == DEFAULT_URL
         self.caching: Caching = given.get("caching", "explicit" if openai_itself else "")
         needed = given.get("needs_key", openai_itself or key_env != "OPENAI_API_KEY")
@@ -343,7 +371,9 @@ class HttpClient:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         most = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
-        return await self._reply("POST", path, most=most, content=_encode(body).encode(), headers=_JSON)
+        return await self._reply(
+            "POST", path, most=most, content=_encode(body).encode(), headers=_JSON
+        )
 
     async def send(self, path: str, content: bytes, seconds: float) -> Any:
         """The JSON that a 200 to a `POST` of this JSON holds. Raises Transient or Refused."""
@@ -353,7 +383,9 @@ class HttpClient:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
         return (await self._reply("GET", path, most=most)).data
 
-    async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
+    async def upload(
+        self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float
+    ) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
         return (await self._reply("POST", path, seconds, data=fields, files={"file": file})).data
 
@@ -364,7 +396,9 @@ class HttpClient:
             try:
                 into.write(part)
             except OSError as error:
-                raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
+                raise StorageError(
+                    f"a file of answers cannot be written: {error.strerror or error}"
+                ) from error
 
         into.seek(0)
         into.truncate()
@@ -372,7 +406,12 @@ class HttpClient:
             await _read(reply, self.url, most, write)
 
     async def _reply(
-        self, method: str, path: str, seconds: float | None = None, most: int = MAX_REPLY_BYTES, **content: Any
+        self,
+        method: str,
+        path: str,
+        seconds: float | None = None,
+        most: int = MAX_REPLY_BYTES,
+        **content: Any,
     ) -> Reply:
         """The JSON of a 2xx reply of at most `most` bytes. Raises Transient or Refused."""
         async with self._open(method, path, seconds, **content) as reply:
@@ -383,11 +422,17 @@ class HttpClient:
         try:
             data = json.loads(whole)
         except (ValueError, RecursionError) as error:
-            kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], secrets)
+            kind = redact_and_truncate(
+                reply.headers.get("content-type", "no content type").partition(";")[0], secrets
+            )
             start = whole.lstrip()[:1]
             if start in (b"{", b"[") or (start != b"<" and "json" in kind):
                 cut = whole.rstrip()[-1:] not in (b"}", b"]")
-                problem = f"cut its reply off after {len(whole):,} bytes" if cut else f"sent invalid JSON ({error})"
+                problem = (
+                    f"cut its reply off after {len(whole):,} bytes"
+                    if cut
+                    else f"sent invalid JSON ({error})"
+                )
                 raise Transient(f"{self.url} {problem}", stops="if_first") from error
             hint = f"is {self.named_by} right? It usually ends in /v1"
             message = f"{self.url} answered with {kind} instead of JSON; {hint}"
@@ -401,10 +446,14 @@ class HttpClient:
         if status := _error_status(data):
             raise status_error(reply, whole, self.url, secrets, status, named_by=self.named_by)
         # In the text of JSON a secret may be written with escapes.
-        return Reply(data if b"\\" not in whole else _redacted(data, secrets), limits(reply.headers))
+        return Reply(
+            data if b"\\" not in whole else _redacted(data, secrets), limits(reply.headers)
+        )
 
     @asynccontextmanager
-    async def _open(self, method: str, path: str, seconds: float | None = None, **content: Any) -> AsyncIterator[Any]:
+    async def _open(
+        self, method: str, path: str, seconds: float | None = None, **content: Any
+    ) -> AsyncIterator[Any]:
         """The beginning of a reply with status 2xx, which ends within so many seconds. Raises Transient or Refused."""
         if self._transport is None:
             self._connect()
@@ -416,10 +465,14 @@ class HttpClient:
             content["timeout"] = seconds
         received, number = 0, await self._keys.number()
         try:
-            async with asyncio.timeout(longest) as limit:  # for the whole reply; the transport's own is for each read
+            async with asyncio.timeout(
+                longest
+            ) as limit:  # for the whole reply; the transport's own is for each read
                 reply = await self._send(method, self._addresses[path], number, content)
                 try:
-                    if number and (newer := await self._newer_key(number, reply.status_code, limit)):
+                    if number and (
+                        newer := await self._newer_key(number, reply.status_code, limit)
+                    ):
                         await reply.aclose()
                         reply = await self._send(method, self._addresses[path], newer, content)
                     if not reply.is_success:
@@ -471,7 +524,9 @@ class HttpClient:
         the replies.
         """
         held = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
-        held += [word for value in self._secret_headers.values() for word in value.split()[1:]]  # Bearer KEY
+        held += [
+            word for value in self._secret_headers.values() for word in value.split()[1:]
+        ]  # Bearer KEY
         return [secret for secret in held if len(secret) >= _MIN_KEY_LENGTH]
 
     async def aclose(self) -> None:
@@ -484,9 +539,13 @@ class HttpClient:
         openai = _sdk().openai
         self._keys.connect()
         most = self._options["connections"]
-        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=most, max_keepalive_connections=most)
+        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
+            max_connections=most, max_keepalive_connections=most
+        )
         timeout = openai.Timeout(self._options["timeout"], connect=10.0)
-        self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        self._transport = openai.DefaultAioHttpClient(
+            limits=limits, timeout=timeout, follow_redirects=False
+        )
         key = (not self._keys.command and _key(self._key_env)) or "no-key"
         client = openai.AsyncOpenAI(
             api_key=key,
@@ -533,10 +592,20 @@ async def _read_parts(reply: Any, url: str, most: int, take: Callable[[bytes], o
             if size > _SMALL_REPLY and sum(_in_flight.values()) > max(_MAX_TOTAL_BYTES, most):
                 total = f"{max(_MAX_TOTAL_BYTES, most) / 1e6:,.0f} MB"
                 many = f"{url} answered several requests at once with more than {total} together"
-                raise Refused(f"{many}; is the address right?", status=reply.status_code, billed=True, stops="if_first")
+                raise Refused(
+                    f"{many}; is the address right?",
+                    status=reply.status_code,
+                    billed=True,
+                    stops="if_first",
+                )
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
-                raise Refused(f"{many}; is the address right?", status=reply.status_code, billed=True, stops="if_first")
+                raise Refused(
+                    f"{many}; is the address right?",
+                    status=reply.status_code,
+                    billed=True,
+                    stops="if_first",
+                )
             take(part)
 
 
@@ -562,7 +631,10 @@ def usage(data: Any, read: str, written: str) -> Usage:
         return value if type(value) is int and 0 <= value <= _MAX_TOKENS else 0
 
     tokens, details = count(f"{read}_tokens"), f"{read}_tokens_details"
-    cache_reads, cache_writes = count("cached_tokens", details), count("cache_write_tokens", details)
+    cache_reads, cache_writes = (
+        count("cached_tokens", details),
+        count("cache_write_tokens", details),
+    )
     return Usage(
         tokens if cache_reads + cache_writes <= tokens else tokens + cache_reads + cache_writes,
         count(f"{written}_tokens"),

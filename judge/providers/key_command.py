@@ -57,7 +57,11 @@ def _run(command: str) -> str:
     name = f"key_command {program(command)}"
     try:
         done = subprocess.run(  # noqa: S603  (the user's own command, without a shell)
-            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise Refused(f"{name} did not end within {_SECONDS:g} s", stops="always") from None
@@ -68,8 +72,14 @@ def _run(command: str) -> str:
         said = done.stderr.decode("utf-8", "replace").strip()
         said = " ".join((said.replace(key, "***") if key else said).split())[-_MAX_ERROR:]
         said = "".join(character if character.isprintable() else "?" for character in said)
-        raise Refused(f"{name} ended with exit code {done.returncode}: {said or 'no message'}", stops="always")
+        raise Refused(
+            f"{name} ended with exit code {done.returncode}: {said or 'no message'}", stops="always"
+        )
     if not (key and key.isascii() and key.isprintable()):
-        problem = "printed nothing" if not key else "printed more than a key: one line of printable ASCII is expected"
+        problem = (
+            "printed nothing"
+            if not key
+            else "printed more than a key: one line of printable ASCII is expected"
+        )
         raise Refused(f"{name} {problem}", stops="always")
     return key

@@ -46,7 +46,9 @@ def message_text(message: Mapping[str, Any]) -> MessageText:
 
 def is_only_thinking(text: str) -> bool:
     """Return whether `message_text` found nothing but thinking, or nothing at all."""
-    return not text or (text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1)
+    return not text or (
+        text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1
+    )
 
 
 def _joined(content: Any) -> str:
@@ -77,7 +79,9 @@ def _parts(content: Any) -> list[Mapping[str, Any]]:
 
 def _refusal_in(content: Any) -> Any:
     """Return the text of a part that is a refusal, as OpenAI sends it beside JSON schemas."""
-    return next((part.get("refusal") for part in _parts(content) if part.get("type") == "refusal"), None)
+    return next(
+        (part.get("refusal") for part in _parts(content) if part.get("type") == "refusal"), None
+    )
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
@@ -98,6 +102,8 @@ def _thinking(message: Mapping[str, Any]) -> str:
     texts = []
     for part in _parts(message.get("content")):
         if part.get("type") in _THINKING_PARTS:
-            thought = next((part[name] for name in (*_THINKING_FIELDS, "text") if part.get(name)), "")
+            thought = next(
+                (part[name] for name in (*_THINKING_FIELDS, "text") if part.get(name)), ""
+            )
             texts.append(thought if isinstance(thought, str) else _joined(thought))
     return "".join(texts)

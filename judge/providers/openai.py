@@ -28,7 +28,10 @@ from judge.providers.refusals import (
 from judge.providers.server_capabilities import Caching, RequestAdapter
 from judge.providers.vendors import Vendor
 
-_OWN_BATCHES: Mapping[str, type[BatchApi]] = {"anthropic": AnthropicBatchApi, "gemini": GoogleBatchApi}
+_OWN_BATCHES: Mapping[str, type[BatchApi]] = {
+    "anthropic": AnthropicBatchApi,
+    "gemini": GoogleBatchApi,
+}
 """The vendors whose batches are in a format of their own."""
 _TEXTS_BEFORE_STOPPING = 3
 """So many texts are refused without any parameter before the run stops: one alone may be too long, or filtered."""
@@ -58,7 +61,9 @@ class OpenAIProvider:
         read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)
         self._adapter = replace(
             dialect or RequestAdapter(),
-            caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
+            caching="key"
+            if http.caching == "explicit" and written <= read_afresh
+            else http.caching,
         )
         self.price: TokenPrice | None = None
         self._answered = False
@@ -70,7 +75,9 @@ class OpenAIProvider:
         self.batches = batches(
             batches.client(http, http_options),
             lambda request: self._adapter.body(request),
-            lambda request, body, data: _response(data, body, self._adapter.unmet(request, body), http.url, {}),
+            lambda request, body, data: _response(
+                data, body, self._adapter.unmet(request, body), http.url, {}
+            ),
         )
 
     @classmethod
@@ -92,7 +99,9 @@ class OpenAIProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""
-        return partial(type(self), self.model, name=self.name, dialect=self._adapter, **self._http.options), ()
+        return partial(
+            type(self), self.model, name=self.name, dialect=self._adapter, **self._http.options
+        ), ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -122,10 +131,14 @@ class OpenAIProvider:
             return await self._send(adapter, request)
         except Refused as refused:
             body = adapter.body(request)
-            if refused.param in body and refused.status is None:  # hidden reasoning used up the limit
+            if (
+                refused.param in body and refused.status is None
+            ):  # hidden reasoning used up the limit
                 self._adapter = replace(self._adapter, too_short=body[refused.param])
                 return await self._send(self._adapter, request)
-            if refused.status not in REFUSED_STATUSES or not self._may_be_a_parameter(refused, body):
+            if refused.status not in REFUSED_STATUSES or not self._may_be_a_parameter(
+                refused, body
+            ):
                 raise
             return await self._search(adapter, request, refused)
 
@@ -135,7 +148,9 @@ class OpenAIProvider:
         unproven = any(value > self._accepted.get(name, 0) for name, value in present.items())
         return unproven or mentions_parameter(refused, body)
 
-    async def _search(self, adapter: RequestAdapter, request: Request, refused: Refused) -> Response:
+    async def _search(
+        self, adapter: RequestAdapter, request: Request, refused: Refused
+    ) -> Response:
         """Find out by trying what this server accepts, one request at a time: what one learns, the others use."""
         async with self._searching:
             if adapter != self._adapter:  # another request has learned something meanwhile
@@ -178,17 +193,33 @@ class OpenAIProvider:
 
 
 def _response(
-    data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str], *, named_by: str = ""
+    data: Any,
+    body: dict[str, Any],
+    unmet: tuple[str, ...],
+    url: str,
+    limits: Mapping[str, str],
+    *,
+    named_by: str = "",
 ) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion", named_by)
     choices = tuple(_choice(choice, url) for choice in data["choices"])
     requested, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
     if not 1 <= len(choices) <= requested:
-        raise Refused(f"{url} sent {len(choices)} choices where {requested} were asked for", billed=True)
-    if any(c.finish_reason == "length" and not c.tokens and is_only_thinking(c.text) for c in choices):
-        limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
-        raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit, billed=True)
+        raise Refused(
+            f"{url} sent {len(choices)} choices where {requested} were asked for", billed=True
+        )
+    if any(
+        c.finish_reason == "length" and not c.tokens and is_only_thinking(c.text) for c in choices
+    ):
+        limit = next(
+            (name for name in ("max_completion_tokens", "max_tokens") if name in body), None
+        )
+        raise Refused(
+            f"{url}: the model spent its whole token limit on hidden reasoning",
+            param=limit,
+            billed=True,
+        )
     if len(choices) < requested and "n" not in unmet:
         unmet = (*unmet, "n")
     if body.get("logprobs") and any(c.tokens is None for c in choices):
@@ -204,9 +235,13 @@ def _choice(data: Any, url: str) -> Choice:
     try:
         read = message_text(message)
     except ValueError as error:
-        raise Refused(f"{url} sent a message whose content is {error}, not text", billed=True) from error
+        raise Refused(
+            f"{url} sent a message whose content is {error}, not text", billed=True
+        ) from error
     if len(read.text) > MAX_TEXT:
-        raise Refused(f"{url} sent a text of more than 1 MB, which no judge's reply has", billed=True)
+        raise Refused(
+            f"{url} sent a text of more than 1 MB, which no judge's reply has", billed=True
+        )
     finish = "refusal" if read.refused else str(data.get("finish_reason") or "stop")
     return Choice(read.text, finish, _tokens(data.get("logprobs")))
 
@@ -217,7 +252,10 @@ def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
     if not isinstance(listed, list):
         return None
     try:
-        return tuple(Token(*_pair(t), tuple(map(_pair, t.get("top_logprobs") or ()))) for t in listed) or None
+        return (
+            tuple(Token(*_pair(t), tuple(map(_pair, t.get("top_logprobs") or ()))) for t in listed)
+            or None
+        )
     except (TypeError, AttributeError, LookupError, ValueError, OverflowError):
         return None
 

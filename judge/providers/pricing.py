@@ -81,12 +81,17 @@ def per_token(model: str, endpoint: str, *, decides: bool = False) -> TokenPrice
     import genai_prices
 
     def price(**tokens: int) -> float:
-        calculation = genai_prices.calc_price(genai_prices.Usage(**tokens), model, provider_api_url=endpoint)
+        calculation = genai_prices.calc_price(
+            genai_prices.Usage(**tokens), model, provider_api_url=endpoint
+        )
         return float(calculation.total_price) / _SAMPLE_TOKENS
 
     n = _SAMPLE_TOKENS
     try:
-        cached, stored = price(input_tokens=n, cache_read_tokens=n), price(input_tokens=n, cache_write_tokens=n)
+        cached, stored = (
+            price(input_tokens=n, cache_read_tokens=n),
+            price(input_tokens=n, cache_write_tokens=n),
+        )
         return price(input_tokens=n), cached, stored, price(output_tokens=n)
     except (LookupError, ValueError):
         return None
@@ -110,7 +115,11 @@ def why_unknown(model: str, endpoint: str, *, decides: bool = False) -> str:
     if is_own(endpoint):
         return "a server of your own: no known price"
     place = urlsplit(endpoint).netloc or "this provider"
-    what = "no price of typed questions" if decides else f"{_published_source(decides=False)} has no price"
+    what = (
+        "no price of typed questions"
+        if decides
+        else f"{_published_source(decides=False)} has no price"
+    )
     return f"{what} for {model} at {place}"
 
 
@@ -120,4 +129,6 @@ def is_own(endpoint: str) -> bool:
     try:
         return not ip_address(host).is_global
     except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".internal", ".lan", ".localhost")))
+        return bool(host) and (
+            "." not in host or host.endswith((".local", ".internal", ".lan", ".localhost"))
+        )

@@ -38,7 +38,9 @@ def call_of(request: Request) -> Call:
 
 def request_of(call: Call, draw: int, endpoint: str) -> Request:
     """The request for one draw of a call."""
-    return Request(call.model, tuple(json.loads(call.messages)), json.loads(call.params), draw, endpoint)
+    return Request(
+        call.model, tuple(json.loads(call.messages)), json.loads(call.params), draw, endpoint
+    )
 
 
 def server_of(request: Request) -> str:
@@ -63,7 +65,9 @@ def write(line: RecordedCall) -> bytes:
     for draw, response in sorted(responses.items()):
         choice = response.choices[0]
         usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
-        tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
+        tokens = (
+            None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
+        )
         fields = {  # what says nothing is left out
             "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None, "tokens": tokens,
             "shares": choice.shares, "usage": usage or None, "served_by": response.served_by or None,
@@ -93,8 +97,17 @@ class _Reply(BaseModel):
     unmet: list[StrictStr] = []
 
     def response(self) -> Response:
-        tokens = None if self.tokens is None else tuple(Token(text, p, tuple(top)) for text, p, top in self.tokens)
-        choice = Choice(self.text, self.finish_reason, tokens, None if self.shares is None else tuple(self.shares))
+        tokens = (
+            None
+            if self.tokens is None
+            else tuple(Token(text, p, tuple(top)) for text, p, top in self.tokens)
+        )
+        choice = Choice(
+            self.text,
+            self.finish_reason,
+            tokens,
+            None if self.shares is None else tuple(self.shares),
+        )
         return Response((choice,), Usage(**self.usage), self.served_by, tuple(self.unmet))
 
 
@@ -132,7 +145,9 @@ def contradiction(line: RecordedCall) -> str:
         for choice in reply.choices:
             # What a reply says, however it is spaced; nothing of tokens that are parts of characters.
             text, token_text = (
-                "" if any(mark in part for mark in _PARTS) else "".join(filter(str.isalnum, part.casefold()))
+                ""
+                if any(mark in part for mark in _PARTS)
+                else "".join(filter(str.isalnum, part.casefold()))
                 for part in (choice.text, "".join(t.text for t in choice.tokens or ()))
             )
             if text and token_text and text not in token_text and token_text not in text:

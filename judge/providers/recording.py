@@ -46,7 +46,9 @@ _BEGINNINGS = (b'{"prompt"', b'{"note"')
 def _text(call: Call) -> str:
     """The messages as one text, without the digests of fences."""
     messages: list[Message] = json.loads(call.messages)
-    return _FENCE_DIGEST.sub("", "\n".join(f"{message['role']}: {message['content']}" for message in messages))
+    return _FENCE_DIGEST.sub(
+        "", "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+    )
 
 
 def _differences(recorded: str, asked: str) -> str:
@@ -55,13 +57,20 @@ def _differences(recorded: str, asked: str) -> str:
     changes = []
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
-            lead, rest = " ".join(before[max(0, i - _CONTEXT_WORDS) : i]), " ".join(before[j : j + _CONTEXT_WORDS])
+            lead, rest = (
+                " ".join(before[max(0, i - _CONTEXT_WORDS) : i]),
+                " ".join(before[j : j + _CONTEXT_WORDS]),
+            )
             was, now = (
                 shorten(" ".join(words) or "(nothing)", _MAX_CHARACTERS, placeholder="…")
                 for words in (before[i:j], after[k:m])
             )
             changes.append(f"\n  … {lead} [- {was}] [+ {now}] {rest} …")
-    more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
+    more = (
+        f"\n… {len(changes) - _MAX_DIFFERENCES} more places"
+        if len(changes) > _MAX_DIFFERENCES
+        else ""
+    )
     return "".join(changes[:_MAX_DIFFERENCES]) + more
 
 
@@ -107,7 +116,9 @@ class RecordingFile:
                     self.cut = raw.startswith(_BEGINNINGS) and not raw.endswith(b"\n")
                     if self.cut:
                         break
-                    raise DataError(f"{path}:{number}: not a line of a recording: {error}") from error
+                    raise DataError(
+                        f"{path}:{number}: not a line of a recording: {error}"
+                    ) from error
                 hashed.update(raw)
                 if isinstance(line, str):
                     self.note = self.note if line in self.note else f"{self.note} {line}".strip()
@@ -149,7 +160,9 @@ class RecordingFile:
 
     def draws(self, model: str) -> int:
         """Return the most replies of this model that any prompt has."""
-        return max((len(places) for key, places in self._places.items() if key.model == model), default=0)
+        return max(
+            (len(places) for key, places in self._places.items() if key.model == model), default=0
+        )
 
     @property
     def ambiguous_servers(self) -> tuple[str, ...]:
@@ -227,7 +240,9 @@ class RecordingFile:
                     continue
                 read = {place: self._read(place) for place in places}
                 replies = {draw: read[place].replies[draw] for draw, place in drawn.items()}
-                file.write(recorded_call.write(RecordedCall(self._call(key), key.endpoint, replies)))
+                file.write(
+                    recorded_call.write(RecordedCall(self._call(key), key.endpoint, replies))
+                )
 
     def _key(self, call: Call) -> _Key:
         plain_key = _Key(call.model, digest(call), call.params, "")
@@ -244,7 +259,9 @@ class RecordingFile:
         except ValueError:
             line = ""
         if isinstance(line, str):
-            raise DataError(f"recording {self._path}: it was changed while it was read; start again")
+            raise DataError(
+                f"recording {self._path}: it was changed while it was read; start again"
+            )
         return line
 
     def _raw(self, place: tuple[int, int]) -> bytes:
@@ -372,7 +389,9 @@ class ReplayProvider(Provider):
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides = recorded.decides(model)
-        self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
+        self.notice = (
+            recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
+        )
         self.draws, self.reasons = recorded.draws(model), model in recorded.reasoning
         self._path, self._recorded = path, recorded
         self._explained = 0
@@ -399,7 +418,10 @@ class ReplayProvider(Provider):
             )
         unmet = dict.fromkeys(name for response in responses for name in response.unmet)
         return Response(
-            tuple(c for response in responses for c in response.choices), Usage(), responses[0].served_by, tuple(unmet)
+            tuple(c for response in responses for c in response.choices),
+            Usage(),
+            responses[0].served_by,
+            tuple(unmet),
         )
 
 
@@ -419,5 +441,7 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
         )
     for model in models:
         if model not in recorded.models:
-            raise ConfigError(f"--replay {path}: {unknown_name_message('model', model, list(recorded.models))}")
+            raise ConfigError(
+                f"--replay {path}: {unknown_name_message('model', model, list(recorded.models))}"
+            )
     return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -47,7 +47,9 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 """In these words there is little hope that the server accepts a smaller number, so that is tried last."""
-_ABOUT_TEXT = re.compile(r"context|too (?:long|large|many)|prompt is|policy|content|safety", re.IGNORECASE)
+_ABOUT_TEXT = re.compile(
+    r"context|too (?:long|large|many)|prompt is|policy|content|safety", re.IGNORECASE
+)
 """Such a message is about the text, such as "the maximum context length is 8192 tokens", though it may name a limit."""
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 _FEWER_PROBABILITIES = (5, 2)
@@ -140,7 +142,9 @@ class RefusalSearch:
     async def _drop_all(self, refused: Refused) -> tuple[RequestAdapter, Response] | None:
         present = optional_parameters(self._before.body(self._request))
         if _ABOUT_TEXT.search(_server_message(refused)):
-            present.pop(_LIMIT, None)  # a shorter limit would help one text, and none at all costs all others
+            present.pop(
+                _LIMIT, None
+            )  # a shorter limit would help one text, and none at all costs all others
         bare = self._before
         self._changes = []
         for name in present:
@@ -149,7 +153,9 @@ class RefusalSearch:
         answer = await self._try(bare)
         return (bare, answer) if isinstance(answer, Response) else None
 
-    async def _put_back(self, adapter: RequestAdapter, response: Response) -> tuple[RequestAdapter, Response]:
+    async def _put_back(
+        self, adapter: RequestAdapter, response: Response
+    ) -> tuple[RequestAdapter, Response]:
         if len(self._changes) == 1:
             return adapter, response
         guessed = dict.fromkeys(step.name for step in self._changes if not step.mentioned)
@@ -207,7 +213,9 @@ def _logprobs_steps(
     named = _largest_below(asked, message)
     numbers = [named] if named else []
     numbers += [fewer for fewer in _FEWER_PROBABILITIES if fewer < asked and fewer != named]
-    lowered = [_Step(_LOGPROBS, replace(adapter, top_logprobs=fewer), mentioned) for fewer in numbers]
+    lowered = [
+        _Step(_LOGPROBS, replace(adapter, top_logprobs=fewer), mentioned) for fewer in numbers
+    ]
     hopeless = mentioned and not named and _UNSUPPORTED.search(message)
     if not hopeless:
         yield from lowered
@@ -238,9 +246,13 @@ def _without(name: str, adapter: RequestAdapter) -> RequestAdapter:
         return replace(adapter, n=1)
     if name == _LIMIT:
         return replace(adapter, limit_name=None)
-    if name == _LOGPROBS or (name == _EFFORT and adapter.unthinking):  # the effort was for the probabilities
+    if name == _LOGPROBS or (
+        name == _EFFORT and adapter.unthinking
+    ):  # the effort was for the probabilities
         own_effort = {_EFFORT} if adapter.unthinking else set()
-        return replace(adapter, unthinking=False, dropped=adapter.dropped | {_LOGPROBS} | own_effort)
+        return replace(
+            adapter, unthinking=False, dropped=adapter.dropped | {_LOGPROBS} | own_effort
+        )
     return replace(adapter, dropped=adapter.dropped | {name})
 
 

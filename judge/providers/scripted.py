@@ -40,7 +40,12 @@ class ScriptedProvider(Provider):
     notice = "Scripted replies: no model was asked. The scores only show how a report looks."
 
     def __init__(
-        self, script: Callable[[Request], Reply], *, model: str = "script", endpoint: str = "", decides: bool = False
+        self,
+        script: Callable[[Request], Reply],
+        *,
+        model: str = "script",
+        endpoint: str = "",
+        decides: bool = False,
     ) -> None:
         self.model = model
         self.endpoint = endpoint
@@ -56,7 +61,11 @@ class ScriptedProvider(Provider):
         if self._file is not None:
             return _rebuild, (self._file,)
         factory = partial(
-            ScriptedProvider, self._script, model=self.model, endpoint=self.endpoint, decides=self.decides
+            ScriptedProvider,
+            self._script,
+            model=self.model,
+            endpoint=self.endpoint,
+            decides=self.decides,
         )
         return factory, ()
 
@@ -79,7 +88,9 @@ class ScriptedProvider(Provider):
             entries = list(yaml_lines.construct(root))
             note = str(entries[0]["note"]) if "note" in entries[0] else ""
             rules = []
-            for node, rule in [*zip(root.value if root else [], entries, strict=True)][bool(note) :]:
+            for node, rule in [*zip(root.value if root else [], entries, strict=True)][
+                bool(note) :
+            ]:
                 line = node.start_mark.line + 1
                 rules.append(_rule(rule))
         except OSError as error:
@@ -95,11 +106,15 @@ class ScriptedProvider(Provider):
         def script(request: Request) -> Reply:
             """Return the reply of the first rule whose texts all occur in the prompt."""
             turns = [m["content"] for m in request.messages]
-            prompt, second = "\n".join(turns), any(m["role"] == "assistant" for m in request.messages)
+            prompt, second = (
+                "\n".join(turns),
+                any(m["role"] == "assistant" for m in request.messages),
+            )
             matching = [
                 number
                 for number, (texts, _) in enumerate(rules, 1)
-                if all(text in prompt for text in texts) and (not second or any(text in turns[-1] for text in texts))
+                if all(text in prompt for text in texts)
+                and (not second or any(text in turns[-1] for text in texts))
             ]
             if not matching:
                 return (Unrecorded if second else Refused)(f"{path} holds no reply for this prompt")
@@ -107,12 +122,20 @@ class ScriptedProvider(Provider):
             provider.unused.pop(first, None)
             for number in later:
                 if number in provider.unused:
-                    provider.unused[number] = f"rule {first} comes first and answers prompts with {wanted[number]}"
+                    provider.unused[number] = (
+                        f"rule {first} comes first and answers prompts with {wanted[number]}"
+                    )
             return rules[first - 1][1]
 
-        provider = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        provider = cls(
+            script,
+            model=Path(path).name,
+            endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}",
+        )
         provider.notice = note or cls.notice
-        wanted = {n: " and ".join(map(repr, texts)) for n, (texts, _) in enumerate(rules, 1) if texts}
+        wanted = {
+            n: " and ".join(map(repr, texts)) for n, (texts, _) in enumerate(rules, 1) if texts
+        }
         provider.unused = {n: f"no prompt has {texts}" for n, texts in wanted.items()}
         provider._file = Path(path).absolute()
         return provider
@@ -123,8 +146,13 @@ class ScriptedProvider(Provider):
             self.seen.append(request)
         if not self.decides:
             return self._answer(request)
-        each = [self._answer(replace(request, params={"questions": [q]})) for q in request.params["questions"]]
-        return Response(tuple(choice for response in each for choice in response.choices), Usage(), "scripted")
+        each = [
+            self._answer(replace(request, params={"questions": [q]}))
+            for q in request.params["questions"]
+        ]
+        return Response(
+            tuple(choice for response in each for choice in response.choices), Usage(), "scripted"
+        )
 
     def _answer(self, request: Request) -> Response:
         reply = self._script(request)
@@ -133,12 +161,18 @@ class ScriptedProvider(Provider):
         if isinstance(reply, Response):
             return reply
         if not isinstance(reply, str | int | Mapping):
-            raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
+            raise ConfigError(
+                f"a script returns text, probabilities by label, a Response or an error, not {reply!r}"
+            )
         if self.decides:
             shares = reply if isinstance(reply, Mapping) else {reply: 1.0}
             listed = tuple((str(label), float(p)) for label, p in shares.items())
             return Response(
-                (Choice(max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed),),
+                (
+                    Choice(
+                        max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed
+                    ),
+                ),
                 Usage(),
                 "scripted",
             )
@@ -168,7 +202,9 @@ def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tupl
     if isinstance(reply, str | int):
         return (Choice(str(reply)),) * len(draws)
     top = int(request.params.get("top_logprobs", 0))
-    likely = sorted(((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1])
+    likely = sorted(
+        ((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1]
+    )
     listed = tuple((label, math.log(p)) for label, p in likely)
     choices = []
     for draw in draws:
@@ -239,7 +275,8 @@ class FunctionProvider(Provider):
         if isinstance(reply, Mapping):
             return Response(to_choices(reply, request), Usage(), self.name)
         others = [
-            _as_text(self._validated(await self._call(prompt))) for _ in range(1, int(request.params.get("n", 1)))
+            _as_text(self._validated(await self._call(prompt)))
+            for _ in range(1, int(request.params.get("n", 1)))
         ]
         return Response(tuple(map(Choice, [reply, *others])), Usage(), self.name)
 
@@ -248,7 +285,9 @@ class FunctionProvider(Provider):
             if self._awaited:
                 return await self._function(prompt)  # type: ignore[misc]
             self._thread = self._thread or ThreadPoolExecutor(1, "judge-function")
-            reply = await asyncio.get_running_loop().run_in_executor(self._thread, self._function, prompt)
+            reply = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._function, prompt
+            )
             return await reply if inspect.isawaitable(reply) else reply
         except JudgeError:
             raise
@@ -272,8 +311,12 @@ class FunctionProvider(Provider):
                 f"{self.model} returned {repr(reply)[:80]}, which holds no probabilities: they are numbers from 0 to "
                 "1. Divide weights by their sum"
             )
-        expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
-        raise Refused(f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}")
+        expected = (
+            "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
+        )
+        raise Refused(
+            f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}"
+        )
 
     async def aclose(self) -> None:
         self._first_replies.clear()

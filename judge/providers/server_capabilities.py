@@ -10,7 +10,11 @@ from judge.core.records import Request, whole
 Caching = Literal["key", "explicit", ""]
 """What a server is told of prompt caching: a group's key, also where to break the prefix off, or nothing."""
 _EFFORT = "reasoning_effort"
-_CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT = "prompt_cache_key", "prompt_cache_options", "prompt_cache_breakpoint"
+_CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT = (
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_breakpoint",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,14 @@ class RequestAdapter:
     @property
     def known_limits(self) -> dict[str, Any]:
         """What differs from the words for a server that takes everything, as plain JSON."""
-        dropped = (self.dropped - {_EFFORT}) | ({"max_tokens"} if self.limit_name is None or self.too_short else set())
+        dropped = (self.dropped - {_EFFORT}) | (
+            {"max_tokens"} if self.limit_name is None or self.too_short else set()
+        )
         facts = {
             "n": self.n,
-            "top_logprobs": self.top_logprobs if self.top_logprobs != RequestAdapter().top_logprobs else None,
+            "top_logprobs": self.top_logprobs
+            if self.top_logprobs != RequestAdapter().top_logprobs
+            else None,
             "limit": self.limit_name if self.limit_name != RequestAdapter().limit_name else None,
             _EFFORT: "none" if self.unthinking else None,
             "dropped": sorted(dropped),
@@ -50,7 +58,9 @@ class RequestAdapter:
 
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
-        messages: list[dict[str, Any]] = [{name: whole(text) for name, text in m.items()} for m in request.messages]
+        messages: list[dict[str, Any]] = [
+            {name: whole(text) for name, text in m.items()} for m in request.messages
+        ]
         # What there is to say about the prompt cache.
         group, _ = request.prefix
         key = {_CACHE_KEY: group} if self.caching and group else {}
@@ -61,13 +71,21 @@ class RequestAdapter:
             **{name: value for name, value in (key | explicit).items() if name not in self.dropped},
         }
         if _CACHE_OPTIONS in body and request.prefix[1]:
-            first = next(place for place, message in enumerate(messages) if message["role"] != "system")
+            first = next(
+                place for place, message in enumerate(messages) if message["role"] != "system"
+            )
             text, length = request.messages[first]["content"], request.prefix[1]
             head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
             tail = [{"type": "text", "text": whole(text[length:])}] if text[length:] else []
             messages[first]["content"] = [head, *tail]
-        params = {name: value for name, value in request.params.items() if name != "headers"}  # the client sends them
-        if (limit := params.pop("max_tokens", None)) is not None and self.limit_name and limit > self.too_short:
+        params = {
+            name: value for name, value in request.params.items() if name != "headers"
+        }  # the client sends them
+        if (
+            (limit := params.pop("max_tokens", None)) is not None
+            and self.limit_name
+            and limit > self.too_short
+        ):
             body[self.limit_name] = limit
         if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
             body |= {"logprobs": True, "top_logprobs": min(top, self.top_logprobs)}
@@ -82,7 +100,11 @@ class RequestAdapter:
 
         A temperature of 1 needs no asking: a server that takes none samples so.
         """
-        requested = {name: value for name, value in request.params.items() if (name, value) != ("temperature", 1)}
+        requested = {
+            name: value
+            for name, value in request.params.items()
+            if (name, value) != ("temperature", 1)
+        }
         checked_below = ("max_tokens", "top_logprobs", "n", "headers")
         missing = [name for name in requested if name not in body and name not in checked_below]
         if "max_tokens" in requested and not body.keys() & {"max_completion_tokens", "max_tokens"}:
@@ -91,7 +113,9 @@ class RequestAdapter:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         if body.get("n", 1) < requested.get("n", 1):
             missing.append("n")
-        if _EFFORT in body and _EFFORT not in requested:  # nobody wished for it, so it has to be said
+        if (
+            _EFFORT in body and _EFFORT not in requested
+        ):  # nobody wished for it, so it has to be said
             missing.append("reasoning")
         return tuple(missing)
 

@@ -100,7 +100,13 @@ _TABLE = (
         dialect=replace(_OLD_LIMIT, n=1, dropped=frozenset({"logprobs"})),
         local=True,
     ),
-    Vendor("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", dialect=replace(_OLD_LIMIT, n=1), local=True),
+    Vendor(
+        "ollama",
+        "http://127.0.0.1:11434/v1",
+        "OLLAMA_API_KEY",
+        dialect=replace(_OLD_LIMIT, n=1),
+        local=True,
+    ),
     Vendor("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", local=True),
 )
 VENDORS = {vendor.name: vendor for vendor in _TABLE}
@@ -127,7 +133,9 @@ def wrong_server_reason(variable: str, url: str) -> str:
     host = (urlsplit(url).hostname or "").lower()
     domains = _KEY_DOMAINS.get(variable.upper(), ())
     if not domains:
-        return f"${variable} is no key of a model's server" if _NOT_A_KEY.fullmatch(variable) else ""
+        return (
+            f"${variable} is no key of a model's server" if _NOT_A_KEY.fullmatch(variable) else ""
+        )
     if is_local_host(host) or any(f".{host}".endswith(f".{domain}") for domain in domains):
         return ""
     return f"${variable} is the key for {domains[0]}, and not for {host}"
@@ -148,4 +156,6 @@ def signed(provider: Provider) -> str:
 def host_of_another(name: str, url: str | None) -> bool:
     """Whether an address is that of a vendor other than this one, where `name/model` is a model's whole name."""
     there = urlsplit(url or "").netloc
-    return any(there == urlsplit(v.url).netloc and not v.local for v in _TABLE if there and v.name != name)
+    return any(
+        there == urlsplit(v.url).netloc and not v.local for v in _TABLE if there and v.name != name
+    )

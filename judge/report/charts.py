@@ -34,7 +34,13 @@ Anchor = Literal["start", "middle", "end"]
 
 
 def chart(
-    name: str, title: str, size: tuple[float, float], parts: Iterable[str], *, values: Sequence[str], caption: str = ""
+    name: str,
+    title: str,
+    size: tuple[float, float],
+    parts: Iterable[str],
+    *,
+    values: Sequence[str],
+    caption: str = "",
 ) -> Chart:
     """Return the chart of these elements; `values` describe it to readers who cannot see it."""
     width, height = (round(side) for side in size)
@@ -53,7 +59,15 @@ def _first(n: int, most: int, noun: str) -> str:
     return f"The first {most} of {plural(n, noun)}. " if n > most else ""
 
 
-def text(x: float, y: float, content: str, kind: str = "label", anchor: Anchor = "start", *, bold: bool = False) -> str:
+def text(
+    x: float,
+    y: float,
+    content: str,
+    kind: str = "label",
+    anchor: Anchor = "start",
+    *,
+    bold: bool = False,
+) -> str:
     """Draw a text. Its baseline is `y`."""
     small = ' font-size="11"' if kind == "tick" else ""
     weight = ' font-weight="700"' if bold else ""
@@ -61,7 +75,13 @@ def text(x: float, y: float, content: str, kind: str = "label", anchor: Anchor =
 
 
 def name_text(
-    x: float, y: float, name: str, anchor: Anchor = "start", *, cells: int = _NAME, bold: bool = False
+    x: float,
+    y: float,
+    name: str,
+    anchor: Anchor = "start",
+    *,
+    cells: int = _NAME,
+    bold: bool = False,
 ) -> str:
     """Draw a name, shortened to this many cells, with the whole name as a tooltip."""
     short = shorten(name, cells)
@@ -69,7 +89,9 @@ def name_text(
     return drawn if short == one_line(name) else group(name, drawn)
 
 
-def rect(kind: str, corner: tuple[float, float], size: tuple[float, float], opacity: float | None = None) -> str:
+def rect(
+    kind: str, corner: tuple[float, float], size: tuple[float, float], opacity: float | None = None
+) -> str:
     """Draw a rectangle from its upper left corner."""
     shade = "" if opacity is None else f' fill-opacity="{opacity:.2g}"'
     return f'<rect class="{kind}"{place(x=corner[0], y=corner[1], width=size[0], height=size[1])} rx="2"{shade}/>'
@@ -185,16 +207,24 @@ class Panel:
     head: str = ""
 
 
-def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = "") -> Chart:
+def intervals(
+    name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = ""
+) -> Chart:
     """Draw bars with intervals: a row per name, and the panels side by side."""
     caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
     rows = rows[:MAX_ROWS]
     margin, plot = label_width(rows), _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
     bottom = top + _PITCH * len(rows)
-    best = {place for panel in panels for place, bar in enumerate(panel.bars) if bar and bar.tone == "best"}
+    best = {
+        place
+        for panel in panels
+        for place, bar in enumerate(panel.bars)
+        if bar and bar.tone == "best"
+    }
     parts = [
-        name_text(0, top + _PITCH * k + 17, row, bold=k in best and len(panels) == 1) for k, row in enumerate(rows)
+        name_text(0, top + _PITCH * k + 17, row, bold=k in best and len(panels) == 1)
+        for k, row in enumerate(rows)
     ]
     x, values = margin, []
     for panel in panels:
@@ -205,7 +235,10 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
         for at, label in panel.axis.ticks:
             tick = x + panel.axis.at(at, plot)
             kind = "zero" if at == 0 and panel.axis.low < 0 else "grid"
-            parts += [line(kind, (tick, top), (tick, bottom)), text(tick, bottom + 14, label, "tick", "middle")]
+            parts += [
+                line(kind, (tick, top), (tick, bottom)),
+                text(tick, bottom + 14, label, "tick", "middle"),
+            ]
         room = CELL * max(map(cell_len, texts), default=0) + 10
         for k, (bar, content) in enumerate(zip(bars, texts, strict=True)):
             y = top + _PITCH * k
@@ -218,7 +251,9 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
     return chart(name, title, (x - _GAP + 4, bottom + _FOOT), parts, values=values, caption=caption)
 
 
-def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = "") -> Chart:
+def bars(
+    name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = ""
+) -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
     lowest = min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
     axis = even(math.floor(2 * min(0.0, lowest)) / 2, 1, 0.5)
@@ -244,7 +279,11 @@ def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float) -> str:
 
 # A matrix of shaded cells: correlations, win rates, differences between systems
 
-_TALL, _HEADINGS, _MIN_WIDE = 28, 24, 60  # pixels of a row and of the headings, and of the narrowest column
+_TALL, _HEADINGS, _MIN_WIDE = (
+    28,
+    24,
+    60,
+)  # pixels of a row and of the headings, and of the narrowest column
 _MAX_COLUMNS = 40
 _CELLS = 12  # of a heading; longer ones become numbers that the rows repeat
 _DEEPEST = 0.6  # opacity, so that a text can be read on it
@@ -282,9 +321,13 @@ def heat_map(
             x, shade = margin + wide * k, cell.shade or 0.0
             kind, depth = "heat-good" if shade > 0 else "heat-bad", _DEEPEST * min(1.0, abs(shade))
             drawn = rect(kind, (x + 1, y + 1), (wide - 2, _TALL - 2), depth) if shade else ""
-            parts.append(group(cell.title, drawn, text(x + wide / 2, y + 18, cell.text, "value", "middle")))
+            parts.append(
+                group(cell.title, drawn, text(x + wide / 2, y + 18, cell.text, "value", "middle"))
+            )
             if shade:
-                described.setdefault(frozenset((row, head)), (-abs(shade), f"{row} and {head} {cell.text}"))
+                described.setdefault(
+                    frozenset((row, head)), (-abs(shade), f"{row} and {head} {cell.text}")
+                )
     size = (margin + wide * len(columns), _HEADINGS + _TALL * len(rows))
     values = [value for _, value in sorted(described.values())] or ["nothing stands out"]
     return chart(name, title, size, parts, values=values, caption=caption)
@@ -292,7 +335,12 @@ def heat_map(
 
 # Small histograms side by side, on the same bins and with the same height
 
-_WIDTH, _HEIGHT, _PER_ROW, _GUTTER = 150, 60, 4, 24  # pixels of a histogram, histograms in a row, pixels between them
+_WIDTH, _HEIGHT, _PER_ROW, _GUTTER = (
+    150,
+    60,
+    4,
+    24,
+)  # pixels of a histogram, histograms in a row, pixels between them
 _ROW_PITCH = 128  # pixels from row to row
 _FEW = 8  # bins, below which each has a label
 
@@ -317,7 +365,10 @@ def histograms(
     for place, (system, row) in enumerate(counts.items()):
         x, top = (_WIDTH + _GUTTER) * (place % _PER_ROW), _ROW_PITCH * (place // _PER_ROW)
         floor = top + 32 + _HEIGHT
-        parts += [name_text(x, top + 12, system, cells=20), line("axis", (x, floor), (x + _WIDTH, floor))]
+        parts += [
+            name_text(x, top + 12, system, cells=20),
+            line("axis", (x, floor), (x + _WIDTH, floor)),
+        ]
         for k, (head, n) in enumerate(zip(heads, row, strict=True)):
             tall, start, middle = _HEIGHT * n / tallest, x + step * k, x + step * (k + 0.5)
             drawn = [rect("bar", (start + 1, floor - tall), (step - 2, tall))]
@@ -325,8 +376,13 @@ def histograms(
             parts.append(group(f"{head}: {n:,} of {plural(sum(row), 'score')}", *drawn))
             first, last = k == 0, k == len(heads) - 1
             if len(heads) < _FEW or first or last:
-                parts.append(text(middle, floor + 13, head.split("–")[-1 if last else 0], "tick", "middle"))
-        described.append(f"{system} " + ", ".join(f"{n} × {head}" for head, n in zip(heads, row, strict=True) if n))
+                parts.append(
+                    text(middle, floor + 13, head.split("–")[-1 if last else 0], "tick", "middle")
+                )
+        described.append(
+            f"{system} "
+            + ", ".join(f"{n} × {head}" for head, n in zip(heads, row, strict=True) if n)
+        )
     across, down = min(_PER_ROW, len(counts)) or 1, -(-len(counts) // _PER_ROW) or 1
     size = ((_WIDTH + _GUTTER) * across - _GUTTER, _ROW_PITCH * down - 16)
     return chart(name, title, size, parts, values=described, caption=caption)
@@ -342,7 +398,9 @@ def bins(
     """
     if 2 <= len(scale) <= 11:
         labels = sorted(scale, key=lambda label: scale[label])
-        return [(scale[a] + scale[b]) / 2 for a, b in pairwise(labels)], [minus(label) for label in labels]
+        return [(scale[a] + scale[b]) / 2 for a, b in pairwise(labels)], [
+            minus(label) for label in labels
+        ]
     low = min(values, default=0.0) if ends[0] is None else ends[0]
     high = max(values, default=1.0) if ends[1] is None else ends[1]
     width = ((high - low) or 1.0) / 10
@@ -377,7 +435,10 @@ def calibration(name: str, title: str, bins: Sequence[Bin], ends: tuple[float, f
     for value, label in axis.ticks:
         x, y = _LEFT + axis.at(value, _SIDE), floor - axis.at(value, _SIDE)
         parts += [line("grid", (x, _TOP), (x, floor)), text(x, floor + 15, label, "tick", "middle")]
-        parts += [line("grid", (_LEFT, y), (right, y)), text(_LEFT - 6, y + 4, label, "tick", "end")]
+        parts += [
+            line("grid", (_LEFT, y), (right, y)),
+            text(_LEFT - 6, y + 4, label, "tick", "end"),
+        ]
     turned = text(0, 0, "people", "label", "middle")
     parts += [
         text(_LEFT + _SIDE / 2, floor + 36, "judge", "label", "middle"),

@@ -91,7 +91,11 @@ class Table:
     @property
     def pages(self) -> tuple[Table, ...]:
         """The table in parts that are narrow enough for paper; each repeats the columns that name the rows."""
-        names = 2 if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]) else 1
+        names = (
+            2
+            if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2])
+            else 1
+        )
         rest = range(names, len(self.columns))
         if len(rest) <= _MAX_ON_PAPER:
             return (self,)
@@ -111,23 +115,33 @@ class Table:
         """The table for paper, which is taller than wide: many columns of few rows become rows."""
         if len(self.columns) <= _MAX_SIDE_BY_SIDE or len(self.rows) >= len(self.columns):
             return self
-        names = [Cell(", ".join(filter(None, (c.group, c.head))) + ARROWS[c.better]) for c in self.columns]
+        names = [
+            Cell(", ".join(filter(None, (c.group, c.head))) + ARROWS[c.better])
+            for c in self.columns
+        ]
         heads = (Column("", numeric=False), *(Column(row[0].text) for row in self.rows))
         rows = zip(names[1:], *(row[1:] for row in self.rows), strict=True)
         return replace(self, columns=heads, rows=tuple(rows))
 
 
-def table(heads: Iterable[str | Column], rows: Iterable[Iterable[Content]], key: str = "", **fields: Any) -> Table:
+def table(
+    heads: Iterable[str | Column], rows: Iterable[Iterable[Content]], key: str = "", **fields: Any
+) -> Table:
     """Return a table of texts, counts and cells; None is a dash.
 
     The first column is text, the others are numbers unless a Column says else.
     """
     first, *others = [head if isinstance(head, Column) else Column(head) for head in heads]
     cells = [[_cell(content) for content in row] for row in rows]
-    shown = [not column.optional or any(row[place] != _NONE for row in cells) for place, column in enumerate(others, 1)]
+    shown = [
+        not column.optional or any(row[place] != _NONE for row in cells)
+        for place, column in enumerate(others, 1)
+    ]
     columns = (replace(first, numeric=False), *compress(others, shown))
     key = " ".join(filter(None, (key, *(column.about for column in columns))))
-    return Table(columns, tuple((row[0], *compress(row[1:], shown)) for row in cells), key=key, **fields)
+    return Table(
+        columns, tuple((row[0], *compress(row[1:], shown)) for row in cells), key=key, **fields
+    )
 
 
 def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:

@@ -41,7 +41,11 @@ def column_title(name: str) -> str:
 
 def share_label(column: Column) -> str:
     """Return the label whose mean probability the column's mean is, such as `pass`; nothing for any other scale."""
-    if len(column.labels) == 2 and not _numeric(column.labels) and sorted(column.values) == [0.0, 1.0]:
+    if (
+        len(column.labels) == 2
+        and not _numeric(column.labels)
+        and sorted(column.values) == [0.0, 1.0]
+    ):
         return column.labels[column.values.index(1.0)]
     return ""
 
@@ -53,7 +57,11 @@ def mean_text(column: Column, value: float, places: int) -> str:
 
 def interval_text(column: Column, low: float | None, high: float | None, places: int) -> str:
     """Write an interval in the unit of `mean_text`: `[3.70, 4.11]`, `[51, 75]`."""
-    return format_interval(low, high, 0, 100) if share_label(column) else format_interval(low, high, places)
+    return (
+        format_interval(low, high, 0, 100)
+        if share_label(column)
+        else format_interval(low, high, places)
+    )
 
 
 def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
@@ -69,7 +77,9 @@ def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
 def score_text(column: Column, value: float, places: int = 2) -> str:
     """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
     if in_words(column):
-        return min(zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value))[0]
+        return min(
+            zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value)
+        )[0]
     text = number(value, places)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -78,18 +88,29 @@ def pass_text(column: Column) -> str:
     """Write the least value that passes, `4`; `good` if it is the middle between this label and the next lower one."""
     least = column.pass_at or 0.0
     levels = sorted(zip(column.values, column.labels, strict=True)) if in_words(column) else []
-    middles = {(low + high) / 2: label for (low, _), (high, label) in pairwise(levels) if low < high}
+    middles = {
+        (low + high) / 2: label for (low, _), (high, label) in pairwise(levels) if low < high
+    }
     return middles.get(least) or minus(f"{least:g}")
 
 
 def scale_text(column: Column) -> str:
     """Write the ends of a criterion's scale, `1–5` or `rude 0 – polite 1`; nothing for shares and other columns."""
-    if column.kind != "criterion" or column.low is None or column.high is None or share_label(column):
+    if (
+        column.kind != "criterion"
+        or column.low is None
+        or column.high is None
+        or share_label(column)
+    ):
         return ""
     if in_words(column):
         (low, lowest), *_, (high, highest) = sorted(zip(column.values, column.labels, strict=True))
         return f"{lowest} {minus(f'{low:g}')} – {highest} {minus(f'{high:g}')}"
-    return f"{number(column.low, 0)}–{number(column.high, 0)}" if column.low % 1 == column.high % 1 == 0 else ""
+    return (
+        f"{number(column.low, 0)}–{number(column.high, 0)}"
+        if column.low % 1 == column.high % 1 == 0
+        else ""
+    )
 
 
 def decimal_places(column: Column, values: Iterable[float]) -> int:

@@ -46,7 +46,10 @@ class RunComparison(plugins.Reported):
 
     def __repr__(self) -> str:
         rows = [row for row in self.runs.means if row.system]
-        changed, every = sum(row.up + row.down for row in rows), sum(row.up + row.down + row.same for row in rows)
+        changed, every = (
+            sum(row.up + row.down for row in rows),
+            sum(row.up + row.down + row.same for row in rows),
+        )
         means = f"{sum(row.significant for row in rows)} of {plural(len(rows), 'mean')} changed significantly"
         return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
 
@@ -115,7 +118,9 @@ class Agreement:
             return difference.p < ALPHA
         if difference is None or difference.low is None or difference.high is None:
             return False
-        return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0  # as the reader sees them
+        return (
+            round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0
+        )  # as the reader sees them
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,9 @@ class Judged:
     @property
     def leading(self) -> Agreement | None:
         """The agreement of the verdict."""
-        return next((agreement for agreement in self.agreement if agreement.level == self.level), None)
+        return next(
+            (agreement for agreement in self.agreement if agreement.level == self.level), None
+        )
 
 
 @dataclass(frozen=True, repr=False)

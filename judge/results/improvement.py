@@ -84,10 +84,15 @@ class Improvement(plugins.Reported):
         """Whether the gain on the testing part is significant."""
         agreement = self.agreement
         gain = agreement.difference if agreement else None
-        return bool(agreement and gain and agreement.is_significant and gain.value > 0) and not self.fails_more
+        return (
+            bool(agreement and gain and agreement.is_significant and gain.value > 0)
+            and not self.fails_more
+        )
 
 
-def choose_wording(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level) -> Selection:
+def choose_wording(
+    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level
+) -> Selection:
     """Choose among the columns of wordings, the present one first; it stays unless another one agrees better."""
     values, failed, ratings = _arrays(rated, rating, columns)
     return select(values, ratings, level, failed=failed)
@@ -107,20 +112,30 @@ def measure_gain(
     ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
     if level != "document":
         against = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
-        before, after = (against.correlate(side).estimates.get((level, "spearman")) for side in (old, new))
+        before, after = (
+            against.correlate(side).estimates.get((level, "spearman")) for side in (old, new)
+        )
         if before is None or after is None:
             return None
         return Agreement(level, before, after, against.difference(new, old, level))
     varies = ~np.isnan(within(ratings, ratings, "spearman"))
     if not varies.any():
         return None
-    sides: list[Floats] = [np.nan_to_num(within(side, ratings, "spearman"))[varies] for side in (old, new)]
+    sides: list[Floats] = [
+        np.nan_to_num(within(side, ratings, "spearman"))[varies] for side in (old, new)
+    ]
     first, second = (replace(mean_estimate(side, -1.0, 1.0), name="spearman") for side in sides)
-    return Agreement(level, first, second, mean_differences((sides[1] - sides[0])[None], seed=seed)[0])
+    return Agreement(
+        level, first, second, mean_differences((sides[1] - sides[0])[None], seed=seed)[0]
+    )
 
 
-def _arrays(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]) -> tuple[Floats, Bools, Floats]:
+def _arrays(
+    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]
+) -> tuple[Floats, Bools, Floats]:
     """Return values and failures (columns × items × systems) and ratings (items × systems)."""
     values = np.stack([matrix(rated, column.values) for column in columns])
-    failed = ~np.isnan(np.stack([matrix(rated, dict.fromkeys(column.failed, 0.0)) for column in columns]))
+    failed = ~np.isnan(
+        np.stack([matrix(rated, dict.fromkeys(column.failed, 0.0)) for column in columns])
+    )
     return values, failed, matrix(rated, {s.key: s.human[rating] for s in rated})

@@ -29,7 +29,9 @@ class ResultItem:
     @cached_property
     def rows(self) -> Mapping[tuple[str, str], tuple[Score | Failure, ...]]:
         """The scores and failures of each text; a comparison belongs to the text that was shown first."""
-        rows: dict[tuple[str, str], list[Score | Failure]] = {sample.key: [] for sample in self.samples}
+        rows: dict[tuple[str, str], list[Score | Failure]] = {
+            sample.key: [] for sample in self.samples
+        }
         for row in self.result.table.rows():
             if (row.item, row.system) in rows:
                 rows[row.item, row.system].append(row)
@@ -38,8 +40,14 @@ class ResultItem:
     @property
     def unwritten(self) -> tuple[Failure, ...]:
         """Why systems have no text for the item, by column."""
-        rows = (row for row in self.result.table.failures if is_unwritten(row) and self.system in (None, row.system))
-        return tuple(row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} ("))
+        rows = (
+            row
+            for row in self.result.table.failures
+            if is_unwritten(row) and self.system in (None, row.system)
+        )
+        return tuple(
+            row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} (")
+        )
 
     def name(self, text: Sample | Failure) -> str:
         """The system of a text, with its generation if the item has several."""
@@ -48,10 +56,24 @@ class ResultItem:
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    every = ResultItem(result, item, None, tuple(s for s in result.table.samples if item in (s.item, s.source_item)))
-    systems = [*(sample.system for sample in every.samples), *(row.system for row in every.unwritten)]
+    every = ResultItem(
+        result,
+        item,
+        None,
+        tuple(s for s in result.table.samples if item in (s.item, s.source_item)),
+    )
+    systems = [
+        *(sample.system for sample in every.samples),
+        *(row.system for row in every.unwritten),
+    ]
     if not systems:
-        raise ConfigError(plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED]))
+        raise ConfigError(
+            plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED])
+        )
     if system is not None and system not in systems:
-        raise ConfigError(plugins.unknown_name_message("system", system, list(dict.fromkeys(systems))[:_LISTED]))
-    return replace(every, system=system, samples=tuple(s for s in every.samples if system in (None, s.system)))
+        raise ConfigError(
+            plugins.unknown_name_message("system", system, list(dict.fromkeys(systems))[:_LISTED])
+        )
+    return replace(
+        every, system=system, samples=tuple(s for s in every.samples if system in (None, s.system))
+    )

@@ -55,15 +55,24 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
             "endTimeUnixNano": str(ended),
             "attributes": _attributes({"judge.item": item, "judge.system": system}),
             "events": [
-                {"timeUnixNano": str(ended), "name": EVENT, "attributes": _attributes(_event(row, columns, response))}
+                {
+                    "timeUnixNano": str(ended),
+                    "name": EVENT,
+                    "attributes": _attributes(_event(row, columns, response)),
+                }
                 for row in of_text
             ],
         }
         spans.append(span)
     lines = ""
-    resource = {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})}
+    resource = {
+        "attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})
+    }
     for at in range(0, len(spans), _SPANS_PER_LINE):
-        scope = {"scope": {"name": "judge", "version": __version__}, "spans": spans[at : at + _SPANS_PER_LINE]}
+        scope = {
+            "scope": {"name": "judge", "version": __version__},
+            "spans": spans[at : at + _SPANS_PER_LINE],
+        }
         request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
         lines += json.dumps(request, ensure_ascii=False) + "\n"
     return lines
@@ -92,7 +101,12 @@ def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> d
 def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the values that exist, as OTLP's list of keys and typed values."""
     return [
-        {"key": name, "value": {"doubleValue": value} if isinstance(value, float) else {"stringValue": whole(value)}}
+        {
+            "key": name,
+            "value": {"doubleValue": value}
+            if isinstance(value, float)
+            else {"stringValue": whole(value)},
+        }
         for name, value in values.items()
         if value not in (None, "")
     ]

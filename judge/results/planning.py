@@ -70,7 +70,11 @@ class CriterionEstimate:
 
     def times(self, factor: float) -> CriterionEstimate:
         """Multiply all numbers by a factor and round them."""
-        scaled = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
+        scaled = {
+            name: round(getattr(self, name) * factor)
+            for name in self.__slots__
+            if name != "criterion"
+        }
         return CriterionEstimate(self.criterion, **scaled)
 
 
@@ -98,7 +102,9 @@ class JudgeEstimate:
     def total(self) -> CriterionEstimate:
         """The sum over the criteria."""
         names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
-        return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
+        return CriterionEstimate(
+            "all", **{name: sum(getattr(line, name) for line in self.lines) for name in names}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +184,17 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        fields = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
+        fields = asdict(self) | {
+            "requests": self.requests,
+            "budget": str(self.budget) if self.budget else None,
+        }
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
-            judge_fields |= {"judge": judge.estimate.judge, **estimate, "total": asdict(judge.estimate.total)}
+            judge_fields |= {
+                "judge": judge.estimate.judge,
+                **estimate,
+                "total": asdict(judge.estimate.total),
+            }
             for name in ("draws", "each", "unit"):
                 judge_fields.pop(name)
         return fields

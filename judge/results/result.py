@@ -11,7 +11,14 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints, overload
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainValidator,
+    ValidationError,
+    create_model,
+)
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
@@ -97,7 +104,9 @@ class Result(Outlets):
 
     def __repr__(self) -> str:
         table = self.table
-        size = f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
+        size = (
+            f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
+        )
         return f"<Result: {size}, {len(table.scores)} scores, {len(table.failures)} failures>"
 
     @property
@@ -115,7 +124,9 @@ class Result(Outlets):
         """Number of values from which metrics abstained."""
         metrics = {column.name for column in self.table.columns if column.kind == "metric"}
         counts = failure_counts(self).items()
-        return sum(n for (_, error, _, column), n in counts if error == ABSTAINED and column in metrics)
+        return sum(
+            n for (_, error, _, column), n in counts if error == ABSTAINED and column in metrics
+        )
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
@@ -139,7 +150,9 @@ class Result(Outlets):
         """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
         names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
         rates = item_means(pass_table(self.table))
-        return {(system, names[name]): rate for (system, name), rate in rates.items() if name in names}
+        return {
+            (system, names[name]): rate for (system, name), rate in rates.items() if name in names
+        }
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
@@ -155,7 +168,9 @@ class Result(Outlets):
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:
-            raise ConfigError("texts were compared two by two, and so there are no differences of scores")
+            raise ConfigError(
+                "texts were compared two by two, and so there are no differences of scores"
+            )
         for kind, names, known in (
             ("column", columns, list(self._tested_columns)),
             ("system", pair or (), list(self.table.systems)),
@@ -163,18 +178,32 @@ class Result(Outlets):
             plugins.require_known(kind, names, known)
         chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
         against = (self.info.get("plan") or {}).get("against") or ""
-        return tuple(scatter for table, column in chosen for scatter in scatters(table, [column], pair, against))
+        return tuple(
+            scatter
+            for table, column in chosen
+            for scatter in scatters(table, [column], pair, against)
+        )
 
     @overload
     def report(self, format: Literal["png"]) -> bytes: ...  # type: ignore[overload-overlap]
 
     @overload
     def report(
-        self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False
+        self,
+        format: str = "console",
+        *,
+        full: bool = False,
+        colour: bool = False,
+        wide: bool = False,
     ) -> str: ...
 
     def report(
-        self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False
+        self,
+        format: str = "console",
+        *,
+        full: bool = False,
+        colour: bool = False,
+        wide: bool = False,
     ) -> str | bytes:
         """Return the report as console, markdown, html, latex, csv, json or in a plug-in's format.
 
@@ -217,7 +246,10 @@ class Result(Outlets):
         else:
             lowest = [score for _, score, _ in plugins.report("worst_texts")(self, n)]
         outputs = {sample.key: sample.output for sample in self.table.samples}
-        rows = [(s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.key]) for s in lowest]
+        rows = [
+            (s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.key])
+            for s in lowest
+        ]
         return pd.DataFrame(rows, columns=["item", "system", "column", "score", "reason", "output"])
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
@@ -244,7 +276,10 @@ class Result(Outlets):
                     raise DataError(
                         f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
                     )
-                cells = [values.get((*row[place], column.name)) if row is not None else None for row in rows]
+                cells = [
+                    values.get((*row[place], column.name)) if row is not None else None
+                    for row in rows
+                ]
                 joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
         return joined
 
@@ -255,12 +290,16 @@ class Result(Outlets):
         fails loses no data. Raises StorageError, also if the folder has another run and `overwrite` is False.
         """
         folder = Path(folder)
-        run = (json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+        run = (
+            json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        ).encode()
         files = {**self.table.files(), RUN: run}
         if not overwrite and (folder / RUN).exists():
             for name, content in files.items():
                 if (folder / name).exists() and (folder / name).read_bytes() != content:
-                    raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
+                    raise StorageError(
+                        f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
+                    )
         if not pages:
             store(folder, files, drop=_PAGES)
             return
@@ -284,7 +323,10 @@ def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
 
 
 def analyzed(
-    samples: Sequence[Sample], columns: Sequence[Column], rows: Sequence[Score | Failure], info: Mapping[str, Any]
+    samples: Sequence[Sample],
+    columns: Sequence[Column],
+    rows: Sequence[Score | Failure],
+    info: Mapping[str, Any],
 ) -> Result:
     """Return the result of a run's rows, without a panel's own, by the plan and the status in `info`."""
     plan = info.get("plan") or {}
@@ -295,16 +337,30 @@ def analyzed(
         samples, columns, rows, orders=orders, seed=seed, looks=looks(samples) if judged else None,
         people=plan.get("calibrate", False), against=plan.get("against") or "",
     )  # fmt: skip
-    rated = human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
-    return Result(**{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated)
+    rated = (
+        human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
+    )
+    return Result(
+        **{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated
+    )
 
 
 def _run_content(result: Result) -> dict[str, Any]:
     """Return what run.json holds of a result, as plain JSON."""
-    content: dict[str, Any] = {"format": _FORMAT, "info": result.info, "columns": result.table.columns}
-    content |= {field.name: getattr(result, field.name) for field in fields(result)[1:] if field.name != "info"}
+    content: dict[str, Any] = {
+        "format": _FORMAT,
+        "info": result.info,
+        "columns": result.table.columns,
+    }
+    content |= {
+        field.name: getattr(result, field.name)
+        for field in fields(result)[1:]
+        if field.name != "info"
+    }
     for name in ("estimates", "repeats"):
-        content[name] = [{"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()]
+        content[name] = [
+            {"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()
+        ]
     content["rated"] = list(map(flat, result.rated))
     return dict(to_json(content))
 
@@ -353,9 +409,13 @@ def _load(folder: Path) -> Result:
         if newer:
             by = f"written by a newer judge (version {version}, this is {__version__})"
             raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
-        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it") from error
+        raise StorageError(
+            f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it"
+        ) from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"cannot read {path}: it is not from judge run; run again to replace it") from error
+        raise StorageError(
+            f"cannot read {path}: it is not from judge run; run again to replace it"
+        ) from error
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
@@ -368,11 +428,16 @@ def _load(folder: Path) -> Result:
 def _run_model() -> type[BaseModel]:
     """The fields of run.json: those of a result, in whose place rows are where JSON has no such keys."""
     by_column = Annotated[
-        Estimates, BeforeValidator(lambda rows: {(row.pop("system"), row.pop("column")): row for row in rows})
+        Estimates,
+        BeforeValidator(lambda rows: {(row.pop("system"), row.pop("column")): row for row in rows}),
     ]
     stored: dict[str, Any] = {
         **{"format": Literal[_FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
-        **{"estimates": by_column, "repeats": by_column, "rated": tuple[Annotated[Rated, PlainValidator(read)], ...]},
+        **{
+            "estimates": by_column,
+            "repeats": by_column,
+            "rated": tuple[Annotated[Rated, PlainValidator(read)], ...],
+        },
     }
     del stored["table"]
     fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
@@ -380,7 +445,10 @@ def _run_model() -> type[BaseModel]:
 
 
 def _check_same_run(
-    folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
+    folder: Path,
+    table: Table,
+    columns: tuple[Column, ...],
+    estimates: Mapping[tuple[str, str], Estimate],
 ) -> None:
     """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""
     texts, names = {s.key for s in table.samples}, {column.name for column in columns}
@@ -435,8 +503,14 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     rows = list(_remaining_rows(result, matching))
     # A panel's column has no rows yet: `analyze` combines those of its judges.
     columns_with_rows = {row.column for row in rows}
-    panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
-    columns = [column for column in result.table.columns if column.name in columns_with_rows | panels]
+    panels = {
+        column.criterion
+        for column in result.table.columns
+        if column.judge and column.name in columns_with_rows
+    }
+    columns = [
+        column for column in result.table.columns if column.name in columns_with_rows | panels
+    ]
     known = {column.name for column in columns}
     dropped = [column.name for column in table.columns if column.name not in known]
     notes = [
@@ -445,17 +519,28 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
         "cost and time are of the whole run."
     ]
     if dropped:
-        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(dropped)}.")
+        notes.append(
+            f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
+        )
     info: Mapping[str, Any] = result.info
-    where = {name: [*value] if isinstance(value, list | tuple) else [value] for name, value in values.items()}
-    info = {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}}
+    where = {
+        name: [*value] if isinstance(value, list | tuple) else [value]
+        for name, value in values.items()
+    }
+    info = {
+        **info,
+        "notes": [*notes, *info.get("notes", ())],
+        "where": {**info.get("where", {}), **where},
+    }
     return analyzed(matching, columns, [row for row in rows if row.column in known], info)
 
 
 def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Score | Failure]:
     """Yield the rows of these texts, and the corpus-level rows of systems that keep all their texts."""
     texts = {sample.key for sample in matching}
-    panels = {column.criterion for column in result.table.columns if column.judge}  # computed anew from their judges
+    panels = {
+        column.criterion for column in result.table.columns if column.judge
+    }  # computed anew from their judges
     incomplete = {sample.system for sample in result.table.samples if sample.key not in texts}
     systems = {system for _, system in texts} - incomplete
     for row in result.table.rows():

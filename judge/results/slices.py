@@ -48,4 +48,6 @@ class Slices(plugins.Reported):
             span = (column.high or 0.0) - (column.low or 0.0)
             return (mean.gap or 0.0) / (span or 1.0) * (-1 if column.better == "lower" else 1)
 
-        return tuple(sorted((mean for mean in self.means if mean.significant and size(mean) < 0), key=size))
+        return tuple(
+            sorted((mean for mean in self.means if mean.significant and size(mean) < 0), key=size)
+        )

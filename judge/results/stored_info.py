@@ -71,7 +71,9 @@ def parse(text: bytes) -> Any:
         text,
         parse_constant=_refuse,
         parse_int=lambda digits: (
-            int(digits) if len(digits) <= _MAX_DIGITS else _refuse(f"a number of {len(digits):,} digits")
+            int(digits)
+            if len(digits) <= _MAX_DIGITS
+            else _refuse(f"a number of {len(digits):,} digits")
         ),
     )
 

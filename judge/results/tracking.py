@@ -18,7 +18,12 @@ from typing import Any
 from judge.core.errors import MissingExtra
 from judge.results.otel import otel
 
-_FILES = {"report.html": "html", "report.md": "markdown", "report.json": "json", "scores.csv": "csv"}
+_FILES = {
+    "report.html": "html",
+    "report.md": "markdown",
+    "report.json": "json",
+    "scores.csv": "csv",
+}
 _LONGEST_NAME, _LONGEST_VALUE, _AT_ONCE = 250, 6000, 100
 """Limits of MLflow: characters, and entries of a request."""
 _NOT_IN_NAMES = re.compile(r"[^\w. -]")
@@ -76,10 +81,15 @@ def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
     names = _Names(prefix)
     values: list[tuple[str, str, str, float | None]] = []
     for (system, column), estimate in result.estimates.items():
-        values += [(system, column, end, getattr(estimate, end[1:] or "value")) for end in ("", ".low", ".high")]
+        values += [
+            (system, column, end, getattr(estimate, end[1:] or "value"))
+            for end in ("", ".low", ".high")
+        ]
     values += [(*key, ".pass_rate", rate.value) for key, rate in result.pass_rates.items()]
     for ranking in result.rankings:
-        values += [(each.system, ranking.column, ".win_rate", each.win_rate) for each in ranking.standings]
+        values += [
+            (each.system, ranking.column, ".win_rate", each.win_rate) for each in ranking.standings
+        ]
     for system, column, end, value in values:
         if value is not None and isfinite(value):
             yield names.name(system, column) + end, float(value)
@@ -103,7 +113,9 @@ class _Names:
         self._names: dict[str, tuple[str, str]] = {}
 
     def name(self, system: str, column: str) -> str:
-        first, second = (_NOT_IN_NAMES.sub("_", part).strip(". ") or "_" for part in (system, column))
+        first, second = (
+            _NOT_IN_NAMES.sub("_", part).strip(". ") or "_" for part in (system, column)
+        )
         room = (_LONGEST_NAME - len(self._prefix) - 20) // 2
         plain = f"{self._prefix}{first[:room]}/{second[:room]}"
         for name in (plain, *(f"{plain}_{number}" for number in range(2, len(self._names) + 3))):

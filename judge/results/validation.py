@@ -138,9 +138,14 @@ def flat(rated: Rated) -> Criterion:
                 row.kind,
                 row.signature,
                 row.correlation.texts,
-                tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in row.correlation.estimates.items()),
+                tuple(
+                    Correlated(level, name, **_numbers(e))
+                    for (level, name), e in row.correlation.estimates.items()
+                ),
                 row.correlation.lacking,
-                tuple(Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()),
+                tuple(
+                    Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()
+                ),
                 row.agreement.lacking,
                 row.calibration,
                 row.no_calibration or None,
@@ -156,7 +161,14 @@ def flat(rated: Rated) -> Criterion:
             for (judge, baseline, level), estimate in rated.differences.items()
         ),
         tuple(
-            JudgeDifference(versus.judge, versus.other, versus.level, coefficient, **_numbers(estimate), p=estimate.p)
+            JudgeDifference(
+                versus.judge,
+                versus.other,
+                versus.level,
+                coefficient,
+                **_numbers(estimate),
+                p=estimate.p,
+            )
             for versus, coefficient, estimate in coefficients
             if estimate is not None
         ),
@@ -174,7 +186,9 @@ def read(stored: Any) -> Rated:
     criterion = _adapter().validate_python(stored)
     rows = []
     for row in criterion.rows:
-        estimates = {(c.level, c.coefficient): _estimate(c.coefficient, c) for c in row.correlations}
+        estimates = {
+            (c.level, c.coefficient): _estimate(c.coefficient, c) for c in row.correlations
+        }
         agreed = {a.measure: _estimate(a.measure, a) for a in row.agreement}
         rows.append(
             Row(
@@ -201,7 +215,10 @@ def read(stored: Any) -> Rated:
         tuple(row for row in rows if row.kind == "baseline"),
         next((row for row in rows if row.kind == "rater"), None),
         criterion.no_rater or "",
-        {(entry.judge, entry.baseline, entry.level): _estimate("difference", entry) for entry in criterion.differences},
+        {
+            (entry.judge, entry.baseline, entry.level): _estimate("difference", entry)
+            for entry in criterion.differences
+        },
         tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
         criterion.excluded,
         criterion.raters,
@@ -213,7 +230,9 @@ def _adapter() -> TypeAdapter[Criterion]:
     return TypeAdapter(Criterion)
 
 
-def _estimate(name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference) -> Estimate:
+def _estimate(
+    name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference
+) -> Estimate:
     p = record.p if isinstance(record, JudgeDifference) else None
     return Estimate(name, record.value, record.low, record.high, record.n, record.method, p)
 
@@ -235,7 +254,9 @@ class Validation(plugins.Reported):
     disagreements: tuple[Disagreements, ...] = ()
 
     def __repr__(self) -> str:
-        named = ", ".join(f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated)
+        named = ", ".join(
+            f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated
+        )
         named = named or ", ".join(each.criterion for each in self.preferences)
         return f"<Validation: {named}>"
 

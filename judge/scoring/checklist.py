@@ -11,7 +11,15 @@ from dataclasses import replace
 from math import fsum
 
 from judge.core.format import plural
-from judge.core.records import ChecklistAnswer, ChecklistQuestion, Criterion, Failure, Provenance, Sample, Score
+from judge.core.records import (
+    ChecklistAnswer,
+    ChecklistQuestion,
+    Criterion,
+    Failure,
+    Provenance,
+    Sample,
+    Score,
+)
 from judge.criteria.checklist import MOST_QUESTIONS, part_name, questions_of
 
 METHOD = "checklist"
@@ -25,12 +33,18 @@ def parts(criterion: Criterion) -> list[Criterion]:
     if not criterion.is_checklist:
         return [criterion]
     count = MOST_QUESTIONS if criterion.questions_column else len(criterion.questions)
-    return [replace(criterion, name=part_name(criterion.name, n), part=n) for n in range(1, count + 1)]
+    return [
+        replace(criterion, name=part_name(criterion.name, n), part=n) for n in range(1, count + 1)
+    ]
 
 
 def whole(part: Criterion) -> Criterion:
     """Return the checklist that a part belongs to; any other criterion as it is."""
-    return part if not part.part else replace(part, name=part.name.removesuffix(part_name("", part.part)), part=0)
+    return (
+        part
+        if not part.part
+        else replace(part, name=part.name.removesuffix(part_name("", part.part)), part=0)
+    )
 
 
 def collect(
@@ -78,7 +92,9 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
             question.text,
             question.weight,
             None,
-            Provenance(row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading),
+            Provenance(
+                row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading
+            ),
             row.error,
         )
         for question, row in zip(questions, rows, strict=True)
@@ -88,7 +104,9 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
         # An error of the request is the cause of all that is missing; else each reply is a case of its own.
         cause = next((row for _, row in failed if row.stage != "parse"), None)
         error, stage = (cause.error, cause.stage) if cause else (UNANSWERED, "parse")
-        listed = "; ".join(f"{number} ({questions[number - 1].text}): {row.message}" for number, row in failed)
+        listed = "; ".join(
+            f"{number} ({questions[number - 1].text}): {row.message}" for number, row in failed
+        )
         message = f"no answer to {len(failed)} of {plural(len(questions), 'question')}: {listed}"
         return Failure(first.item, first.system, column, stage, error, message, answers=answers)
     total = fsum(answer.weight for answer in answers)

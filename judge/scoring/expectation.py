@@ -42,7 +42,9 @@ class ScoreDistribution:
     ambiguous: float
 
 
-def from_logprobs(tokens: Sequence[Token], start: int, label: str | None, scale: Scale) -> ScoreDistribution:
+def from_logprobs(
+    tokens: Sequence[Token], start: int, label: str | None, scale: Scale
+) -> ScoreDistribution:
     """Return the distribution over the scale at the place of a reply's score.
 
     `start` is the position of the score's first character in the joined text of the tokens; `label` is the label that
@@ -60,7 +62,9 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str | None, scale:
     """
     tally = _tally(tokens, start, label, _spellings_of(scale))
     if not any(tally.weights.values()):
-        raise ParseError("no probability on any label of the scale", "".join(t.text for t in tokens))
+        raise ParseError(
+            "no probability on any label of the scale", "".join(t.text for t in tokens)
+        )
     return _distribution(tally, scale)
 
 
@@ -121,11 +125,15 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
         """Return the least value, times `sign`, that the doubts allow; what may become no label only lowers it."""
         total, whole = sign * mass * value, mass
         doubts = [*tally.doubts, _Doubt(tally.unseen, (scale.low, scale.high), optional=False)]
-        for optional, least, weight in sorted((d.optional, min(sign * v for v in d.values), d.weight) for d in doubts):
+        for optional, least, weight in sorted(
+            (d.optional, min(sign * v for v in d.values), d.weight) for d in doubts
+        ):
             if not optional or least * whole < total:
                 total, whole = total + least * weight, whole + weight
         exact = min(max(sign * total / whole, scale.low), scale.high)
-        return value if math.isclose(exact, value, abs_tol=1e-9 * (scale.high - scale.low)) else exact
+        return (
+            value if math.isclose(exact, value, abs_tol=1e-9 * (scale.high - scale.low)) else exact
+        )
 
     return ScoreDistribution(
         value=value, mass=min(mass, 1.0), distribution=distribution,
@@ -157,7 +165,9 @@ class _Tally:
 
     def doubt(self, reading: _Reading, weight: float) -> None:
         if weight > 0:
-            self.doubts.append(_Doubt(weight, reading.values, reading.vague or len(reading.labels) == 1))
+            self.doubts.append(
+                _Doubt(weight, reading.values, reading.vague or len(reading.labels) == 1)
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +199,9 @@ class _Reading:
 
 # What ends a label: anything that is no letter or digit, but not what makes another number or mark of it (4.5, 4-5,
 # 4%, A+); or a unit.
-_END = re.compile(rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])")
+_END = re.compile(
+    rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])"
+)
 _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 
 
@@ -198,16 +210,26 @@ def _spellings_of(scale: Scale) -> _Spellings:
     index = label_index(scale)
     spellings = {**index.numbers, **index.labels}
     if index.below_zero:
-        spellings |= {f"+{number}": label for number, label in index.numbers.items() if not number.startswith("-")}
+        spellings |= {
+            f"+{number}": label
+            for number, label in index.numbers.items()
+            if not number.startswith("-")
+        }
     if index.ends[1] == "100":
         spellings |= {f"{number}%": label for number, label in index.numbers.items()}
     spellings |= {number.replace(".", ","): label for number, label in index.numbers.items()}
     number_words = dict(index.words)
     number_words |= {
-        word + gap + unit: label for word, label in index.counted.items() for gap in ("", " ") for unit in UNITS
+        word + gap + unit: label
+        for word, label in index.counted.items()
+        for gap in ("", " ")
+        for unit in UNITS
     }
     entries, words = (
-        {name: (table[name], scale.value(table[name])) for name in sorted(table, key=len, reverse=True)}
+        {
+            name: (table[name], scale.value(table[name]))
+            for name in sorted(table, key=len, reverse=True)
+        }
         for table in (spellings, number_words)
     )
     return _Spellings(entries, words, index.loose)
@@ -220,11 +242,17 @@ def _read_beginning(table: _Spellings, text: str) -> _Reading:
     lower = start.casefold()
     start = lower if table.loose else start
     growing, words = (
-        [entry for name, entry in entries.items() if text and name.startswith(begun) and name != begun]
+        [
+            entry
+            for name, entry in entries.items()
+            if text and name.startswith(begun) and name != begun
+        ]
         for entries, begun in ((table.entries, start), (table.words, lower))
     )
     complete = [entry for name, entry in table.entries.items() if _is_complete(name, start)][:1]
-    complete = complete or [entry for name, entry in table.words.items() if _is_complete(name, lower)][:1]
+    complete = (
+        complete or [entry for name, entry in table.words.items() if _is_complete(name, lower)][:1]
+    )
     readings = dict([*growing, *words, *complete])
     final = len(readings) == 1 if complete else not readings
     vague = not complete and not (start and growing)
@@ -244,7 +272,9 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, table: _Spell
             break
         passed += len(token.text)
     else:
-        raise ParseError(f"the score's place, {start}, is outside of the {passed} characters of the tokens")
+        raise ParseError(
+            f"the score's place, {start}, is outside of the {passed} characters of the tokens"
+        )
     tally = _Tally({})
     prefix, weight = "", 1.0
     for place in range(first, len(tokens)):
@@ -259,7 +289,9 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, table: _Spell
         written = prefix + token.text.removeprefix(head)
         reading = _read_beginning(table, written)
         for text, p in alternatives.items():
-            other = _read_beginning(table, prefix + (text.removeprefix(head) or "\n" * bool(prefix)))
+            other = _read_beginning(
+                table, prefix + (text.removeprefix(head) or "\n" * bool(prefix))
+            )
             if not other.final:
                 tally.doubt(other, weight * p)
             elif other.labels:
@@ -291,7 +323,9 @@ def _listed_probabilities(token: Token) -> dict[str, float]:
         probabilities[token.text] = own
     total = math.fsum(probabilities.values())
     if total > _MAX_LISTED:
-        raise ParseError(f"the server's probabilities for one token add up to {total:.2f}", token.text)
+        raise ParseError(
+            f"the server's probabilities for one token add up to {total:.2f}", token.text
+        )
     if total > 1:
         probabilities = {text: probability / total for text, probability in probabilities.items()}
     return probabilities

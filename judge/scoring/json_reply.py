@@ -80,7 +80,9 @@ def _only_object(text: str, item: JsonObject) -> Member | None:
     if len(objects) != 1:
         return None
     others = [member for member in item.members if member is not objects[0]]
-    is_call = objects[0].key.casefold() in _ARGUMENTS and all(member.key.casefold() in _TOOL for member in others)
+    is_call = objects[0].key.casefold() in _ARGUMENTS and all(
+        member.key.casefold() in _TOOL for member in others
+    )
     return objects[0] if is_call or not others else None
 
 
@@ -100,7 +102,11 @@ def read_object(text: str, start: int) -> JsonObject:
         outermost = len(opened) == 1
         if outermost and expected == "value":
             value = at
-        if mark in ("}", "]") and expected in ("next", "key", "item") and mark == _CLOSING[opened.pop()]:
+        if (
+            mark in ("}", "]")
+            and expected in ("next", "key", "item")
+            and mark == _CLOSING[opened.pop()]
+        ):
             strict, expected = strict and before != ",", "next"
             if not opened:
                 return JsonObject(tuple(members), start, end, strict, broken=False)
@@ -133,5 +139,7 @@ def _words(written: str, kind: str, is_key: bool) -> tuple[str | None, bool]:
         if is_key:
             return written if _BARE_KEY.fullmatch(written) else None, False
         return written, bool(_NUMBER.fullmatch(written)) or written in ("true", "false", "null")
-    escaped = _ESCAPE.sub(lambda part: part[0] if part[1] else '\\"' if part[0] == '"' else part[2], written)
+    escaped = _ESCAPE.sub(
+        lambda part: part[0] if part[1] else '\\"' if part[0] == '"' else part[2], written
+    )
     return json.loads(f'"{escaped}"', strict=False), kind == "double" and escaped == written

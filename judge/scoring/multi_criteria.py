@@ -61,7 +61,10 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     for c in criteria:
         if c.is_checklist and c.name not in renderers:
             whole = checklist.whole(c)
-            parts, prompts = [part.name for part in checklist.parts(whole)], _OfLast(_checklist_prompts(whole))
+            parts, prompts = (
+                [part.name for part in checklist.parts(whole)],
+                _OfLast(_checklist_prompts(whole)),
+            )
             renderers |= {name: SharedRenderer(prompts, name) for name in parts}
             renderers[whole.name] = renderers[parts[0]]
         elif not c.is_checklist:
@@ -88,14 +91,22 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
             text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
             return _sharing(prompt, text, dict.fromkeys(names, criterion.scale))
         each = zip(names, questions, strict=True)
-        return {name: replace(renderer((question,)).render(sample), criterion=name) for name, question in each}
+        return {
+            name: replace(renderer((question,)).render(sample), criterion=name)
+            for name, question in each
+        }
 
     return prompts
 
 
 def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
     """Return the prompt of each of the parts that are asked together in a text."""
-    shared = replace(prompt, messages=({"role": "user", "content": text},), question="", merged=tuple(scales.items()))
+    shared = replace(
+        prompt,
+        messages=({"role": "user", "content": text},),
+        question="",
+        merged=tuple(scales.items()),
+    )
     return {name: replace(shared, criterion=name) for name in scales}
 
 
@@ -105,7 +116,10 @@ def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None)
     A missing question gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
     a reply that is nearly JSON is split too; the finish reason of its parts prevents a strict reading.
     """
-    unread = replace(choice, finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason)
+    unread = replace(
+        choice,
+        finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason,
+    )
     try:
         places, reading = parse.spans(choice.text, names, judged)
     except ParseError:
@@ -114,14 +128,23 @@ def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None)
     if choice.tokens is not None:
         # Their joined text may differ from the reply in white space and at its ends.
         try:
-            token_places, _ = parse.spans("".join(token.text for token in choice.tokens), names, judged)
+            token_places, _ = parse.spans(
+                "".join(token.text for token in choice.tokens), names, judged
+            )
         except ParseError:
             token_places = {}
-        tokens = {name: tuple(_tokens_between(choice.tokens, *place)) for name, place in token_places.items()}
+        tokens = {
+            name: tuple(_tokens_between(choice.tokens, *place))
+            for name, place in token_places.items()
+        }
     nearly = reading == "prose" and choice.finish_reason == "stop"
     finish = parse.NEARLY_JSON if nearly else choice.finish_reason
     return [
-        Choice(choice.text[slice(*places[name])], finish, None if tokens is None else tokens.get(name, ()))
+        Choice(
+            choice.text[slice(*places[name])],
+            finish,
+            None if tokens is None else tokens.get(name, ()),
+        )
         if name in places
         else unread
         for name in names

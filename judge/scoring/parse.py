@@ -82,13 +82,17 @@ def reply_text(choice: Choice) -> str:
 
 def join_replies(choices: Iterable[Choice]) -> str:
     """Return several replies as one JSON list; one that did not end by itself is there with its finish reason."""
-    replies = [[c.text, c.finish_reason] if c.finish_reason in UNFINISHED else c.text for c in choices]
+    replies = [
+        [c.text, c.finish_reason] if c.finish_reason in UNFINISHED else c.text for c in choices
+    ]
     return json.dumps(replies, ensure_ascii=False)
 
 
 def split_replies(raw: str) -> list[Choice]:
     """Return the replies that `join_replies` wrote."""
-    return [Choice(reply) if isinstance(reply, str) else Choice(*reply) for reply in json.loads(raw)]
+    return [
+        Choice(reply) if isinstance(reply, str) else Choice(*reply) for reply in json.loads(raw)
+    ]
 
 
 def read(
@@ -168,18 +172,24 @@ def find(
         error.raw = text
         raise
     if quotes and judged and reply == "reason_then_score" and score.reading == "strict":
-        _check_echo(text, start, score, grammar, judged)  # the quoted line may be a part of what is repeated
+        _check_echo(
+            text, start, score, grammar, judged
+        )  # the quoted line may be a part of what is repeated
     return replace(score, quote=score.quote or (quotes[-1].strip() if quotes else None))
 
 
-def _find(text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None, *, strict: bool) -> Found:
+def _find(
+    text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None, *, strict: bool
+) -> Found:
     """Return the score of a reply, of which the part before `start` is thinking. Raises ParseError."""
     is_object = OBJECT.match(text, start) is not None
     try:
         score = _find_strictly(text, start, reply, grammar)
         if judged and not is_object:
             named = re.search(r"[^\W\d]", fold(text[start : score.start]))
-            if reply == "reason_then_score" or (named and prose.repeats(text[start : score.end], judged)):
+            if reply == "reason_then_score" or (
+                named and prose.repeats(text[start : score.end], judged)
+            ):
                 _check_echo(text, start, score, grammar, judged)
         return score
     except ParseError as error:
@@ -199,9 +209,14 @@ def _check_echo(text: str, start: int, score: Found, grammar: _Grammar, judged: 
     a line of its own after a whole sentence.
     """
     line = max(start, text.rfind("\n", 0, score.start) + 1)
-    apart = not _STOP.search(text, line, score.start) and text[start:line].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
+    apart = (
+        not _STOP.search(text, line, score.start)
+        and text[start:line].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
+    )
     ending = text[max(start, score.start - 200) : score.end]
-    if prose.repeats(ending, judged) or not (apart or not prose.gives(judged, score.label, grammar.prose)):
+    if prose.repeats(ending, judged) or not (
+        apart or not prose.gives(judged, score.label, grammar.prose)
+    ):
         raise ParseError("the score is quoted from the judged text", text)
 
 
@@ -219,7 +234,9 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
             raise ParseError("the reply begins like a JSON object but is not one", text)
         if not _CLOSED.match(text, item.end):
             raise ParseError("something follows the JSON object", text)
-        if score := _score_in_object(text, item.members, grammar, lone=reply == "score", tolerant=False):
+        if score := _score_in_object(
+            text, item.members, grammar, lone=reply == "score", tolerant=False
+        ):
             return score
         raise ParseError(_NO_KEY, text)
     if reply == "score_then_reason":
@@ -227,7 +244,11 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
         score = _score_alone(text, line.start(), line.end(), grammar, quoted=False)
         return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
     whole = text.rstrip()
-    if (fence := _OPEN_FENCE.match(whole, start)) and whole.endswith("```") and whole.count("```", start) == 2:
+    if (
+        (fence := _OPEN_FENCE.match(whole, start))
+        and whole.endswith("```")
+        and whole.count("```", start) == 2
+    ):
         start, whole = (
             fence.end(),
             whole[:-3].rstrip(),
@@ -333,12 +354,18 @@ class _Grammar:
     @property
     def prose(self) -> prose.Patterns:
         """The patterns of plain replies, which take long to compile and are seldom needed."""
-        words = not self.names.numbers and not self.pair and min(map(len, self.names.labels), default=0) > 1
+        words = (
+            not self.names.numbers
+            and not self.pair
+            and min(map(len, self.names.labels), default=0) > 1
+        )
         return _prose_patterns(self.plain_score, self.title, self.plain, self.pair, words)
 
 
 @lru_cache(maxsize=1_024)
-def _prose_patterns(score: str, title: str, names: LabelIndex, pair: bool, words: bool) -> prose.Patterns:
+def _prose_patterns(
+    score: str, title: str, names: LabelIndex, pair: bool, words: bool
+) -> prose.Patterns:
     return prose.patterns(score, _MARK, title, names, pair=pair, words=words)
 
 
@@ -357,9 +384,7 @@ def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
     top_of_name = _top_pattern(index, "name")
     tail = rf"{_MARK}{score}{_COPULA}{_CLOSE}"
     end = rf"[{DASHES}-]?{_NUMBER}"
-    ends = (
-        rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top_of_name}))?{_MARK}"
-    )
+    ends = rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top_of_name}))?{_MARK}"
     bracket = rf"\s*+[\]】〕〉>]{_MARK}{_IS}?"
     line = rf"(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}"
     sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
@@ -367,7 +392,9 @@ def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
     return _Grammar(
         names=index,
         plain=plain,
-        truth={} if pair or sorted(scale.values) != [0, 1] else {"false": _at(scale, 0), "true": _at(scale, 1)},
+        truth={}
+        if pair or sorted(scale.values) != [0, 1]
+        else {"false": _at(scale, 0), "true": _at(scale, 1)},
         name=_compiled(name),
         alone=_compiled(
             rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}(?:(?P<word>{'(?!)' if title else _ONE_WORD})|[〈<]?{name})"
@@ -381,7 +408,9 @@ def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
         title=r"[\W_]{1,4}".join(map(re.escape, words)) or "(?!)",
         pair=pair,
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
-        expected=", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}",
+        expected=", ".join(scale.labels)
+        if len(scale.labels) <= 12
+        else f"{scale.labels[0]} … {scale.labels[-1]}",
         cite=cite,
     )
 
@@ -410,7 +439,9 @@ def _unit_pattern(index: LabelIndex) -> str:
 
 def _top_pattern(index: LabelIndex, place: str, *, plain: bool = False) -> str:
     """Return the pattern of a scale's top, after a value or a name."""
-    stated = _top_words(index) if plain else rf"(?:{_stated_pattern(index)}|{_counted_pattern(index)})"
+    stated = (
+        _top_words(index) if plain else rf"(?:{_stated_pattern(index)}|{_counted_pattern(index)})"
+    )
     unit = _unit_pattern(index)
     return (
         rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){_MARK}(?P<out_of_{place}>{stated}){unit}"
@@ -420,8 +451,15 @@ def _top_pattern(index: LabelIndex, place: str, *, plain: bool = False) -> str:
 
 def _top_words(index: LabelIndex) -> str:
     """Return the pattern of a number or of a word for the greatest of the scale."""
-    words = [word for names in (index.words, index.counted) for word, label in names.items() if label == index.ends[1]]
-    spelled = "|".join(re.escape(word) for word in words if word not in FULL_MARKS and word[0] not in "★⭐🌟")
+    words = [
+        word
+        for names in (index.words, index.counted)
+        for word, label in names.items()
+        if label == index.ends[1]
+    ]
+    spelled = "|".join(
+        re.escape(word) for word in words if word not in FULL_MARKS and word[0] not in "★⭐🌟"
+    )
     return rf"(?:{_NUMBER}|{spelled or '(?!)'})"
 
 
@@ -431,14 +469,20 @@ def _counted_pattern(index: LabelIndex) -> str:
 
 def _score_pattern(index: LabelIndex, *, pair: bool, plain: bool = False) -> str:
     """Return the pattern of a score with its unit, and the scale's top with its own."""
-    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
+    labels = "|".join(
+        re.escape(text)
+        for label in index.labels.values()
+        if not is_number(text := fold(label).strip())
+    )
     counted = _counted_pattern(index)
     stated = _stated_pattern(index, plain=plain)
     counting = rf"[{UNITS}]|개" if plain else f"[{UNITS}]"
     count = rf"{stated}|(?:{counted})(?=\s*+(?:{counting}))"
     stated = _top_words(index) if plain else rf"(?:{stated}|{counted})"
     plus = "+" if index.below_zero else ""
-    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
+    value = f"[{plus}{DASHES}-]?{count}" + (
+        f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else ""
+    )
     unit = _unit_pattern(index)
     before = (
         rf"(?:(?:(?P<out_of>{stated}){unit}\s*+(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
@@ -460,13 +504,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 # The three places.
 
 
-def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: bool = True) -> Found:
+def _score_alone(
+    text: str, start: int, end: int, grammar: _Grammar, *, quoted: bool = True
+) -> Found:
     """Return the score in `text[start:end]`, which must hold nothing else; it may be `quoted`."""
     piece = text[start:end]
     bare = piece.strip()
     start += piece.find(bare)
     if len(bare) > grammar.longest:
-        trouble = f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}"
+        trouble = (
+            f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}"
+        )
         raise NotInForm(trouble, text, start)
     folded, starts, ends = fold_with_positions(bare, start)
     core = folded.strip()
@@ -501,7 +549,11 @@ def _score_in_object(
     if not scores:
         return None
     verdict = _truth(scores[0], grammar) if tolerant else None
-    if len(scores) > 1 or scores[0].kind == "container" or (scores[0].kind == "literal" and verdict is None):
+    if (
+        len(scores) > 1
+        or scores[0].kind == "container"
+        or (scores[0].kind == "literal" and verdict is None)
+    ):
         raise ParseError(_NO_KEY, text)
     others = [m for m in members if m is not scores[0]]
     if lone and not all(m.kind in ("literal", "words") for m in others):
@@ -543,7 +595,9 @@ def _truth(member: json_reply.Member, grammar: _Grammar) -> str | None:
     return by_value
 
 
-def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, lone: bool) -> Found | None:
+def _score_in_objects(
+    text: str, start: int, grammar: _Grammar, judged: str, *, lone: bool
+) -> Found | None:
     """Return the score of the JSON objects in a reply, None if none has a key for a score.
 
     Raises ParseError if one is broken, if they differ, and if the score may be quoted or is not the last word.
@@ -567,11 +621,17 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
         _check_own(text, since, place, score.end, judged)
         stated = prose.candidates(fold(before[-_REASON:]), grammar.prose)
         if any(grammar.plain.label(item.written) != score.label for item in stated):
-            raise ParseError("the reply has one score in its JSON object and another before it", text)
+            raise ParseError(
+                "the reply has one score in its JSON object and another before it", text
+            )
         after = fold(text[place.end :]).casefold()
-        names = (name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii())
+        names = (
+            name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii()
+        )
         words = re.findall(r"[0-9]|\w+", after)
-        if any(word.isdigit() or grammar.names.label(word) for word in words) or any(name in after for name in names):
+        if any(word.isdigit() or grammar.names.label(word) for word in words) or any(
+            name in after for name in names
+        ):
             raise ParseError("what follows the JSON object may be another score", text)
     return replace(score, reason=score.reason or (None if lone else before or None))
 
@@ -579,7 +639,11 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
 def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
     """Return whether a reply is an object and nothing else but white space or a fence."""
     opening = OBJECT.match(text, start)
-    return opening is not None and opening.end() == item.start and _CLOSED.match(text, item.end) is not None
+    return (
+        opening is not None
+        and opening.end() == item.start
+        and _CLOSED.match(text, item.end) is not None
+    )
 
 
 def _check_own(text: str, since: int, item: json_reply.JsonObject, end: int, judged: str) -> None:
@@ -587,16 +651,22 @@ def _check_own(text: str, since: int, item: json_reply.JsonObject, end: int, jud
     before = text[since : item.start]
     if is_quoted(before, before):
         raise ParseError(_QUOTED, text)
-    if (before.strip() and not _LEADS_UP.search(before[-_LONGEST:])) or not _ENDS_LINE.match(text, item.end):
+    if (before.strip() and not _LEADS_UP.search(before[-_LONGEST:])) or not _ENDS_LINE.match(
+        text, item.end
+    ):
         raise ParseError("the JSON object stands within a sentence", text)
     # The key, the colon and the value.
     written = re.split("[{,]", text[item.start : end])[-1]
     written, judged = (re.sub(r"[^\w:.]+", "", fold(part).casefold()) for part in (written, judged))
     if written in judged:
-        raise ParseError("the judged text has the same score as the JSON object, which may be a quotation", text)
+        raise ParseError(
+            "the judged text has the same score as the JSON object, which may be a quotation", text
+        )
 
 
-def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[str, tuple[int, int]], Reading]:
+def spans(
+    text: str, names: Collection[str], judged: str | None
+) -> tuple[dict[str, tuple[int, int]], Reading]:
     """Return the places of the values of these keys in a reply that is one JSON object; repeated keys are left out.
 
     With the `judged` text, the object may be nearly JSON, stand after other text, or be the only value of another.
@@ -610,7 +680,9 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     places: dict[str, tuple[int, int]] = {}
     for item in items:
         times = Counter(member.key for member in item.members)
-        here = {m.key: (m.start, m.end) for m in item.members if m.key in names and times[m.key] == 1}
+        here = {
+            m.key: (m.start, m.end) for m in item.members if m.key in names and times[m.key] == 1
+        }
         if here and (places or not _CLOSED.match(text, item.end)):
             raise ParseError("the reply is not one JSON object, or something follows it", text)
         for _, end in here.values():
@@ -629,7 +701,9 @@ def _score_in_prose(
     whole = _LAST_MARKS.sub("", text)
     folded, starts, ends = fold_with_positions(whole[start:], start)
     try:
-        item = prose.find_score(folded, grammar.prose, judged, words_may_open=reply != "reason_then_score")
+        item = prose.find_score(
+            folded, grammar.prose, judged, words_may_open=reply != "reason_then_score"
+        )
     except prose.NoScore:
         raise error from None
     except ParseError as why:
@@ -637,7 +711,9 @@ def _score_in_prose(
     first, last = starts[item.start], ends[item.end - 1]
     label = _label(item.match, grammar.plain, (first, last), text, grammar.expected)
     check_thinking(text[start:first], text)
-    alone = reply == "score" and not re.search(r"[^\W\d]{2}", folded[: item.start] + folded[item.end :])
+    alone = reply == "score" and not re.search(
+        r"[^\W\d]{2}", folded[: item.start] + folded[item.end :]
+    )
     return Found(label, first, last, None if alone else whole[start:].strip(), "prose")
 
 
@@ -682,7 +758,9 @@ def _score_of_match(
     return Found(_label(match, grammar.names, (start, end), text, grammar.expected), start, end)
 
 
-def _label(match: re.Match[str], names: LabelIndex, place: tuple[int, int], text: str, expected: str) -> str:
+def _label(
+    match: re.Match[str], names: LabelIndex, place: tuple[int, int], text: str, expected: str
+) -> str:
     """Return the label of a match. Raises ParseError if it, or the scale stated beside it, is off the scale."""
     written = match["value"]
     for group, stated in match.groupdict().items():

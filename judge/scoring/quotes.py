@@ -9,7 +9,8 @@ from functools import lru_cache
 from judge.core.label_spellings import fold
 
 QUOTE_LINE = re.compile(
-    r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)", re.IGNORECASE | re.MULTILINE
+    r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)",
+    re.IGNORECASE | re.MULTILINE,
 )
 """The line of a reply that quotes the sentence which decided the score."""
 _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"

@@ -93,9 +93,13 @@ class SamplingOptions:
     params: tuple[tuple[str, Any], ...] = ()
     draws_if_reasoning: int | None = None
 
-    def request(self, model: str, messages: Iterable[Message], params: Mapping[str, Any], **fields: Any) -> Request:
+    def request(
+        self, model: str, messages: Iterable[Message], params: Mapping[str, Any], **fields: Any
+    ) -> Request:
         """Return a request with the system message and the further parameters."""
-        first: tuple[Message, ...] = ({"role": "system", "content": self.system},) if self.system else ()
+        first: tuple[Message, ...] = (
+            ({"role": "system", "content": self.system},) if self.system else ()
+        )
         return Request(model, (*first, *messages), {**dict(self.params), **params}, **fields)
 
     @property
@@ -165,7 +169,11 @@ def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, 
             "example decisions/gpt-6-luna"
         )
     if weighting == "auto":
-        return ("logprobs", "single") if settings.temperature == 0 else ("logprobs", "samples", "single")
+        return (
+            ("logprobs", "single")
+            if settings.temperature == 0
+            else ("logprobs", "samples", "single")
+        )
     return (weighting,)
 
 
@@ -184,29 +192,49 @@ def requests(
     if strategy == "decisions":
         scale, kind = criterion.scale.asked, criterion.scale.asked.question
         # The labels of a predicate are the false one, then the true one.
-        labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
-        question = {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
+        labels = (
+            sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
+        )
+        question = {
+            "name": criterion.name,
+            "type": kind,
+            "instructions": prompt.question,
+            "labels": labels,
+        }
         params = {"questions": [question]}
     else:
         params = {
-            "temperature": float(strategy == "samples") if settings.temperature is None else settings.temperature,
-            "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply] + _QUOTE_TOKENS * criterion.cites,
+            "temperature": float(strategy == "samples")
+            if settings.temperature is None
+            else settings.temperature,
+            "max_tokens": settings.max_tokens
+            or _TOKEN_LIMIT[criterion.reply] + _QUOTE_TOKENS * criterion.cites,
         }
         if strategy == "logprobs":
             params["top_logprobs"] = _TOP_LOGPROBS
         if prompt.merged:
             schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
-            params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
-            params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
+            params |= {
+                MERGED: criterion.name,
+                "response_format": _response_format("judgments", schemas),
+            }
+            params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(
+                prompt.merged
+            )
         elif criterion.form == "json":
             words = {"type": "string"}
             properties = {"score": _label_schema(criterion.scale), "reason": words, "quote": words}
             keys = criterion.reply.split("_then_")
             keys[1:1] = ["quote"] * criterion.cites
-            params["response_format"] = _response_format("judgment", {key: properties[key] for key in keys})
+            params["response_format"] = _response_format(
+                "judgment", {key: properties[key] for key in keys}
+            )
     draws = range(settings.draws if strategy == "samples" else 1)
     return tuple(
-        settings.request(model, prompt.messages, params, draw=draw, endpoint=endpoint, prefix=prefix) for draw in draws
+        settings.request(
+            model, prompt.messages, params, draw=draw, endpoint=endpoint, prefix=prefix
+        )
+        for draw in draws
     )
 
 
@@ -225,10 +253,18 @@ class Repair:
     strategy: Strategy
     trouble: ParseError
 
-    def requests(self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy) -> tuple[Request, ...]:
+    def requests(
+        self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy
+    ) -> tuple[Request, ...]:
         """Return the requests of the question, by the strategy that reads its answer."""
         return requests(
-            self.prompt, self.criterion, strategy, self.settings, model=model, endpoint=endpoint, prefix=prefix
+            self.prompt,
+            self.criterion,
+            strategy,
+            self.settings,
+            model=model,
+            endpoint=endpoint,
+            prefix=prefix,
         )
 
     def score(
@@ -241,12 +277,16 @@ class Repair:
         judged: str | None,
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and its provenance. Raises like `score_reply`."""
-        value, provenance = score_reply(strategy, answers, self.criterion, settings, notes, judged=judged)
+        value, provenance = score_reply(
+            strategy, answers, self.criterion, settings, notes, judged=judged
+        )
         return value, self.provenance(answers, provenance)
 
     def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
         """Return the provenance of a score that was read in the answer."""
-        note = "; ".join(filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"]))
+        note = "; ".join(
+            filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"])
+        )
         raw = parse.join_replies([self.reply, *_choices(answers)])
         reason = _text_or_empty(self.reply) or None
         return replace(provenance, reading="repaired", reason=reason, raw=raw, note=note)
@@ -256,7 +296,9 @@ class Repair:
         raw, outcome = self.trouble.raw, "was not answered"
         if answers:
             raw, outcome = parse.join_replies([self.reply, *_choices(answers)]), "did not help"
-        return ParseError(f"{self.trouble}; the question for the score alone {outcome}: {error}", raw)
+        return ParseError(
+            f"{self.trouble}; the question for the score alone {outcome}: {error}", raw
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +314,21 @@ class DrawRepair(Repair):
     requested: int = 0
     questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
 
-    def requests(self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy) -> tuple[Request, ...]:
+    def requests(
+        self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy
+    ) -> tuple[Request, ...]:
         """Return a request for each question."""
         asked: list[Request] = []
         for messages in self.questions.values():
             prompt = replace(self.prompt, messages=messages)
             asked += requests(
-                prompt, self.criterion, strategy, self.settings, model=model, endpoint=endpoint, prefix=prefix
+                prompt,
+                self.criterion,
+                strategy,
+                self.settings,
+                model=model,
+                endpoint=endpoint,
+                prefix=prefix,
             )
         return tuple(asked)
 
@@ -296,12 +346,20 @@ class DrawRepair(Repair):
         for text, answer in zip(self.questions, answers, strict=True):
             if isinstance(answer, Response) and answer.choices:
                 try:
-                    read_again = read(answer.choices[0], self.criterion, judged, strict=settings.strict)
+                    read_again = read(
+                        answer.choices[0], self.criterion, judged, strict=settings.strict
+                    )
                     found[text] = replace(read_again, reading="repaired")
                 except ParseError:
                     continue  # counted among the draws without a score
-        scores = [score or found.get(draw.text) for draw, score in zip(self.draws, self.scores, strict=True)]
-        repaired = sum(before is None and after is not None for before, after in zip(self.scores, scores, strict=True))
+        scores = [
+            score or found.get(draw.text)
+            for draw, score in zip(self.draws, self.scores, strict=True)
+        ]
+        repaired = sum(
+            before is None and after is not None
+            for before, after in zip(self.scores, scores, strict=True)
+        )
         asked = f"{repaired} of {len(self.draws)} draws were asked again for the score alone: {self.trouble}"
         value, provenance = _average_draws(
             self.draws,
@@ -357,7 +415,9 @@ def repair_draws(
 ) -> DrawRepair | None:
     """Return the questions after the draws that have no score, None if all have one or none can be asked again."""
     draws = _choices(answers)
-    scores, trouble = _read_draws(draws, partial(read, criterion=criterion, judged=judged, strict=settings.strict))
+    scores, trouble = _read_draws(
+        draws, partial(read, criterion=criterion, judged=judged, strict=settings.strict)
+    )
     questions: dict[str, tuple[Message, ...]] = {}
     asked_again: list[Choice] = []
     for draw, score in zip(draws, scores, strict=True):
@@ -371,7 +431,10 @@ def repair_draws(
     return DrawRepair(
         replace(prompt, messages=questions[asked_again[0].text], merged=()),
         replace(criterion, reply="score", form="text", cite=False),
-        max((_repair_settings(settings, draw) for draw in asked_again), key=lambda one: one.max_tokens or 0),
+        max(
+            (_repair_settings(settings, draw) for draw in asked_again),
+            key=lambda one: one.max_tokens or 0,
+        ),
         ("single",),
         asked_again[0],
         "samples",
@@ -391,9 +454,16 @@ def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Mess
     text = whole(_text_or_empty(choice) or choice.text.strip()[-_LONGEST_THINKING:])
     if not text:
         return None
-    if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the question's part of a reply
+    if prompt.merged and choice.finish_reason in (
+        "stop",
+        parse.NEARLY_JSON,
+    ):  # the question's part of a reply
         text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
-    return (*prompt.messages, {"role": "assistant", "content": text}, {"role": "user", "content": question})
+    return (
+        *prompt.messages,
+        {"role": "assistant", "content": text},
+        {"role": "user", "content": question},
+    )
 
 
 def _repair_settings(settings: SamplingOptions, choice: Choice) -> SamplingOptions:
@@ -417,7 +487,9 @@ def _text_or_empty(choice: Choice) -> str:
 
 def _choices(answers: Iterable[Answer]) -> list[Choice]:
     """Return the first reply of each answer that has one."""
-    return [answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices]
+    return [
+        answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices
+    ]
 
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:
@@ -465,7 +537,9 @@ def score_reply(
     return criterion.scale.value(score.label), how
 
 
-def read(choice: Choice, criterion: Criterion, judged: str | None, *, strict: bool = False) -> parse.Found:
+def read(
+    choice: Choice, criterion: Criterion, judged: str | None, *, strict: bool = False
+) -> parse.Found:
     """Return the score of a reply on a criterion. Raises ParseError."""
     return parse.read(
         choice,
@@ -500,7 +574,9 @@ def _score_by_logprobs(
     text = "".join(token.text for token in choice.tokens)
     try:
         start, found = place
-        if text != choice.text:  # their joined text may differ from the reply in white space and at its ends
+        if (
+            text != choice.text
+        ):  # their joined text may differ from the reply in white space and at its ends
             try:
                 said = reader(Choice(text))
                 start, found = said.start, said.label
@@ -509,9 +585,15 @@ def _score_by_logprobs(
                     raise
                 start, found = error.place, None
         # Half points that the prompt does not ask for count only if the judge wrote one.
-        scale = criterion.scale.asked if found in (None, *criterion.scale.asked.labels) else criterion.scale
+        scale = (
+            criterion.scale.asked
+            if found in (None, *criterion.scale.asked.labels)
+            else criterion.scale
+        )
         if _lists_the_chosen_token_alone(choice.tokens, start):
-            raise UnusableReply("the server lists at most 1 probability for a token", choice.text, lasting=True)
+            raise UnusableReply(
+                "the server lists at most 1 probability for a token", choice.text, lasting=True
+            )
         w = expectation.from_logprobs(choice.tokens, start, found, scale)
     except UnusableReply:
         raise
@@ -528,8 +610,12 @@ def _score_by_logprobs(
             choice.text,
         )
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
-    notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
-    return w.value, _provenance("logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told)
+    notes += (
+        [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
+    )
+    return w.value, _provenance(
+        "logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told
+    )
 
 
 def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
@@ -544,14 +630,22 @@ def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
 
 
 def _score_by_samples(
-    choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str], reader: Reader
+    choices: Sequence[Choice],
+    requested: int,
+    criterion: Criterion,
+    notes: Sequence[str],
+    reader: Reader,
 ) -> tuple[float, Provenance]:
     """Average the replies that have a score; count those that have none in the note."""
     scores, trouble = _read_draws(choices, reader)
-    return _average_draws(choices, scores, criterion, requested=requested, notes=notes, trouble=trouble)
+    return _average_draws(
+        choices, scores, criterion, requested=requested, notes=notes, trouble=trouble
+    )
 
 
-def _read_draws(choices: Sequence[Choice], reader: Reader) -> tuple[list[parse.Found | None], ParseError | None]:
+def _read_draws(
+    choices: Sequence[Choice], reader: Reader
+) -> tuple[list[parse.Found | None], ParseError | None]:
     """Return what is read in each reply, None for one without a score, and the first error."""
     places: dict[tuple[str, str], parse.Found | None] = {}
     trouble: ParseError | None = None
@@ -581,7 +675,9 @@ def _average_draws(
         raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
     if reason := _lost_by_label(choices, scores, criterion):
         raise ParseError(reason, raw)
-    w = expectation.from_samples([place.label if place else None for place in scores], criterion.scale)
+    w = expectation.from_samples(
+        [place.label if place else None for place in scores], criterion.scale
+    )
     likeliest = [place for place in parsed if place.label == w.argmax]
     quotes = Counter(place.quote for place in likeliest if place.quote)
     messages = list(notes)
@@ -592,11 +688,18 @@ def _average_draws(
     note = "; ".join(messages) or None
     readings = {place.reading for place in parsed}
     reading = next((name for name in _READINGS if name in readings), "strict")
-    told = {"reason": likeliest[0].reason, "quote": max(quotes, key=quotes.__getitem__, default=None)}
-    return w.value, _provenance("samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told)
+    told = {
+        "reason": likeliest[0].reason,
+        "quote": max(quotes, key=quotes.__getitem__, default=None),
+    }
+    return w.value, _provenance(
+        "samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told
+    )
 
 
-def _lost_by_label(choices: Sequence[Choice], scores: Sequence[parse.Found | None], criterion: Criterion) -> str:
+def _lost_by_label(
+    choices: Sequence[Choice], scores: Sequence[parse.Found | None], criterion: Criterion
+) -> str:
     """Return why the draws that count are a selection by their label, "" if they are not.
 
     A draw may be refused because the judged text has the same number. If that happens to one label and not to another,
@@ -611,7 +714,10 @@ def _lost_by_label(choices: Sequence[Choice], scores: Sequence[parse.Found | Non
             except ParseError:
                 continue  # this draw has no score at all, whatever the judged text
     shares = [lost[label] / (lost[label] + counted[label]) for label in {*lost, *counted}]
-    if lost.total() < max(2, _LOST_SHARE * len(choices)) or max(shares) - min(shares) <= _LOST_DIFFERENCE:
+    if (
+        lost.total() < max(2, _LOST_SHARE * len(choices))
+        or max(shares) - min(shares) <= _LOST_DIFFERENCE
+    ):
         return ""
     label, count = lost.most_common(1)[0]
     return f"{count} of {len(choices)} draws give {label} in words of the judged text and cannot count; the others do"
@@ -627,7 +733,9 @@ def _score_by_probabilities(
 
 def _check_mass(mass: float, min_mass: float, raw: str) -> None:
     if mass < min_mass:
-        raise UnusableReply(f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw)
+        raise UnusableReply(
+            f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw
+        )
 
 
 def _provenance(method: Strategy, w: expectation.ScoreDistribution, **reply: Any) -> Provenance:

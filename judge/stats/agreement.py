@@ -18,7 +18,16 @@ from typing import Literal, get_args
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, item_means, sums_by_item
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bools,
+    Bootstrap,
+    Floats,
+    Ints,
+    Statistic,
+    item_means,
+    sums_by_item,
+)
 from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
 
@@ -44,8 +53,13 @@ def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) 
         for name in columns
     ]  # fmt: skip
     units = [unit for unit, judges in Counter(chain.from_iterable(by_judge)).items() if judges > 1]
-    items, texts = sorted({item for item, *_ in units}), list(dict.fromkeys(unit[1:] for unit in units))
-    cells = [values.get((item, *text), np.nan) for values in by_judge for item in items for text in texts]
+    items, texts = (
+        sorted({item for item, *_ in units}),
+        list(dict.fromkeys(unit[1:] for unit in units)),
+    )
+    cells = [
+        values.get((item, *text), np.nan) for values in by_judge for item in items for text in texts
+    ]
     votes = np.array(cells).reshape(len(columns), len(items), len(texts))
     estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
     if estimate is None:
@@ -55,7 +69,13 @@ def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) 
 
 
 Measure = Literal[
-    "alpha_interval", "kappa_quadratic", "icc_2_1", "icc_2_k", "alpha_ordinal", "alpha_nominal", "kappa_linear"
+    "alpha_interval",
+    "kappa_quadratic",
+    "icc_2_1",
+    "icc_2_k",
+    "alpha_ordinal",
+    "alpha_nominal",
+    "kappa_linear",
 ]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 TITLES: Mapping[Measure, str] = {
@@ -87,7 +107,9 @@ class Agreement:
     lacking: Mapping[Measure, str] = field(default_factory=dict)
 
 
-def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Bootstrap = DEFAULT) -> Agreement:
+def agree(
+    votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Bootstrap = DEFAULT
+) -> Agreement:
     """Measure how well raters agree. An estimate's `n` counts its texts.
 
     `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; for more than two raters the mean over pairs, Light 1971)
@@ -104,15 +126,27 @@ def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Boot
         known = votes[:, texts]
         different = len(np.unique(known[~np.isnan(known)]))
         if number < 2:
-            raters = f"all {len(votes)} raters" if measure.startswith("icc") and len(votes) > 2 else "two raters"
+            raters = (
+                f"all {len(votes)} raters"
+                if measure.startswith("icc") and len(votes) > 2
+                else "two raters"
+            )
             lacking[measure] = f"fewer than two texts have the ratings of {raters}"
         elif different < 2:
             lacking[measure] = "all ratings are equal"
-        elif different > _MAX_CATEGORIES and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
-            lacking[measure] = f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
+        elif different > _MAX_CATEGORIES and measure not in (
+            "alpha_interval",
+            "icc_2_1",
+            "icc_2_k",
+        ):
+            lacking[measure] = (
+                f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
+            )
         if measure in lacking:
             continue
-        resampled = bootstrap.resampled(_STATISTICS[measure](np.where(texts, votes, np.nan)), len(texts), used)
+        resampled = bootstrap.resampled(
+            _STATISTICS[measure](np.where(texts, votes, np.nan)), len(texts), used
+        )
         method = f"{_METHODS[measure]}, {len(votes)} raters"
         method += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
         estimate = bootstrap.estimate(measure, resampled, number, method)
@@ -137,7 +171,12 @@ def _alpha_interval(votes: Floats) -> Statistic:
     known = units[~np.isnan(units)]
     units = (units - known.mean()) / np.ptp(known)
     number = (~np.isnan(units)).sum(axis=1)
-    terms = [number, np.nansum(units, axis=1), np.nansum(units**2, axis=1), number * np.nanvar(units, axis=1, ddof=1)]
+    terms = [
+        number,
+        np.nansum(units, axis=1),
+        np.nansum(units**2, axis=1),
+        number * np.nanvar(units, axis=1, ddof=1),
+    ]
     by_item = sums_by_item(item, np.stack(terms, axis=1), votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
@@ -160,21 +199,31 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     unit, _ = np.nonzero(known)
     by_unit = sums_by_item(unit, np.eye(len(values))[places], len(units))
     first, second = np.triu_indices(len(values), 1)
-    coincidences = by_unit[:, first] * by_unit[:, second] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
+    coincidences = (
+        by_unit[:, first] * by_unit[:, second] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
+    )
     occurring = coincidences.any(axis=0)
     first, second = first[occurring], second[occurring]
-    pairs, frequencies = (sums_by_item(item, each, votes.shape[1]) for each in (coincidences[:, occurring], by_unit))
+    pairs, frequencies = (
+        sums_by_item(item, each, votes.shape[1]) for each in (coincidences[:, occurring], by_unit)
+    )
 
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
         n = drawn_frequencies.sum(axis=1)
         if not ordinal:
-            observed, expected = (counts @ pairs).sum(axis=1), n * n - (drawn_frequencies**2).sum(axis=1)
+            observed, expected = (
+                (counts @ pairs).sum(axis=1),
+                n * n - (drawn_frequencies**2).sum(axis=1),
+            )
         else:
             rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
             observed = ((counts @ pairs) * (rank[:, first] - rank[:, second]) ** 2).sum(axis=1)
-            expected = 2 * (n * (drawn_frequencies * rank**2).sum(axis=1) - (drawn_frequencies * rank).sum(axis=1) ** 2)
+            expected = 2 * (
+                n * (drawn_frequencies * rank**2).sum(axis=1)
+                - (drawn_frequencies * rank).sum(axis=1) ** 2
+            )
         return 1 - share(observed * (n - 1), np.where(expected > _ROUNDING * n**4, expected, 0.0))
 
     return statistic
@@ -191,7 +240,9 @@ def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
 
 def _kappa(votes: Floats, power: int) -> Statistic:
     """Return 1 − observed / expected disagreement |v − w|^power, averaged over pairs of raters."""
-    kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)]
+    kappas_of_pairs = [
+        _kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)
+    ]
 
     return lambda counts: average(np.stack([kappa(counts) for kappa in kappas_of_pairs]))
 
@@ -199,16 +250,21 @@ def _kappa(votes: Floats, power: int) -> Statistic:
 def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:
     both = ~(np.isnan(first_votes) | np.isnan(second_votes))
     item, _ = np.nonzero(both)
-    values, places = np.unique(np.stack([first_votes[both], second_votes[both]]), return_inverse=True)
+    values, places = np.unique(
+        np.stack([first_votes[both], second_votes[both]]), return_inverse=True
+    )
     first, second = places.reshape(2, -1)
     distance = np.abs(values[:, None] - values) ** power
     disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
-    frequencies = [sums_by_item(item, np.eye(len(values))[side], len(first_votes)) for side in (first, second)]
+    frequencies = [
+        sums_by_item(item, np.eye(len(values))[side], len(first_votes)) for side in (first, second)
+    ]
 
     def statistic(counts: Floats) -> Floats:
         first_counts, second_counts = (counts @ side for side in frequencies)
         return 1 - share(
-            (counts @ disagreement) * first_counts.sum(axis=1), ((first_counts @ distance) * second_counts).sum(axis=1)
+            (counts @ disagreement) * first_counts.sum(axis=1),
+            ((first_counts @ distance) * second_counts).sum(axis=1),
         )
 
     return statistic
@@ -223,7 +279,9 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
     item, system = np.nonzero(~np.isnan(votes).any(axis=0))
     units = votes[:, item, system].T
     units = units - units.mean()
-    terms = np.column_stack([np.ones(len(item)), units.sum(axis=1) ** 2, (units**2).sum(axis=1), units])
+    terms = np.column_stack(
+        [np.ones(len(item)), units.sum(axis=1) ** 2, (units**2).sum(axis=1), units]
+    )
     by_item = sums_by_item(item, terms, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
@@ -267,14 +325,18 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     deviations = tuple(
         replace(row, value=sd, provenance=Provenance("samples"))
         for row in table.scores
-        if row.column in columns and (sd := deviation_of_draws(columns[row.column], row)) is not None
+        if row.column in columns
+        and (sd := deviation_of_draws(columns[row.column], row)) is not None
     )
     if not deviations:
         return {}
     unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
     means = item_means(Table(table.samples, unbounded, deviations))
     method = "mean over texts of the standard deviation of the draws of each"
-    return {key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}") for key, mean in means.items()}
+    return {
+        key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}")
+        for key, mean in means.items()
+    }
 
 
 def values_by_label(column: Column) -> Mapping[str, float]:

@@ -63,11 +63,15 @@ class AltTest:
 def check_epsilon(epsilon: float) -> float:
     """Return ε. Raises ConfigError unless 0 ≤ ε < 1."""
     if not 0 <= epsilon < 1:
-        raise ConfigError(f"{option('epsilon', epsilon)}: must be at least 0 and below 1, such as 0.2 for experts")
+        raise ConfigError(
+            f"{option('epsilon', epsilon)}: must be at least 0 and below 1, such as 0.2 for experts"
+        )
     return epsilon
 
 
-def alt_test(judge: Floats, votes: Floats, names: Sequence[str], epsilon: float = EPSILON) -> AltTest:
+def alt_test(
+    judge: Floats, votes: Floats, names: Sequence[str], epsilon: float = EPSILON
+) -> AltTest:
     """Test a judge's values (items × systems) against raters' votes (raters × items × systems), NaN if missing.
 
     Both are on one scale. A text's distance is the root mean square of the differences from the other raters; for two
@@ -76,7 +80,11 @@ def alt_test(judge: Floats, votes: Floats, names: Sequence[str], epsilon: float 
     otherwise raters who nearly always agree let bad judges pass (docs/decisions/0082). With one text per item and
     enough variation the p-values are the paper's.
     """
-    raters = [each for place, name in enumerate(names) if (each := _left_out(judge, votes, place, name, epsilon))]
+    raters = [
+        each
+        for place, name in enumerate(names)
+        if (each := _left_out(judge, votes, place, name, epsilon))
+    ]
     tested = [each for each in raters if each.p is not None]
     if len(tested) < MIN_RATERS:
         rated = sum(not np.isnan(own).all() for own in votes)
@@ -96,14 +104,19 @@ def alt_test(judge: Floats, votes: Floats, names: Sequence[str], epsilon: float 
     return AltTest(epsilon, rate >= _PASS, rate, advantage, marked)
 
 
-def _left_out(judge: Floats, votes: Floats, place: int, name: str, epsilon: float) -> LeftOut | None:
+def _left_out(
+    judge: Floats, votes: Floats, place: int, name: str, epsilon: float
+) -> LeftOut | None:
     """Compare the judge with one rater by the distance from the others; None if they share no text."""
     others = np.delete(votes, place, axis=0)
     shared = ~(np.isnan(judge) | np.isnan(votes[place])) & ~np.isnan(others).all(axis=0)
     if not shared.any():
         return None
     item, _ = np.nonzero(shared)
-    apart = [rounded(np.nanmean((side[shared] - others[:, shared]) ** 2, axis=0)) for side in (judge, votes[place])]
+    apart = [
+        rounded(np.nanmean((side[shared] - others[:, shared]) ** 2, axis=0))
+        for side in (judge, votes[place])
+    ]
     closer, person = apart[0] <= apart[1], apart[1] <= apart[0]
     texts, items = len(item), len(np.unique(item))
     p = None

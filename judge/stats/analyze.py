@@ -107,7 +107,11 @@ def pass_table(table: Table) -> Table:
     """Return a table of the same texts with the columns of pass rates alone."""
     rates, columns = pass_columns(table.columns), {column.name: column for column in table.columns}
     scores = (
-        replace(score, column=rates[score.column].name, value=float(columns[score.column].passes(score.value) or 0))
+        replace(
+            score,
+            column=rates[score.column].name,
+            value=float(columns[score.column].passes(score.value) or 0),
+        )
         for score in table.scores
         if score.column in rates
     )
@@ -146,7 +150,9 @@ def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
     """
     combined: list[Row] = []
     for criterion, judges, by_judge in _by_text(columns, rows):
-        scores = [score for column in judges if isinstance(score := by_judge.get(column.judge), Score)]
+        scores = [
+            score for column in judges if isinstance(score := by_judge.get(column.judge), Score)
+        ]
         first = next(iter(by_judge.values()))
         place = first.item, first.system, criterion
         if len(scores) < len(judges):
@@ -170,7 +176,9 @@ def _by_text(
     by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     for row in rows:
         if column := panel_columns.get(row.column):
-            by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
+            by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[
+                column.judge
+            ] = row
     for (criterion, *_), by_judge in by_text.items():
         yield criterion, panels[criterion], by_judge
 
@@ -195,7 +203,9 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
     notes = [f"{c.judge}: {label}" for c, (label, _) in zip(judges, votes, strict=True)]
     notes += [] if majority else [f"no majority, most votes for {listed(labels)}"]
     value = fmean(dict(votes)[label] for label in labels)
-    return value, Provenance("panel", distribution=shares, argmax=majority, n=len(votes), note="; ".join(notes))
+    return value, Provenance(
+        "panel", distribution=shares, argmax=majority, n=len(votes), note="; ".join(notes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +251,21 @@ def panel_splits(table: Table) -> tuple[Splits, ...]:
         judges = panels[criterion]
         half = ((judges[0].high or 0.0) - (judges[0].low or 0.0)) / 2
         apart = [
-            Split(s[0].item, s[0].system, s[0].rival, {c.judge: row.value for c, row in zip(judges, s, strict=True)})
+            Split(
+                s[0].item,
+                s[0].system,
+                s[0].rival,
+                {c.judge: row.value for c, row in zip(judges, s, strict=True)},
+            )
             for s in texts
         ]
         wide = sorted((s for s in apart if s.spread >= half - _ROUNDING), key=lambda s: -s.spread)
         no_majority = None
         if judges[0].panel == "majority":
             no_majority = sum(_combine(judges, scores)[1].argmax is None for scores in texts)
-        splits.append(Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS])))
+        splits.append(
+            Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS]))
+        )
     return tuple(splits)
 
 
@@ -294,7 +311,9 @@ def analyze(
         criterion: alpha(table, [column.name for column in judges], bootstrap)
         for criterion, judges in judged_columns(columns).items()
     }
-    agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
+    agreement = {
+        criterion: estimate for criterion, estimate in alphas.items() if estimate is not None
+    }
     if orders is not None:
         judged = [column.name for column in columns if column.kind == "criterion"]
         ranked = rankings(

@@ -62,7 +62,11 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
 
 
 def mean_estimate(
-    values: Floats, low: float | None = None, high: float | None = None, *, confidence: float = CONFIDENCE
+    values: Floats,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Return the mean of one value per item, with the interval of `mean_interval` for a scale from `low` to `high`."""
     n = len(values)
@@ -107,7 +111,9 @@ def mean_interval(
         share = (mean - low) / width
         tries = n * share * (1 - share) * width**2 / variance if varies else n
         ends = [low + width * end for end in wilson_ends(share, tries, t)]
-        return Interval(min(ends[0], mean), max(ends[1], mean), usual.format("Wilson interval with Student's t"))
+        return Interval(
+            min(ends[0], mean), max(ends[1], mean), usual.format("Wilson interval with Student's t")
+        )
     if not varies:
         return Interval(None, None, "all values equal: no interval without a scale")
     error = sqrt(variance / n)
@@ -134,7 +140,11 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
     for first in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first)
         drawn = random.integers(n_items, size=(size, n_items)) + np.arange(size)[:, None] * n_items
-        yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.float64)
+        yield (
+            np.bincount(drawn.ravel(), minlength=size * n_items)
+            .reshape(size, n_items)
+            .astype(np.float64)
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +158,9 @@ def t_quantile(tail: float, freedom: int) -> float:
     j = np.arange(1, (freedom - odd) // 2)
     ratios = (2 * j - 1 + odd) / (2 * j + odd)
     slope = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
-    angle = atan(NORMAL.inv_cdf(1 - tail) / sqrt(freedom))  # start at the normal quantile: the steps only go up
+    angle = atan(
+        NORMAL.inv_cdf(1 - tail) / sqrt(freedom)
+    )  # start at the normal quantile: the steps only go up
     for _ in range(100):
         inside = sin(angle) * (1 + float(np.cumprod(ratios * cos(angle) ** 2).sum()))
         if odd:
@@ -227,7 +239,9 @@ class Bootstrap:
         The percentile interval is expanded: its quantiles are those of √(n / (n − 1)) times Student's t (Hesterberg
         2015, section 3.5).
         """
-        ordered = np.sort(np.ascontiguousarray(drawn.reshape(len(drawn), -1).T), axis=-1)  # NaN comes last
+        ordered = np.sort(
+            np.ascontiguousarray(drawn.reshape(len(drawn), -1).T), axis=-1
+        )  # NaN comes last
         last = np.maximum((~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1, 0)
         tail = (1 - self.confidence) / 2
         if items > 1:
@@ -235,7 +249,9 @@ class Bootstrap:
         # Linear between neighbours, as in numpy, whose partition takes five times as long.
         place = np.array([tail, 1 - tail]) * last
         below = place.astype(np.intp)
-        low, high = (np.take_along_axis(ordered, np.minimum(at, last), -1) for at in (below, below + 1))
+        low, high = (
+            np.take_along_axis(ordered, np.minimum(at, last), -1) for at in (below, below + 1)
+        )
         ends: Floats = low + (high - low) * (place - below)
         return ends.T.reshape(2, *drawn.shape[1:])
 

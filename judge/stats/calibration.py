@@ -91,7 +91,9 @@ def calibration(
         return None
     place = np.searchsorted(edges[1:-1], values[known], "right")
     sums = np.zeros((3, len(values), len(edges) - 1))
-    for by_item, side in zip(sums, (np.ones(len(item)), values[known], ratings[known]), strict=True):
+    for by_item, side in zip(
+        sums, (np.ones(len(item)), values[known], ratings[known]), strict=True
+    ):
         np.add.at(by_item, (item, place), side)
     span = edges[-1] - edges[0]
 
@@ -108,15 +110,22 @@ def calibration(
     items = (sums[0] > 0).sum(axis=0)
 
     def estimate(at: int, name: str, method: str, n_items: int, n_texts: int) -> Estimate | None:
-        return bootstrap.estimate(name, Resampled(float(observed[at]), drawn[:, at], n_items), n_texts, method)
+        return bootstrap.estimate(
+            name, Resampled(float(observed[at]), drawn[:, at], n_items), n_texts, method
+        )
 
     totals = len(np.unique(item)), len(item)
     error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", *totals)
     bias = estimate(1, "bias", "the judge's mean minus people's", *totals)
-    people = [estimate(2 + k, "people", "mean of people's ratings", int(items[k]), int(n[k])) for k in range(len(n))]
+    people = [
+        estimate(2 + k, "people", "mean of people's ratings", int(items[k]), int(n[k]))
+        for k in range(len(n))
+    ]
     bins = [
         Bin(low, high, float(mean / number), people_mean)
-        for (low, high), mean, number, people_mean in zip(pairwise(edges), judge_sums, n, people, strict=True)
+        for (low, high), mean, number, people_mean in zip(
+            pairwise(edges), judge_sums, n, people, strict=True
+        )
         if people_mean is not None
     ]
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias) if error and bias else None
@@ -150,7 +159,11 @@ class Powered:
         """Return how many ratings without a judge would give an equally narrow interval; None without an interval."""
         ends = self.estimate, self.people
         widths = [e.high - e.low for e in ends if e.low is not None and e.high is not None]
-        return round(self.estimate.n * (widths[1] / widths[0]) ** 2) if len(widths) == 2 and widths[0] > 0 else None
+        return (
+            round(self.estimate.n * (widths[1] / widths[0]) ** 2)
+            if len(widths) == 2 and widths[0] > 0
+            else None
+        )
 
     @property
     def apart(self) -> bool:
@@ -180,12 +193,19 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
     the rating.
     """
     rated = {name for sample in table.samples for name in sample.human}
-    columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated]
+    columns = [
+        c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated
+    ]
     return tuple(_calibrated(table, column, against) for column in columns)
 
 
 def powered(
-    ratings: Floats, scores: Floats, others: Floats, *, weight: float | None = None, name: str = "mean"
+    ratings: Floats,
+    scores: Floats,
+    others: Floats,
+    *,
+    weight: float | None = None,
+    name: str = "mean",
 ) -> Powered:
     """Return the mean rating of all items, from two or more rated items (`ratings`, `scores`) and judged `others`.
 
@@ -199,13 +219,23 @@ def powered(
     one end of the scale. Return None if all ratings are equal. A difference has the p of being 0.
     """
     n, n_others = len(ratings), len(others)
-    people = _estimate_of_parts(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
+    people = _estimate_of_parts(
+        name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone"
+    )
     score_sd = float(scores.std(ddof=1))
-    scale = float(ratings.std(ddof=1)) / score_sd if score_sd > _TOLERANCE * float(np.abs(scores).max()) else 0.0
+    scale = (
+        float(ratings.std(ddof=1)) / score_sd
+        if score_sd > _TOLERANCE * float(np.abs(scores).max())
+        else 0.0
+    )
     share, all_scores = weight or 0.0, np.concatenate([scores, others]) * scale
     if weight is None and n_others and all_scores.any():
-        covariance = float(((ratings - ratings.mean()) * (scores - scores.mean()) * scale).sum() / (n - 1))
-        share = min(1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1)))))
+        covariance = float(
+            ((ratings - ratings.mean()) * (scores - scores.mean()) * scale).sum() / (n - 1)
+        )
+        share = min(
+            1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1))))
+        )
     if not (n_others and share and scale):
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
@@ -230,7 +260,9 @@ def _part(values: Floats, free: int) -> _Part:
     return _Part(float((deviations**2).sum()) / free / n, third, free)
 
 
-def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, method: str) -> Estimate:
+def _estimate_of_parts(
+    name: str, value: float, parts: Sequence[_Part], n: int, method: str
+) -> Estimate:
     """Return an estimate whose error is the sum of independent parts."""
     from scipy.special import stdtr, stdtrit
 
@@ -242,10 +274,20 @@ def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, 
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
         p = 2 * float(stdtr(free, -abs(value) / error))
-        return Estimate(name, value, value - t * error, value + t * error, n, f"{percent} t interval, {method}", p)
+        return Estimate(
+            name,
+            value,
+            value - t * error,
+            value + t * error,
+            n,
+            f"{percent} t interval, {method}",
+            p,
+        )
     skewness = sum(part.third for part in parts) / error**3
     low, high = (value - error * unskewed_quantile(end, skewness) for end in (t, -t))
-    return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}")
+    return Estimate(
+        name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}"
+    )
 
 
 def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
@@ -256,7 +298,10 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
 
     def estimate(first: int, second: int | None = None) -> Powered | None:
         """Return the mean of one system or the difference of two, or None if too few items are rated."""
-        people, judge = (side[first] if second is None else side[first] - side[second] for side in (ratings, scores))
+        people, judge = (
+            side[first] if second is None else side[first] - side[second]
+            for side in (ratings, scores)
+        )
         judged = ~np.isnan(judge)
         rated = judged & ~np.isnan(people)
         if rated.sum() < MIN_RATED_ITEMS:
@@ -274,7 +319,9 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
     compared = [difference for pair in tested if (difference := estimate(*pair))]
     most = len(tested) if against else len(order) * (len(order) - 1) // 2
     adjusted = holm([difference.estimate.p for difference in compared], most)
-    differences = tuple(replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True))
+    differences = tuple(
+        replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True)
+    )
     judged = ~np.isnan(scores)
     rated = judged & ~np.isnan(ratings)
     few = [name for place, name in enumerate(table.systems) if place not in order]
@@ -282,10 +329,15 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
     excluded = ledger.excluded(table.samples, name)
     remarks = {
         f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
-        f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
-        f"more than {MOST} systems: compared with the best one only": len(order) > MOST and not against,
-        f"{excluded}; the others are a random sample only if these were drawn at random": bool(excluded),
-        "every judged item is rated, so the judge adds nothing": bool(order) and bool((rated == judged)[order].all()),
+        f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost
+        > 0,
+        f"more than {MOST} systems: compared with the best one only": len(order) > MOST
+        and not against,
+        f"{excluded}; the others are a random sample only if these were drawn at random": bool(
+            excluded
+        ),
+        "every judged item is rated, so the judge adds nothing": bool(order)
+        and bool((rated == judged)[order].all()),
         "the judge scores rated and other items differently: were the rated ones drawn at random?": _rated_items_differ(
             scores, rated
         ),
@@ -307,5 +359,7 @@ def _rated_items_differ(scores: Floats, rated: Bools) -> bool:
     if any(len(side) < MIN_RATED_ITEMS for side in sides):
         return False
     parts = [_part(side, len(side) - 1) for side in sides]
-    p = _estimate_of_parts("difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), "").p
+    p = _estimate_of_parts(
+        "difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), ""
+    ).p
     return p is not None and p < _UNLIKELY

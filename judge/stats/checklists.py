@@ -26,7 +26,9 @@ class QuestionShare:
     @property
     def lowest(self) -> tuple[float, float]:
         """The lowest share of a system, and the mean over the systems; 1 if there is no answer."""
-        return (min(self.shares.values()), fmean(self.shares.values())) if self.shares else (1.0, 1.0)
+        return (
+            (min(self.shares.values()), fmean(self.shares.values())) if self.shares else (1.0, 1.0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,16 @@ def checklists(table: Table) -> tuple[Checklist, ...]:
     made = []
     for column in (c.name for c in table.columns if c.name in asked_in):
         asked = asked_in[column]
-        common = all(sum(map(len, by_system.values())) == texts[column] for by_system in asked.values())
+        common = all(
+            sum(map(len, by_system.values())) == texts[column] for by_system in asked.values()
+        )
         shown = [key for key in asked if common or len(items[column, key]) > 1]
         questions = []
         for key in shown:
-            answered = {system: [v for v in values if v is not None] for system, values in asked[key].items()}
+            answered = {
+                system: [v for v in values if v is not None]
+                for system, values in asked[key].items()
+            }
             shares = {system: fmean(values) for system, values in answered.items() if values}
             n = {system: len(answered[system]) for system in shares}
             unanswered = sum(map(len, asked[key].values())) - sum(n.values())

@@ -83,7 +83,9 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
         features = np.moveaxis(_FEATURES[coefficient](columns[:, at : at + step]), 0, 1)
         products = features @ np.swapaxes(features, 1, 2)
         norms = np.diagonal(products, axis1=1, axis2=2)
-        parts.append(np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0))
+        parts.append(
+            np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0)
+        )
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
 
@@ -132,7 +134,9 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 _Products = Callable[[int, int], Floats]
 
 
-def pooled(columns: Floats, pairs: Sequence[Sequence[int]], coefficient: Coefficient, *, exact: int) -> Statistic:
+def pooled(
+    columns: Floats, pairs: Sequence[Sequence[int]], coefficient: Coefficient, *, exact: int
+) -> Statistic:
     """Return the coefficients of pairs of columns over all texts.
 
     `columns` are columns × items × systems, missing in the same places. Pearson is computed for each resample, Spearman
@@ -142,18 +146,24 @@ def pooled(columns: Floats, pairs: Sequence[Sequence[int]], coefficient: Coeffic
     """
     item, _ = known = np.nonzero(~np.isnan(columns[0]))
     values, n_items = np.stack([column[known] for column in columns]), columns.shape[1]
-    if coefficient != "pearson" and len(item) > (exact if coefficient == "spearman" else min(exact, _EXACT_TAU)):
+    if coefficient != "pearson" and len(item) > (
+        exact if coefficient == "spearman" else min(exact, _EXACT_TAU)
+    ):
         terms = _rank_terms(values) if coefficient == "spearman" else _tau_terms(values)
         observed, slopes = [], []  # the derivatives by how often each item is drawn
         for value, sums, of_texts in (terms(i, j) for i, j in pairs):
             both, first, second = (np.bincount(item, each, minlength=n_items) for each in of_texts)
             with np.errstate(invalid="ignore", divide="ignore"):
-                slope = both / np.sqrt(sums[1] * sums[2]) - value / 2 * (first / sums[1] + second / sums[2])
+                slope = both / np.sqrt(sums[1] * sums[2]) - value / 2 * (
+                    first / sums[1] + second / sums[2]
+                )
             observed.append(value)
             slopes.append(slope)
         slope_by_pair = np.stack(slopes, axis=1)
         return lambda counts: np.clip(np.array(observed) + (counts - 1) @ slope_by_pair, -1.0, 1.0)
-    prepare = {"pearson": _moments, "spearman": _weighted_ranks, "kendall": _weighted_signs}[coefficient]
+    prepare = {"pearson": _moments, "spearman": _weighted_ranks, "kendall": _weighted_signs}[
+        coefficient
+    ]
     products_of = prepare(values, item, n_items)
     step = max(1, _MAX_NUMBERS // max(1, len(item)))
 
@@ -242,7 +252,9 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
     def terms(i: int, j: int) -> _Terms:
         products = [(i, j), (i, i), (j, j)]
         sums = np.array([ranks[a] @ ranks[b] for a, b in products])
-        slopes = [ranks[a] * ranks[b] + above(a, ranks[b]) + above(b, ranks[a]) for a, b in products]
+        slopes = [
+            ranks[a] * ranks[b] + above(a, ranks[b]) + above(b, ranks[a]) for a, b in products
+        ]
         return _ratio(sums), sums, np.stack(slopes)
 
     return terms
@@ -261,7 +273,10 @@ def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
     def terms(i: int, j: int) -> _Terms:
         binned = sizes[i] * sizes[j] > _MAX_CELLS
-        first, second = (groups[k] * _BINS // sizes[k] if binned and sizes[k] > _BINS else groups[k] for k in (i, j))
+        first, second = (
+            groups[k] * _BINS // sizes[k] if binned and sizes[k] > _BINS else groups[k]
+            for k in (i, j)
+        )
         across = int(second.max(initial=0)) + 1
         down = int(first.max(initial=0)) + 1
         table = np.bincount(first * across + second, minlength=down * across).reshape(down, across)
@@ -277,18 +292,26 @@ def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
 def _tau(first: Ints, second: Ints) -> float:
     """Return tau-b of two rankings, counting discordant pairs in a merge sort (Knight 1966)."""
     size, joint = len(first), first * (int(second.max()) + 1) + second
-    tied = [int((np.unique(places, return_counts=True)[1] ** 2).sum()) for places in (first, second, joint)]
+    tied = [
+        int((np.unique(places, return_counts=True)[1] ** 2).sum())
+        for places in (first, second, joint)
+    ]
     width, discordant, beyond = 1, 0, int(second.max()) + 1
     ordered = np.full(1 << (size - 1).bit_length(), beyond)
     ordered[:size] = second[np.argsort(joint)]
     while width < size:
-        halves = ordered.reshape(-1, 2, width) + (beyond + 1) * np.arange(len(ordered) // (2 * width))[:, None, None]
+        halves = (
+            ordered.reshape(-1, 2, width)
+            + (beyond + 1) * np.arange(len(ordered) // (2 * width))[:, None, None]
+        )
         smaller = np.searchsorted(halves[:, 0].ravel(), halves[:, 1].ravel(), "right")
         discordant += int((np.repeat(np.arange(1, len(halves) + 1) * width, width) - smaller).sum())
         width *= 2
         ordered = np.sort(ordered.reshape(-1, width), axis=1).ravel()
     concordant_less = size * size - tied[0] - tied[1] + tied[2] - 4 * discordant
-    return _ratio(np.array([concordant_less, size * size - tied[0], size * size - tied[1]], dtype=np.float64))
+    return _ratio(
+        np.array([concordant_less, size * size - tied[0], size * size - tied[1]], dtype=np.float64)
+    )
 
 
 # Statistics at each level
@@ -302,7 +325,11 @@ def mean(by_item: Floats) -> Statistic:
 
 
 def coefficients(
-    columns: Floats, pairs: Sequence[Sequence[int]], level: Level, name: Coefficient, exact: int = EXACT
+    columns: Floats,
+    pairs: Sequence[Sequence[int]],
+    level: Level,
+    name: Coefficient,
+    exact: int = EXACT,
 ) -> Statistic:
     """Return the coefficient of pairs of columns at a level: resamples × pairs.
 
@@ -348,7 +375,9 @@ def _whole_numbers(values: Floats) -> Floats:
     return whole
 
 
-def of_pair(x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:
+def of_pair(
+    x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT
+) -> Statistic:
     """Return the coefficient of two columns, items × systems with NaN for missing values, on the texts of both."""
     statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, coefficient, exact)
     return lambda counts: statistic(counts)[:, 0]

@@ -18,7 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import DEFAULT, MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled, mean_estimate
+from judge.stats.bootstrap import (
+    DEFAULT,
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Bootstrap,
+    Floats,
+    Ints,
+    Resampled,
+    mean_estimate,
+)
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -52,7 +61,11 @@ CONCLUSIVE = 5
 """Fewer systems are not compared by their means: four match the order of their ratings, or its reverse, by chance in
 one of twelve cases.
 """
-FEWEST_ITEMS: Mapping[Level, int] = {"document": MIN_INTERVAL_ITEMS, "item": MIN_INTERVAL_ITEMS, "system": 50}
+FEWEST_ITEMS: Mapping[Level, int] = {
+    "document": MIN_INTERVAL_ITEMS,
+    "item": MIN_INTERVAL_ITEMS,
+    "system": 50,
+}
 """Fewer items have no interval: one between systems' means holds its level from 50 on (`benchmarks/claims.py`)."""
 _WITHIN_ITEMS = "95% Wilson interval with Student's t over items"
 _MAX_SYSTEMS = 200  # all pairs are compared in every resample
@@ -103,10 +116,16 @@ class CorrelationWithRatings:
         `item` needs three texts, `system` three systems.
         """
         pair = paired(values, self._ratings)
-        return _correlation([pair], lambda key: self._drawn(values, ~np.isnan(pair[0]), key), "", self._bootstrap)
+        return _correlation(
+            [pair], lambda key: self._drawn(values, ~np.isnan(pair[0]), key), "", self._bootstrap
+        )
 
     def difference(
-        self, values: Floats, other_values: Floats, level: Level, coefficient: Coefficient = "spearman"
+        self,
+        values: Floats,
+        other_values: Floats,
+        level: Level,
+        coefficient: Coefficient = "spearman",
     ) -> Estimate | None:
         """Return the coefficient of `values` minus that of `other_values`, on texts with both and a rating.
 
@@ -127,17 +146,30 @@ class CorrelationWithRatings:
             differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
             known_differences = differences[~np.isnan(differences)]
             (estimate,) = mean_differences(differences[None], confidence=self._bootstrap.confidence)
-            if estimate and estimate.value and not np.ptp(known_differences):  # Student's t has no interval
-                estimate = mean_estimate(known_differences, -2.0, 2.0, confidence=self._bootstrap.confidence)
+            if (
+                estimate and estimate.value and not np.ptp(known_differences)
+            ):  # Student's t has no interval
+                estimate = mean_estimate(
+                    known_differences, -2.0, 2.0, confidence=self._bootstrap.confidence
+                )
             return estimate and replace(
-                estimate, name="difference", p=None, method=f"{method}; {estimate.method.partition('; p:')[0]}"
+                estimate,
+                name="difference",
+                p=None,
+                method=f"{method}; {estimate.method.partition('; p:')[0]}",
             )
-        first, second = (self._drawn(side, known, (level, coefficient)) for side in (values, other_values))
-        drawn = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
+        first, second = (
+            self._drawn(side, known, (level, coefficient)) for side in (values, other_values)
+        )
+        drawn = Resampled(
+            first.value - second.value, first.resampled - second.resampled, first.items
+        )
         estimate = self._bootstrap.estimate("difference", drawn, n, method, FEWEST_ITEMS[level])
         if coefficient != "pearson" or estimate is None:
             return estimate
-        r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(np.ones((1, len(ratings))))
+        r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(
+            np.ones((1, len(ratings)))
+        )
         test = williams(first.value, second.value, float(r_between[0]), n)
         if test is None:
             return estimate
@@ -151,14 +183,18 @@ class CorrelationWithRatings:
         """
         if level != "document":
             return self.difference(after, before, level)
-        changes = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
+        changes = within(after, self._ratings, "spearman") - within(
+            before, self._ratings, "spearman"
+        )
         return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
     def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
         cell = rounded(values).tobytes(), known.tobytes(), key
         if cell not in self._resampled:
             statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)
-            self._resampled[cell] = self._bootstrap.resampled(statistic, len(known), int(known.any(axis=1).sum()))
+            self._resampled[cell] = self._bootstrap.resampled(
+                statistic, len(known), int(known.any(axis=1).sum())
+            )
         return self._resampled[cell]
 
 
@@ -180,7 +216,10 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
     if n < 4:
         return None
     determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
-    spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
+    spread = (
+        2 * (n - 1) / (n - 3) * max(determinant, 0.0)
+        + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
+    )
     if r_one == r_other:
         return WilliamsTest(0.0, 1.0)
     if not spread > 0:
@@ -242,7 +281,9 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
         def statistic(counts: Floats) -> Floats:
             return average([statistic_of_pair(counts) for statistic_of_pair in each])
 
-        return bootstrap.resampled(statistic, votes.shape[1], int(_complete_texts(pairs).any(axis=1).sum()))
+        return bootstrap.resampled(
+            statistic, votes.shape[1], int(_complete_texts(pairs).any(axis=1).sum())
+        )
 
     subject = f"one of {len(votes)} raters against the mean of the others, averaged: "
     return _correlation(pairs, drawn, subject, bootstrap)
@@ -258,7 +299,9 @@ def _correlation(
     constant = items - sizes["document"] - single
     reasons = [f"{constant} in which values or ratings do not vary"] if constant else []
     reasons += [f"{single} of one text"] if single else []
-    left_out: Mapping[Level, str] = {"document": f"; left out of {items}: {' and '.join(reasons)}" if reasons else ""}
+    left_out: Mapping[Level, str] = {
+        "document": f"; left out of {items}: {' and '.join(reasons)}" if reasons else ""
+    }
     estimates = {}
     for level, name in product([level for level in LEVELS if level not in lacking], COEFFICIENTS):
         method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
@@ -266,7 +309,9 @@ def _correlation(
             by_item = average([within(*pair, name) for pair in pairs])
             estimate = _mean_over_items(name, by_item, method, bootstrap.confidence)
         else:
-            estimate = bootstrap.estimate(name, drawn((level, name)), sizes[level], method, FEWEST_ITEMS[level])
+            estimate = bootstrap.estimate(
+                name, drawn((level, name)), sizes[level], method, FEWEST_ITEMS[level]
+            )
         if estimate is not None:
             estimates[level, name] = estimate
     return Correlation(sizes["item"], estimates, lacking)
@@ -302,7 +347,9 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
         return "no text has both a value and a rating"
     for side, name in enumerate(("values", "ratings")):
         if texts > 1 and all(
-            np.nanmin(pair[side]) == np.nanmax(pair[side]) for pair in pairs if not np.isnan(pair[side]).all()
+            np.nanmin(pair[side]) == np.nanmax(pair[side])
+            for pair in pairs
+            if not np.isnan(pair[side]).all()
         ):
             return f"all {name} are equal"
     if reason := _too_few(known, level):
@@ -368,24 +415,35 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
         if column.name not in table.corpus_columns and table.column_scores(column.name)
     ]
     scored.sort(key=lambda column: order.get((column.kind, bool(column.judge)), 2))
-    note = f"the first {MOST} of {len(scored)} columns, criteria before metrics" if len(scored) > MOST else ""
+    note = (
+        f"the first {MOST} of {len(scored)} columns, criteria before metrics"
+        if len(scored) > MOST
+        else ""
+    )
     names = tuple(column.name for column in scored[:MOST])
     if len(names) < 2:
         return ()
     values = np.stack([rounded(table.matrix(name).T) for name in names])
     present = ~np.isnan(values)
     known: Bools = np.asarray(present.any(axis=0))
-    groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
+    groups: dict[
+        bytes, list[tuple[int, int]]
+    ] = {}  # pairs on the same texts, which share their resamples
     for pair in combinations_with_replacement(range(len(names)), 2):
         groups.setdefault(np.packbits(present[list(pair)].all(axis=0)).tobytes(), []).append(pair)
     built = []
     for level, coefficient in product(LEVELS, COEFFICIENTS):
         arrays, counted = _cells(values, groups.values(), level, coefficient, bootstrap)
         empty = _reason_empty(known, level, coefficient)
-        constant = [name for name, itself in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(itself)]
+        constant = [
+            name
+            for name, itself in zip(names, np.diagonal(arrays[0]), strict=True)
+            if np.isnan(itself)
+        ]
         equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
         value, low, high = (
-            tuple(tuple(None if x != x else x for x in row) for row in array) for array in arrays.tolist()
+            tuple(tuple(None if x != x else x for x in row) for row in array)
+            for array in arrays.tolist()
         )
         built.append(
             Matrix(
@@ -429,7 +487,9 @@ def _cells(
                 if estimate is not None and estimate.low is not None:
                     ends[:, at] = estimate.low, estimate.high
         else:
-            statistic = coefficients(columns, within_group.tolist(), level, coefficient, _MATRIX_EXACT)
+            statistic = coefficients(
+                columns, within_group.tolist(), level, coefficient, _MATRIX_EXACT
+            )
             observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
             n = known.sum() if level == "item" else known.any(axis=0).sum()
             if (items := int(known.any(axis=1).sum())) >= FEWEST_ITEMS[level]:

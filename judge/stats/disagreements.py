@@ -65,7 +65,12 @@ class Confusion:
 
     def share(self, distance: int) -> float:
         """Return the share of ratings that are at most this many levels away from the judge's."""
-        near = sum(n for p, row in enumerate(self.counts) for j, n in enumerate(row) if abs(p - j) <= distance)
+        near = sum(
+            n
+            for p, row in enumerate(self.counts)
+            for j, n in enumerate(row)
+            if abs(p - j) <= distance
+        )
         return near / self.n
 
 
@@ -101,7 +106,10 @@ class Disagreements:
 
 @one_thread
 def disagreements(
-    samples: Sequence[Sample], judges: Iterable[RatedColumn], bootstrap: Bootstrap, sheet: Ratings | None = None
+    samples: Sequence[Sample],
+    judges: Iterable[RatedColumn],
+    bootstrap: Bootstrap,
+    sheet: Ratings | None = None,
 ) -> tuple[Disagreements, ...]:
     """Compare each judge's column with the ratings of its criterion; a column without any is left out.
 
@@ -121,19 +129,25 @@ def disagreements(
         gaps = []
         for sample in same:
             score = judge.scores[sample.key]
-            votes = tuple((rater, vote) for rater, vote in named_votes(sample, name) if vote is not None)
+            votes = tuple(
+                (rater, vote) for rater, vote in named_votes(sample, name) if vote is not None
+            )
             by_name = (comments.get((*sample.key, each)) for each in (name, base_name(name)))
             reason, quote = score.provenance.reason or "", score.provenance.quote or ""
             written = next(filter(None, by_name), {})
             people = sample.human[name]
-            gaps.append(Gap(*sample.key, score.value, people, votes, reason, quote, sample.output, written))
+            gaps.append(
+                Gap(*sample.key, score.value, people, votes, reason, quote, sample.output, written)
+            )
         gaps.sort(key=lambda gap: -round(abs(gap.size), _DIGITS))
         higher = tuple(gap for gap in gaps if round(gap.size, _DIGITS) > 0)[:_MOST_GAPS]
         lower = tuple(gap for gap in gaps if round(gap.size, _DIGITS) < 0)[:_MOST_GAPS]
         confusion = _confusion(judge, column, same) if same else None
         raters = tuple(_raters(judge, column, texts, same, bootstrap))
         named = any(sample.raters.get(name) for sample in texts)
-        compared.append(Disagreements(name, judge.name, column, higher, lower, confusion, raters, named))
+        compared.append(
+            Disagreements(name, judge.name, column, higher, lower, confusion, raters, named)
+        )
     return tuple(compared)
 
 
@@ -157,15 +171,23 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
         score = judge.scores[sample.key]
         likeliest = known.get(score.provenance.argmax or "", score.value)
         for vote in votes_on(sample, judge.criterion):
-            counts[bisect_right(middles, vote)][bisect_right(middles, likeliest)] += 1  # half way is rounded up
+            counts[bisect_right(middles, vote)][bisect_right(middles, likeliest)] += (
+                1  # half way is rounded up
+            )
     return Confusion(tuple(labels), tuple(map(tuple, counts)))
 
 
 def _raters(
-    judge: RatedColumn, scale: Column, texts: Sequence[Sample], same: Sequence[Sample], bootstrap: Bootstrap
+    judge: RatedColumn,
+    scale: Column,
+    texts: Sequence[Sample],
+    same: Sequence[Sample],
+    bootstrap: Bootstrap,
 ) -> Iterator[AgainstRater]:
     votes = votes_of(texts, judge.criterion)
-    counts = dict(zip(votes.names, (~np.isnan(votes.values)).sum(axis=(1, 2)).tolist(), strict=True))
+    counts = dict(
+        zip(votes.names, (~np.isnan(votes.values)).sum(axis=(1, 2)).tolist(), strict=True)
+    )
     by_rater = dict(zip(votes.names, votes.values, strict=True))
     known = [name for name in votes.names if counts[name]]
     if len(known) < 2:
@@ -174,10 +196,19 @@ def _raters(
     for rater in sorted(known, key=lambda name: -counts[name])[:_MOST_RATERS]:
         ratings = by_rater[rater]
         estimates = CorrelationWithRatings(ratings, bootstrap).correlate(values).estimates
-        spearman = {level: estimates[level, "spearman"] for level in LEVELS if (level, "spearman") in estimates}
+        spearman = {
+            level: estimates[level, "spearman"]
+            for level in LEVELS
+            if (level, "spearman") in estimates
+        }
         difference = None
         if same and scale.low is not None and scale.high is not None:
-            own = {s.key: vote for s in same for name, vote in named_votes(s, judge.criterion) if name == rater}
+            own = {
+                s.key: vote
+                for s in same
+                for name, vote in named_votes(s, judge.criterion)
+                if name == rater
+            }
             curve = calibration(values, matrix(texts, own), (scale.low, scale.high), bootstrap)
             difference = curve.bias if curve else None
         yield AgainstRater(rater, counts[rater], spearman, difference)

@@ -22,7 +22,11 @@ _LARGEST_STEP = 2.0  # in log-odds: without a limit, Newton's method may diverge
 
 
 def win_rates(
-    items: Sequence[Any], systems: Sequence[str], preferences: Sequence[float], longer: Sequence[float], seed: int = 0
+    items: Sequence[Any],
+    systems: Sequence[str],
+    preferences: Sequence[float],
+    longer: Sequence[float],
+    seed: int = 0,
 ) -> dict[str, Estimate]:
     """Return each system's win rate (0–1) at equal length, from its pairs with the same other system.
 
@@ -34,16 +38,23 @@ def win_rates(
     if len({*longer}) < 2:
         return {}
     names, item_names = list(dict.fromkeys(systems)), list(dict.fromkeys(items))
-    place, item_place = {name: k for k, name in enumerate(names)}, {name: k for k, name in enumerate(item_names)}
+    place, item_place = (
+        {name: k for k, name in enumerate(names)},
+        {name: k for k, name in enumerate(item_names)},
+    )
     system = np.array([*(place[name] for name in systems), *range(len(names)), *range(len(names))])
     item = np.array([item_place[name] for name in items])
     difference = np.array(longer, dtype=np.float64)
-    x = np.concatenate([np.tanh(difference / difference.std()), np.ones(len(names)), -np.ones(len(names))])
+    x = np.concatenate(
+        [np.tanh(difference / difference.std()), np.ones(len(names)), -np.ones(len(names))]
+    )
     y = np.concatenate([np.array(preferences, dtype=np.float64), np.full(2 * len(names), 0.5)])
     ties = np.full(2 * len(names), 0.5)
     start = np.zeros(len(names) + 1)
     best = _fit(system, x, y, np.concatenate([np.ones(len(item)), ties]), start)
-    n_items = {name: len({i for i, s in zip(items, systems, strict=True) if s == name}) for name in names}
+    n_items = {
+        name: len({i for i, s in zip(items, systems, strict=True) if s == name}) for name in names
+    }
     ends = np.full((2, len(names)), np.nan)
     if max(n_items.values()) >= _MIN_ITEMS:
         drawn = [
@@ -57,7 +68,9 @@ def win_rates(
     estimates = {}
     for k, name in enumerate(names):
         low, high = ends[:, k].tolist() if n_items[name] >= _MIN_ITEMS else (None, None)
-        estimates[name] = Estimate("win rate at equal length", float(rates[k]), low, high, n_items[name], method)
+        estimates[name] = Estimate(
+            "win rate at equal length", float(rates[k]), low, high, n_items[name], method
+        )
     return estimates
 
 
@@ -68,7 +81,10 @@ def _fit(system: Ints, x: Floats, y: Floats, weights: Floats, start: Floats) -> 
         p = 1 / (1 + np.exp(-(at[1 + system] + at[0] * x)))
         error, curvature = weights * (y - p), weights * p * (1 - p)
         gradient = np.bincount(system, error, size)
-        diagonal, mixed = np.bincount(system, curvature, size), np.bincount(system, curvature * x, size)
+        diagonal, mixed = (
+            np.bincount(system, curvature, size),
+            np.bincount(system, curvature * x, size),
+        )
         slope = ((error * x).sum() - (mixed * gradient / diagonal).sum()) / (
             (curvature * x * x).sum() - (mixed**2 / diagonal).sum()
         )

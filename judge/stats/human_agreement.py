@@ -29,7 +29,13 @@ from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
-from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, rater_correlation
+from judge.stats.correlation import (
+    Correlation,
+    CorrelationWithRatings,
+    Values,
+    criterion,
+    rater_correlation,
+)
 from judge.stats.paired_differences import sign_flip
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.table import Table, matrix
@@ -157,7 +163,9 @@ def another_scale(outside: int, n: int) -> bool:
 
 def votes_on(sample: Sample, name: str) -> list[float]:
     """Return each rater's rating, or else people's mean."""
-    return [vote for vote in sample.ratings.get(name) or (sample.human.get(name),) if vote is not None]
+    return [
+        vote for vote in sample.ratings.get(name) or (sample.human.get(name),) if vote is not None
+    ]
 
 
 def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> list[Sample]:
@@ -175,7 +183,9 @@ def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> l
             human = {key: mean for key, mean in sample.human.items() if key != name}
             listed = [vote if vote in good else None for vote in sample.ratings.get(name, ())]
             mean = {name: sum(good) / len(good)} if good else {}
-            sample = replace(sample, human=human | mean, ratings={**sample.ratings, name: tuple(listed)})
+            sample = replace(
+                sample, human=human | mean, ratings={**sample.ratings, name: tuple(listed)}
+            )
         kept.append(sample)
     return kept
 
@@ -195,7 +205,9 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
                 "correlations hold, but there is no agreement, calibration or list of disagreements."
             )
         elif outside:
-            rows = [f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside]
+            rows = [
+                f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside
+            ]
             yield (
                 f"Ratings of {name} outside its scale, {low:g} to {high:g}: {first_names(rows, _NAMED)}. "
                 "Only correlations count them."
@@ -209,11 +221,17 @@ def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
 
 def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
     """Return ` Did you mean solved for sovled?` if a criterion is nearly called like ratings, or ""."""
-    near = {name: close[0] for name in ratings if (close := difflib.get_close_matches(name, criteria, n=1))}
+    near = {
+        name: close[0]
+        for name in ratings
+        if (close := difflib.get_close_matches(name, criteria, n=1))
+    }
     return "".join(f" Did you mean {meant} for {name}?" for name, meant in near.items())
 
 
-def unknown_criteria(ratings: Iterable[str], criteria: Sequence[str], sheet: str | PathLike[str] | None = None) -> str:
+def unknown_criteria(
+    ratings: Iterable[str], criteria: Sequence[str], sheet: str | PathLike[str] | None = None
+) -> str:
     """Return a message if the names of ratings are those of none of the criteria; "" if there are none, or one is.
 
     `sheet` is the file of the ratings, if they are not in the data.
@@ -222,7 +240,11 @@ def unknown_criteria(ratings: Iterable[str], criteria: Sequence[str], sheet: str
     if not names or not criteria or set(names) & set(criteria):
         return ""
     example = option("map", {f"human.{criteria[0]}": "COLUMN"})
-    fix = f"Rename them in {fspath(sheet)}." if sheet else f"{example} names the ratings of a criterion."
+    fix = (
+        f"Rename them in {fspath(sheet)}."
+        if sheet
+        else f"{example} names the ratings of a criterion."
+    )
     return (
         f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}, so no judge is compared with "
         f"them.{did_you_mean(names, criteria)} {fix}"
@@ -232,7 +254,9 @@ def unknown_criteria(ratings: Iterable[str], criteria: Sequence[str], sheet: str
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 
 
-def baselines_without_judge(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
+def baselines_without_judge(
+    table: Table, samples: Sequence[Sample], *, measure: bool
+) -> list[RatedColumn]:
     """Return scores from elsewhere, the length in words, and ROUGE with references.
 
     ROUGE is the table's own, if it has it, else it is measured if `measure` is true: the stemmed F, averaged over
@@ -252,10 +276,17 @@ def baselines_without_judge(table: Table, samples: Sequence[Sample], *, measure:
     columns.append(RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths))
     rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
     if rouge:
-        columns += [column_from_table(column, table, _ROUGE[name]) for name, column in rouge.items()]
+        columns += [
+            column_from_table(column, table, _ROUGE[name]) for name, column in rouge.items()
+        ]
     elif measure and any(sample.references for sample in samples):
-        scored = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
-        columns += [column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns]
+        scored = parallel.score_in_parallel(
+            plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples
+        )
+        columns += [
+            column_from_metric(column, scored.rows, _ROUGE[column.name])
+            for column in scored.columns
+        ]
     return columns
 
 
@@ -287,7 +318,12 @@ def people(
     return tuple(
         replace(
             _rated(
-                name, samples, [judge for judge in judges if judge.criterion == name], below, bootstrap, epsilon=epsilon
+                name,
+                samples,
+                [judge for judge in judges if judge.criterion == name],
+                below,
+                bootstrap,
+                epsilon=epsilon,
             ),
             raters=() if epsilon is None else raters(samples, name, bootstrap, sheet),
             excluded=sum(name in sample.withheld for sample in table.samples),
@@ -314,8 +350,16 @@ def judges_of(table: Table, model: str) -> list[RatedColumn]:
     panels = {column.criterion for column in columns if column.judge}
     judges = []
     for column in columns:
-        name = column.judge or (f"panel {column.panel}" if criterion(column) in panels else model) or criterion(column)
-        judges.append(replace(column_from_table(column, table, name), criterion=criterion(column), scale=column))
+        name = (
+            column.judge
+            or (f"panel {column.panel}" if criterion(column) in panels else model)
+            or criterion(column)
+        )
+        judges.append(
+            replace(
+                column_from_table(column, table, name), criterion=criterion(column), scale=column
+            )
+        )
     return judges
 
 
@@ -347,15 +391,23 @@ def _rated(
     votes = votes_of(texts, name)
     rater, no_rater = _rater_row(votes, bootstrap)
     few = {
-        baseline.name: _too_few_items(others, [values for _, values in judged], ratings) for baseline, others in below
+        baseline.name: _too_few_items(others, [values for _, values in judged], ratings)
+        for baseline, others in below
     }
     differences = {
         (judge.name, baseline.name, level): difference
         for (judge, values), (baseline, others), level in product(judged, below, LEVELS)
-        if level not in few[baseline.name] and (difference := against.difference(values, others, level)) is not None
+        if level not in few[baseline.name]
+        and (difference := against.difference(values, others, level)) is not None
     }
     versus = tuple(
-        Versus(judge.name, rival.name, level, spearman, against.difference(values, others, level, "pearson"))
+        Versus(
+            judge.name,
+            rival.name,
+            level,
+            spearman,
+            against.difference(values, others, level, "pearson"),
+        )
         for ((judge, values), (rival, others)), level in product(combinations(judged, 2), LEVELS)
         if (spearman := against.difference(values, others, level)) is not None
     )
@@ -374,7 +426,9 @@ def _rated(
     )
 
 
-def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats) -> FailedJudgments | None:
+def _failed(
+    column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats
+) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
     missing = np.isnan(values) & ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
     if not missing.any():
@@ -382,8 +436,12 @@ def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, rating
     scored = ~np.isnan(values)
     judged, p = missing | scored, np.nan
     if scored.any():
-        away = np.where(judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0)
-        p = float(sign_flip(np.where(judged.any(axis=1), away.sum(axis=1), np.nan)[None], seed=0).p[0])
+        away = np.where(
+            judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0
+        )
+        p = float(
+            sign_flip(np.where(judged.any(axis=1), away.sum(axis=1), np.nan)[None], seed=0).p[0]
+        )
     return FailedJudgments(
         int(missing.sum()),
         int(judged.sum()),
@@ -401,7 +459,10 @@ def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) 
     """
     reasons: dict[Level, str] = {}
     for level in LEVELS:
-        most = max((_count_items(judge_values, ratings, level) for judge_values in judges or [ratings]), default=0)
+        most = max(
+            (_count_items(judge_values, ratings, level) for judge_values in judges or [ratings]),
+            default=0,
+        )
         n = _count_items(baseline, ratings, level)
         if 0 < n < max(_SHARE * most, _FEWEST if most >= _FEWEST else 0):
             reasons[level] = f"it has values for {n:,} of {most:,} items, too few for a comparison"
@@ -429,15 +490,21 @@ def _compared(
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return replace(row, no_calibration="its column has no scale")
     kept = on_scale(texts, name, scale.low, scale.high)
-    ratings = matrix(texts, {sample.key: sample.human[name] for sample in kept if name in sample.human})
+    ratings = matrix(
+        texts, {sample.key: sample.human[name] for sample in kept if name in sample.human}
+    )
     if np.isnan(ratings).all():
         means = [sample.human[name] for sample in texts]
         people = f"people rated from {min(means):g} to {max(means):g}"
-        return replace(row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}")
+        return replace(
+            row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}"
+        )
     both, points = np.stack([values, ratings]), levels(scale)
     agreed = agree(both, ("alpha_interval",), bootstrap)
     kappa = agree(_nearest(both, points), _KAPPA, bootstrap) if points else Agreement()
-    agreement = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
+    agreement = Agreement(
+        {**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking}
+    )
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
     row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason)
@@ -461,8 +528,15 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """Return the correlation of one rater with the others, or why it is unknown."""
     if not ((~np.isnan(votes.values)).sum(axis=0) > 1).any():
         shortage = "no text with ratings by two raters" if votes.names else "one rating per text"
-        return None, f'the data have {shortage}; write every rating, as in "human": {{"relevance": [4, 5, 3]}}'
+        return (
+            None,
+            f'the data have {shortage}; write every rating, as in "human": {{"relevance": [4, 5, 3]}}',
+        )
     correlation = rater_correlation(votes.values, bootstrap)
     return Row(
-        "rater", "rater", f"{len(votes.names)} raters", correlation, agree(votes.values, bootstrap=bootstrap)
+        "rater",
+        "rater",
+        f"{len(votes.names)} raters",
+        correlation,
+        agree(votes.values, bootstrap=bootstrap),
     ), ""

@@ -48,7 +48,9 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     # One sign stays fixed: the other half of the flips mirrors this one.
     places = np.argsort(known[few] == 0, axis=1, kind="stable")[:, :EXACT]
     nonzero = np.take_along_axis(known[few], places, axis=1)
-    signs = 1.0 - 2.0 * (np.arange(2 ** max(0, nonzero.shape[1] - 1))[:, None] >> np.arange(nonzero.shape[1]) & 1)
+    signs = 1.0 - 2.0 * (
+        np.arange(2 ** max(0, nonzero.shape[1] - 1))[:, None] >> np.arange(nonzero.shape[1]) & 1
+    )
     step = max(1, _MAX_NUMBERS // len(signs))
     for at in range(0, len(few), step):
         here = slice(at, at + step)
@@ -56,7 +58,10 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
         p[few[here]] = (sums >= observed[few[here], None] - _TOLERANCE).mean(axis=1)
     if not exact.all():
         random = np.random.default_rng(seed)
-        rows, limits = known[~exact].T.astype(np.float32), (observed[~exact] - _SINGLE_TOLERANCE).astype(np.float32)
+        rows, limits = (
+            known[~exact].T.astype(np.float32),
+            (observed[~exact] - _SINGLE_TOLERANCE).astype(np.float32),
+        )
         reached = np.zeros(len(limits))
         step = max(1, _MAX_NUMBERS // max(rows.shape))
         for first in range(0, n_flips, step):
@@ -103,12 +108,18 @@ def mean_differences(
         mean, low, high, method = float(known.mean()), None, None, too_few(n)
         if n >= MIN_INTERVAL_ITEMS and np.ptp(known):
             half = t_quantile((1 - confidence) / 2, n - 1) * float(known.std(ddof=1)) / sqrt(n)
-            low, high, method = mean - half, mean + half, f"{100 * confidence:g}% t interval over items"
+            low, high, method = (
+                mean - half,
+                mean + half,
+                f"{100 * confidence:g}% t interval over items",
+            )
         elif n > 1 and not np.ptp(known):
             mean, method = float(known[0]), ALL_EQUAL
         if n > 1:
             method += f"; p: sign-flip permutation test, {'exact' if exact else f'{n_flips} flips, seed {seed}'}"
-        estimates.append(Estimate("difference", mean, low, high, n, method, float(p) if n > 1 else None))
+        estimates.append(
+            Estimate("difference", mean, low, high, n, method, float(p) if n > 1 else None)
+        )
     return estimates
 
 
@@ -156,7 +167,11 @@ def pairs(order: Sequence[int], against: int | None = None) -> list[Pair]:
     """
     if against is not None:
         return [(row, against) for row in order if row != against] if against in order else []
-    return [(order[0], second) for second in order[1:]] if len(order) > MOST else list(combinations(order, 2))
+    return (
+        [(order[0], second) for second in order[1:]]
+        if len(order) > MOST
+        else list(combinations(order, 2))
+    )
 
 
 def tests(systems: int, *, against: bool) -> int:

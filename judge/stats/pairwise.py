@@ -15,7 +15,15 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.core.records import IDENTICAL, Estimate, Failure, Score
-from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
+from judge.stats.bootstrap import (
+    CONFIDENCE,
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    Ints,
+    mean_interval,
+    t_quantile,
+)
 from judge.stats.coefficients import share
 from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences
@@ -46,7 +54,9 @@ def verdict(forward: Score | None, backward: Score | None) -> Verdict:
     `forward`'s value and 1 − `backward`'s.
     """
     answers = [row for row in (forward, backward) if row is not None]
-    for_first, for_second = (None if row is None else _snapped(row.value) for row in (forward, backward))
+    for_first, for_second = (
+        None if row is None else _snapped(row.value) for row in (forward, backward)
+    )
     tied = all(_snapped(row.value) == TIE for row in answers)
     if for_first is None or for_second is None:
         return Verdict(for_first if for_first is not None else 1 - (for_second or 0.0), tied, None)
@@ -137,7 +147,9 @@ class Ranking:
 Orders = Literal[1, 2]
 """In how many orders each pair of texts is asked."""
 
-_METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_METHOD = (
+    "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+)
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
 # rounding of its scores, and it iterates to the limit without gain.
@@ -167,13 +179,17 @@ class _Sides:
     def between(self, values: Floats) -> Floats:
         """Return the sum of one value per side, systems × rivals."""
         size = len(self.systems)
-        sums: Floats = np.bincount(self.system * size + self.rival, values, size * size).astype(np.float64)
+        sums: Floats = np.bincount(self.system * size + self.rival, values, size * size).astype(
+            np.float64
+        )
         return sums.reshape(size, size)
 
     def by_item(self, chosen: Bools) -> Floats:
         """Return the mean preference of these sides by item, NaN without any."""
         items, n_items = self.item[chosen], int(self.item.max(initial=-1)) + 1
-        return share(np.bincount(items, self.p[chosen], n_items), np.bincount(items, minlength=n_items))
+        return share(
+            np.bincount(items, self.p[chosen], n_items), np.bincount(items, minlength=n_items)
+        )
 
 
 def rankings(
@@ -213,7 +229,9 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    sides = {name: _collect_sides(rows[name], systems, orders, source_items, lengths) for name in columns}
+    sides = {
+        name: _collect_sides(rows[name], systems, orders, source_items, lengths) for name in columns
+    }
     return tuple(
         _ranking(
             name, sides[name], tuple(systems), against=against,
@@ -223,7 +241,9 @@ def rankings(
     )  # fmt: skip
 
 
-def _ranking(column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int) -> Ranking:
+def _ranking(
+    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int
+) -> Ranking:
     number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
     strengths = _fit_strengths(sides, number, preferred)
     p_values: dict[str, float | None] = {}
@@ -232,10 +252,14 @@ def _ranking(column: str, sides: _Sides, systems: tuple[str, ...], *, failed: in
         others = [name for name in sides.systems if name != against]
         rows = _preferences(sides, [(name, against) for name in others]) - TIE
         estimates = mean_differences(rows, n_flips=max(10_000, ceil(2 * len(others) / ALPHA)))
-        p_values |= zip(others, holm([estimate.p if estimate else None for estimate in estimates]), strict=True)
+        p_values |= zip(
+            others, holm([estimate.p if estimate else None for estimate in estimates]), strict=True
+        )
     met = sides.rival == (sides.systems.index(against) if against in sides.systems else -1)
     names = [sides.systems[at] for at in sides.system[met]]
-    equal_length = win_rates(sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed)
+    equal_length = win_rates(
+        sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed
+    )
     standings = [
         replace(
             _standing(sides, at, column, strengths),
@@ -249,19 +273,28 @@ def _ranking(column: str, sides: _Sides, systems: tuple[str, ...], *, failed: in
     counts, sums = cells.tolist()
     bias = _mean(sides.first)
     bounded = any(standing.low is not None for standing in standings)
-    by_strength = len(np.unique(number[np.triu_indices(len(number), 1)])) > 1 and strengths.values is not None
+    by_strength = (
+        len(np.unique(number[np.triu_indices(len(number), 1)])) > 1 and strengths.values is not None
+    )
     return Ranking(
         column,
         systems,
-        tuple(sorted(standings, key=lambda s: -((s.strength or 0.0) if by_strength else s.win_rate))),
-        tuple(tuple(p / n if n else None for n, p in zip(*row, strict=True)) for row in zip(counts, sums, strict=True)),
+        tuple(
+            sorted(standings, key=lambda s: -((s.strength or 0.0) if by_strength else s.win_rate))
+        ),
+        tuple(
+            tuple(p / n if n else None for n, p in zip(*row, strict=True))
+            for row in zip(counts, sums, strict=True)
+        ),
         tuple(tuple(map(int, row)) for row in counts),
         pairs=len(sides.p) // 2,
         incomplete=sides.incomplete,
         failed=failed,
         flip_rate=_mean(sides.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=_METHOD if bounded else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
+        method=_METHOD
+        if bounded
+        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
         note=strengths.note,
         by_strength=by_strength,
         against=against,
@@ -295,7 +328,9 @@ def complete_pairs(
         if isinstance(row, Score):
             answers[swapped] = row
     complete = {
-        key: answers_by_pair[key] for key in sorted(answers_by_pair) if 2 - answers_by_pair[key].count(None) >= orders
+        key: answers_by_pair[key]
+        for key in sorted(answers_by_pair)
+        if 2 - answers_by_pair[key].count(None) >= orders
     }
     return complete, len(answers_by_pair) - len(complete)
 
@@ -313,13 +348,21 @@ def _collect_sides(
     names = tuple(name for name in systems if name in present)
     at = {name: k for k, name in enumerate(names)}
     sources = {item: source_items.get(item, item) for item, _, _ in complete}
-    ordered = [*(source for item, source in source_items.items() if item in sources), *sources.values()]
+    ordered = [
+        *(source for item, source in source_items.items() if item in sources),
+        *sources.values(),
+    ]
     items = {source: k for k, source in enumerate(dict.fromkeys(ordered))}
     found = []
     for (item, a, b), (forward, backward) in complete.items():
         outcome = verdict(forward, backward)
         flip, mean_of_first = np.nan, np.nan
-        if forward is not None and backward is not None and orders == 2 and outcome.flipped is not None:
+        if (
+            forward is not None
+            and backward is not None
+            and orders == 2
+            and outcome.flipped is not None
+        ):
             flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
         both = outcome.tied, flip, mean_of_first
         excess = lengths.get((item, a), 0) - lengths.get((item, b), 0)
@@ -376,7 +419,9 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
     pull: Floats = field(default_factory=lambda: np.empty(0))
 
-    def with_interval(self, at: int, items: int, alike: int | None) -> tuple[float | None, float | None, float | None]:
+    def with_interval(
+        self, at: int, items: int, alike: int | None
+    ) -> tuple[float | None, float | None, float | None]:
         """Return a strength and both ends of its interval by Student's t; the ends are None below five items.
 
         `alike` is the number of pairs if all items agree.
@@ -389,7 +434,10 @@ class _Strengths:
         variance = float(self.over_items[at]) * items / (items - 1)
         if alike:
             variance = float(self.by_model[at]) * alike / items
-        away, pull = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance), float(self.pull[at])
+        away, pull = (
+            t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance),
+            float(self.pull[at]),
+        )
         return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 
@@ -426,7 +474,8 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats) -> _Strengt
         return _Strengths("The Bradley-Terry fit did not converge: no strengths.")
     variance = expected * (1 - expected)
     inverse, untied = (
-        np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights) for weights in (with_tie * variance, number * variance)
+        np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+        for weights in (with_tie * variance, number * variance)
     )
     by_item = np.zeros((int(sides.item.max()) + 1, size))
     np.add.at(by_item, (sides.item, sides.system), sides.p - expected[sides.system, sides.rival])

@@ -70,13 +70,17 @@ def of_run(table: Table, info: Mapping[str, Any]) -> tuple[PreferenceAgreement, 
     stated = [PairRating(**each) for each in info.get("preferences", ())]
     bootstrap = Bootstrap(seed=plan.get("seed", 0))
     orders: Orders = 1 if plan.get("orders") == 1 else 2
-    return preference_agreement(table, stated, str(info.get("model") or ""), orders=orders, bootstrap=bootstrap)
+    return preference_agreement(
+        table, stated, str(info.get("model") or ""), orders=orders, bootstrap=bootstrap
+    )
 
 
 def to_info(preferences: Iterable[PairRating]) -> list[dict[str, str]]:
     """Return the stated preferences as `info` of a run holds them; repeated ones are left out."""
     names = ("item", "first", "second", "rater", "criterion", "value")
-    return [{name: getattr(each, name) for name in names} for each in preferences if not each.repeat]
+    return [
+        {name: getattr(each, name) for name in names} for each in preferences if not each.repeat
+    ]
 
 
 def preference_agreement(
@@ -91,25 +95,38 @@ def preference_agreement(
     """
     agreements = []
     for judge in judges_of(table, model):
-        people, excluded = _stated(table, [rating for rating in stated if rating.criterion == judge.criterion], judge)
+        people, excluded = _stated(
+            table, [rating for rating in stated if rating.criterion == judge.criterion], judge
+        )
         if derived := not (people or excluded):
             people = _derived(table, judge.criterion)
         column = judge.scale.name if judge.scale else ""
-        scores = [s for s in table.column_scores(column) if s.rival and s.provenance.method != IDENTICAL]
+        scores = [
+            s for s in table.column_scores(column) if s.rival and s.provenance.method != IDENTICAL
+        ]
         answers, _ = complete_pairs(scores, table.systems, orders)
-        judged = {pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()}
+        judged = {
+            pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()
+        }
         raters = [name for name in people if name]
         names = list(people) if len(raters) > 1 else [*people][:1]
-        rows = [_row("rater" if name else "people", name, [judged, people[name]], bootstrap) for name in names]
+        rows = [
+            _row("rater" if name else "people", name, [judged, people[name]], bootstrap)
+            for name in names
+        ]
         if len(raters) > 1:
             rows.append(_row("raters", "", [people[name] for name in raters], bootstrap))
         shared = tuple(row for row in rows if row is not None)
         if shared and shared[0].kind == "people":
-            agreements.append(PreferenceAgreement(judge.criterion, judge.name, shared, derived, excluded))
+            agreements.append(
+                PreferenceAgreement(judge.criterion, judge.name, shared, derived, excluded)
+            )
     return tuple(agreements)
 
 
-def _stated(table: Table, ratings: Sequence[PairRating], judge: RatedColumn) -> tuple[Preferences, int]:
+def _stated(
+    table: Table, ratings: Sequence[PairRating], judge: RatedColumn
+) -> tuple[Preferences, int]:
     """Return people's stated preferences, and the number of pairs whose texts the prompt has used."""
     place = {system: at for at, system in enumerate(table.systems)}
     samples = {sample.key: sample for sample in table.samples}
@@ -138,7 +155,9 @@ def _stated(table: Table, ratings: Sequence[PairRating], judge: RatedColumn) -> 
 
 def _derived(table: Table, criterion: str) -> Preferences:
     """Return the preferences that follow from ratings of single texts."""
-    means = {sample.key: sample.human[criterion] for sample in table.samples if criterion in sample.human}
+    means = {
+        sample.key: sample.human[criterion] for sample in table.samples if criterion in sample.human
+    }
     ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
     for sample in table.samples:
         for name, vote in named_votes(sample, criterion):
@@ -146,7 +165,9 @@ def _derived(table: Table, criterion: str) -> Preferences:
                 ratings.setdefault(name, {})[sample.key] = vote
     return {
         name: {
-            (item, first, second): float(np.sign(round(given[item, first] - given[item, second], _DECIMALS)))
+            (item, first, second): float(
+                np.sign(round(given[item, first] - given[item, second], _DECIMALS))
+            )
             for first, second in combinations(table.systems, 2)
             for item in table.items
             if (item, first) in given and (item, second) in given
@@ -156,15 +177,25 @@ def _derived(table: Table, criterion: str) -> Preferences:
 
 
 def _row(
-    kind: Literal["people", "rater", "raters"], name: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
+    kind: Literal["people", "rater", "raters"],
+    name: str,
+    sides: Sequence[Mapping[Pair, float]],
+    bootstrap: Bootstrap,
 ) -> PreferenceRow | None:
     """Compare every two of these sides on the pairs of texts that both have; None if there are none."""
-    shared = [(pair, abs(a[pair] - b[pair])) for a, b in combinations(sides, 2) for pair in a if pair in b]
+    shared = [
+        (pair, abs(a[pair] - b[pair])) for a, b in combinations(sides, 2) for pair in a if pair in b
+    ]
     if not shared:
         return None
     items = list(dict.fromkeys(item for side in sides for item, *_ in side))
     systems = list(dict.fromkeys(tuple(two) for side in sides for _, *two in side))
-    cells = [side.get((item, first, second), np.nan) for side in sides for item in items for first, second in systems]
+    cells = [
+        side.get((item, first, second), np.nan)
+        for side in sides
+        for item in items
+        for first, second in systems
+    ]
     votes = np.array(cells).reshape(len(sides), len(items), len(systems))
     agreed = np.array([1 - distance / 2 for _, distance in shared])
     same = mean_over_items(agreed, np.array([item for (item, *_), _ in shared]))

@@ -16,7 +16,15 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.bootstrap import NORMAL, Floats, t_quantile
-from judge.stats.paired_differences import TESTED, Pair, best_first, differences, pairs, row_of, tests
+from judge.stats.paired_differences import (
+    TESTED,
+    Pair,
+    best_first,
+    differences,
+    pairs,
+    row_of,
+    tests,
+)
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
@@ -109,7 +117,9 @@ class Spread:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.power_of(middle, difference) >= power else (middle, high)
+            low, high = (
+                (low, middle) if self.power_of(middle, difference) >= power else (middle, high)
+            )
         return high
 
 
@@ -168,13 +178,21 @@ def scatter(
             compared = [(table.systems.index(pair[0]), table.systems.index(pair[1]))]
         rows = differences(values, compared)
         scatters.append(
-            scatter_of_pairs(column.name, table.systems, compared, rows, systems=len(order), against=against)
+            scatter_of_pairs(
+                column.name, table.systems, compared, rows, systems=len(order), against=against
+            )
         )
     return scatters
 
 
 def scatter_of_pairs(
-    column: str, names: Sequence[str], compared: Sequence[Pair], rows: Floats, *, systems: int, against: str = ""
+    column: str,
+    names: Sequence[str],
+    compared: Sequence[Pair],
+    rows: Floats,
+    *,
+    systems: int,
+    against: str = "",
 ) -> Scatter:
     """Return the spread of the differences (pairs × items) between compared systems; `systems` have values."""
     number = tests(systems, against=bool(against))
@@ -189,8 +207,12 @@ def scatter_of_pairs(
         mean, sd = float(row.mean()), float(row.std(ddof=1))
         sizes = np.round(np.abs(row), _DECIMALS)
         zeros = float((sizes == 0).mean() * exp(min(abs(mean) / sd, _MAX_EFFECT) ** 2 / 2))
-        step = float(np.diff(np.unique([0.0, *sizes])).min())  # the smallest distance between sizes, or from 0
-        varying.append(Spread(len(row), mean, sd, level, zeros, step, (names[first], names[second])))
+        step = float(
+            np.diff(np.unique([0.0, *sizes])).min()
+        )  # the smallest distance between sizes, or from 0
+        varying.append(
+            Spread(len(row), mean, sd, level, zeros, step, (names[first], names[second]))
+        )
     few = sum(len(row) < MIN_ITEMS for row in shared)
     pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
     note = f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common" if few else ""
@@ -204,4 +226,6 @@ def scatter_of_pairs(
         note = f"no two systems share {common}; at least {MIN_ITEMS} are needed"
     elif not varying:
         note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
-    return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note, against)
+    return Scatter(
+        column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note, against
+    )

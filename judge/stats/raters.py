@@ -45,7 +45,9 @@ class Rater:
 def named_votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float | None]]:
     """Yield each rater and their rating. A rater without a name is the place in the list, such as "rater 1"."""
     votes = sample.ratings.get(criterion, ())
-    names = sample.raters.get(criterion) or tuple(f"rater {place}" for place in range(1, len(votes) + 1))
+    names = sample.raters.get(criterion) or tuple(
+        f"rater {place}" for place in range(1, len(votes) + 1)
+    )
     return zip(names, votes, strict=True)
 
 
@@ -70,7 +72,9 @@ def raters(
     texts = {sample.key for sample in samples}
     sheet = sheet or Ratings()
     name = criterion if criterion in sheet.criteria else base_name(criterion)
-    rows = [row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts]
+    rows = [
+        row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts
+    ]
     table = []
     for place, rater in enumerate(votes.names):
         own, others = votes.values[place], average(np.delete(votes.values, place, axis=0))
@@ -79,7 +83,11 @@ def raters(
             continue
         rated = [row for row in rows if row.rater == rater]
         first = {(row.item, row.system): row.value for row in rated if not row.repeat}
-        again = [(first[key], row.value) for row in rated if row.repeat and (key := (row.item, row.system)) in first]
+        again = [
+            (first[key], row.value)
+            for row in rated
+            if row.repeat and (key := (row.item, row.system)) in first
+        ]
         table.append(
             Rater(
                 rater,
@@ -93,7 +101,9 @@ def raters(
     return tuple(table)
 
 
-def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> tuple[Estimate | None, Estimate | None]:
+def _against(
+    own: Floats, others: Floats, bootstrap: Bootstrap
+) -> tuple[Estimate | None, Estimate | None]:
     """Return Spearman and alpha of a rater against the mean of the others."""
     shared, other = pair = paired(own, others)
     texts = ~np.isnan(shared)
@@ -101,7 +111,11 @@ def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> tuple[Estimat
         return None, None
     spearman = None
     if (n := int(texts.sum())) >= _MIN_SPEARMAN_TEXTS:
-        resampled = bootstrap.resampled(of_pair(*pair, "item", "spearman"), len(own), int(texts.any(axis=1).sum()))
-        spearman = bootstrap.estimate("spearman", resampled, n, f"{NAMES['spearman']} {OVER['item']}")
+        resampled = bootstrap.resampled(
+            of_pair(*pair, "item", "spearman"), len(own), int(texts.any(axis=1).sum())
+        )
+        spearman = bootstrap.estimate(
+            "spearman", resampled, n, f"{NAMES['spearman']} {OVER['item']}"
+        )
     agreement = agree(np.stack([shared, other]), ("alpha_interval",), bootstrap)
     return spearman, agreement.estimates.get("alpha_interval")

@@ -12,7 +12,15 @@ import numpy as np
 
 from judge.core.records import Column, Estimate, Failure, Sample
 from judge.stats.analyze import overall, pass_columns, pass_table
-from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, one_thread, t_quantile, too_few
+from judge.stats.bootstrap import (
+    CONFIDENCE,
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    one_thread,
+    t_quantile,
+    too_few,
+)
 from judge.stats.coefficients import average
 from judge.stats.paired_differences import ALL_EQUAL, PLACES, holm, mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS
@@ -146,11 +154,16 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         [name for name in had if name in set(has)]
         for had, has in ((before.systems, after.systems), (before.items, after.items))
     )
-    old, new = (np.ix_(_places(table.systems, systems), _places(table.items, items)) for table in (before, after))
+    old, new = (
+        np.ix_(_places(table.systems, systems), _places(table.items, items))
+        for table in (before, after)
+    )
     texts = {s.key for s in before.samples} & {s.key for s in after.samples}
     columns, derived, refused = _comparable(before, after)
     tables = [*((before, after, column) for column in columns), *derived]
-    compared = [_ColumnInBoth(c, a.matrix(c.name)[old], b.matrix(c.name)[new]) for a, b, c in tables]
+    compared = [
+        _ColumnInBoth(c, a.matrix(c.name)[old], b.matrix(c.name)[new]) for a, b, c in tables
+    ]
     names = {column.name for column in columns}
     # A panel's failures follow from its judges'.
     failed = [
@@ -163,12 +176,17 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     ]
     first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
     scored = [
-        {(row.item, row.system, row.column) for row in table.scores if row.column in names and row.key in texts}
+        {
+            (row.item, row.system, row.column)
+            for row in table.scores
+            if row.column in names and row.key in texts
+        }
         for table in (before, after)
     ]
     first_cells, second_cells = (_texts_by_cell(table) for table in (before, after))
     changed = np.array(
-        [[first_cells.get((s, i)) != second_cells.get((s, i)) for i in items] for s in systems], dtype=bool
+        [[first_cells.get((s, i)) != second_cells.get((s, i)) for i in items] for s in systems],
+        dtype=bool,
     )
     changed = changed.reshape(len(systems), len(items))
     texts_before = {s.key: _text(s) for s in before.samples}
@@ -176,7 +194,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         Unshared(
             tuple(name for name in table.items if name not in set(rival.items)),
             tuple(name for name in table.systems if name not in set(rival.systems)),
-            tuple(c.name for c in table.columns if c.name not in {column.name for column in rival.columns}),
+            tuple(
+                c.name
+                for c in table.columns
+                if c.name not in {column.name for column in rival.columns}
+            ),
         )
         for table, rival in ((before, after), (after, before))
     ]
@@ -189,7 +211,9 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
             *_mean_changes(compared, systems, changed, n_flips, seed),
             *_corpus_rows(before, after, columns, systems),
         ),
-        changed_items=_items([both for both in compared[: len(columns)] if not both.column.judge], systems, items),
+        changed_items=_items(
+            [both for both in compared[: len(columns)] if not both.column.judge], systems, items
+        ),
         appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
         vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
@@ -216,7 +240,9 @@ def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
     return cells
 
 
-def _comparable(before: Table, after: Table) -> tuple[list[Column], list[tuple[Table, Table, Column]], dict[str, str]]:
+def _comparable(
+    before: Table, after: Table
+) -> tuple[list[Column], list[tuple[Table, Table, Column]], dict[str, str]]:
     """Return the columns that both runs have on the same scale, and by name why others are not compared.
 
     Between them the tables of the overall score and of pass rates, if both runs compute them in the same way.
@@ -227,7 +253,9 @@ def _comparable(before: Table, after: Table) -> tuple[list[Column], list[tuple[T
     for column in both:
         ends = [(c.low, c.high) for c in (columns_before[column.name], column)]
         if ends[0] != ends[1]:
-            scales = ["open" if low is None or high is None else f"{low:g}–{high:g}" for low, high in ends]
+            scales = [
+                "open" if low is None or high is None else f"{low:g}–{high:g}" for low, high in ends
+            ]
             refused[column.name] = f"its scale was {scales[0]} and is {scales[1]}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
             refused[column.name] = "one run has a value per text, the other one per system"
@@ -249,7 +277,11 @@ def _comparable(before: Table, after: Table) -> tuple[list[Column], list[tuple[T
 
 
 def _mean_changes(
-    columns: Sequence[_ColumnInBoth], systems: Sequence[str], changed: Bools, n_flips: int, seed: int
+    columns: Sequence[_ColumnInBoth],
+    systems: Sequence[str],
+    changed: Bools,
+    n_flips: int,
+    seed: int,
 ) -> Iterator[MeanChange]:
     """Yield the rows of every column with a value per text: all systems together, if there are several, then each."""
     parts = [("", slice(None))] if len(systems) > 1 else []
@@ -260,24 +292,33 @@ def _mean_changes(
     by_item = np.array([average(both.differences[here]) for both, _, here in each])
     n_flips = max(n_flips, ceil(2 * len(each) / ALPHA))  # otherwise Holm's p could not be small
     moved = []
-    for (both, system, here), estimate in zip(each, mean_differences(by_item, n_flips=n_flips, seed=seed), strict=True):
+    for (both, system, here), estimate in zip(
+        each, mean_differences(by_item, n_flips=n_flips, seed=seed), strict=True
+    ):
         if estimate is None:  # no text has both values
             continue
         differences = both.differences[here]
         known = ~np.isnan(differences)
         up, down = int((differences > 0).sum()), int((differences < 0).sum())
         before, after = (
-            float(np.nanmean(average(np.where(known, side[here], np.nan)))) for side in (both.before, both.after)
+            float(np.nanmean(average(np.where(known, side[here], np.nan))))
+            for side in (both.before, both.after)
         )
         same = int(known.sum()) - up - down
         edited = int((changed[here] & known).sum())
-        row = MeanChange(both.column.name, system, before, after, estimate, up, same, down, edited=edited)
+        row = MeanChange(
+            both.column.name, system, before, after, estimate, up, same, down, edited=edited
+        )
         if both.column.kind != "metric" and not edited:
             row = replace(row, judge=estimate)
-        elif both.column.kind != "metric" and (split := split_change(both.differences, changed, here)):
+        elif both.column.kind != "metric" and (
+            split := split_change(both.differences, changed, here)
+        ):
             judge_moved = both.differences[~np.isnan(both.differences) & ~changed].any()
             # If the judge did not move, the test of the change stands.
-            row = replace(row, judge=split.judge, system_change=split.system if judge_moved else estimate)
+            row = replace(
+                row, judge=split.judge, system_change=split.system if judge_moved else estimate
+            )
         moved.append(row)
     corrected: dict[tuple[str, str], MeanChange] = {}
     # All systems together are corrected over the columns, single ones over systems and columns. A row without any
@@ -298,7 +339,8 @@ def _corpus_rows(
     method = "one value for all texts: no interval and no test"
     for column in columns:
         old_rows, new_rows = (
-            {row.system: row for row in table.column_scores(column.name) if not row.item} for table in (before, after)
+            {row.system: row for row in table.column_scores(column.name) if not row.item}
+            for table in (before, after)
         )
         for system in systems:
             if system in old_rows and system in new_rows:
@@ -306,25 +348,35 @@ def _corpus_rows(
                 value = round(new.value - old.value, PLACES)
                 estimate = Estimate("difference", value, None, None, new.provenance.n, method)
                 up, same, down = int(value > 0), int(value == 0), int(value < 0)
-                yield MeanChange(new.column, new.system, old.value, new.value, estimate, up, same, down)
+                yield MeanChange(
+                    new.column, new.system, old.value, new.value, estimate, up, same, down
+                )
 
 
-def _items(columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequence[str]) -> tuple[Item, ...]:
+def _items(
+    columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequence[str]
+) -> tuple[Item, ...]:
     """Return the items that changed most, without those that did not change."""
     varying = [both for both in columns if both.span > 0]
     if not varying or not items:
         return ()
-    shares = np.nan_to_num([both.differences / both.span for both in varying])  # columns × systems × items
+    shares = np.nan_to_num(
+        [both.differences / both.span for both in varying]
+    )  # columns × systems × items
     sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
     changed = []
     for place in np.argsort(-sizes, kind="stable")[: min(_MAX_ITEMS, np.count_nonzero(sizes))]:
         moved = shares[:, :, place]
-        furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[: min(_MAX_SHIFTS, np.count_nonzero(moved))]
+        furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[
+            : min(_MAX_SHIFTS, np.count_nonzero(moved))
+        ]
         shifts = []
         for of_column, of_system in zip(*np.unravel_index(furthest, moved.shape), strict=True):
             both, names = varying[of_column], (items[place], systems[of_system])
             ends = float(both.before[of_system, place]), float(both.after[of_system, place])
-            shifts.append(Shift(*names, both.column.name, *ends, float(moved[of_column, of_system])))
+            shifts.append(
+                Shift(*names, both.column.name, *ends, float(moved[of_column, of_system]))
+            )
         changed.append(Item(items[place], float(sizes[place]), tuple(shifts)))
     return tuple(changed)
 
@@ -334,7 +386,9 @@ def _items(columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequ
 
 MIN_SYSTEMS = 3
 """Other systems with anchors from which the shift for a system without its own is estimated with an interval."""
-_NO_INTERVAL = f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
+_NO_INTERVAL = (
+    f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
+)
 _ROUNDING = 1e-9
 
 
@@ -406,7 +460,9 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     )
 
 
-def _estimate(values: Floats, items: Bools, shift: _AnchorShift, *, sign: int, few: int = MIN_ITEMS) -> Estimate:
+def _estimate(
+    values: Floats, items: Bools, shift: _AnchorShift, *, sign: int, few: int = MIN_ITEMS
+) -> Estimate:
     """Return the mean of `values` over `items`, with the error of the shift that was added (`sign`) or subtracted.
 
     `few` is the number of items with a changed text: below five there is no interval, below six no p.
@@ -421,10 +477,14 @@ def _estimate(values: Floats, items: Bools, shift: _AnchorShift, *, sign: int, f
     error = sqrt(over_items + shift.between)
     if error < _ROUNDING:
         p = (2.0 ** (1 - few) if mean else 1.0) if few >= MIN_ITEMS else None
-        return Estimate("difference", mean, None, None, n, f"{ALL_EQUAL}; p: sign-flip permutation test", p)
+        return Estimate(
+            "difference", mean, None, None, n, f"{ALL_EQUAL}; p: sign-flip permutation test", p
+        )
     variances = float((errors**2).sum()), float((shift.errors**2).sum())
     scatter = variances[0] ** 2 / (n - 1) + variances[1] ** 2 / (m - 1)
-    freedom = min(sum(variances) ** 2 / max(scatter, 1e-300), float((items | shift.items).sum() - 1))
+    freedom = min(
+        sum(variances) ** 2 / max(scatter, 1e-300), float((items | shift.items).sum() - 1)
+    )
     scatter = over_items**2 / max(freedom, 1.0)
     if shift.between:
         scatter += shift.between**2 / (shift.systems - 1)

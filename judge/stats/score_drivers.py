@@ -82,7 +82,9 @@ class Drivers:
     note: str = ""
 
 
-def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT) -> tuple[Drivers, ...]:
+def drivers(
+    table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT
+) -> tuple[Drivers, ...]:
     """Return the drivers of each judge's column, then those of people's ratings of the same criteria.
 
     Analyse within items if at least half of the texts share their item with another text, and use only these; otherwise
@@ -93,14 +95,22 @@ def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstr
     shifted by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
     """
     columns = [column for column in table.columns if column.kind == "criterion"]
-    scored = [(c.name, False, {s.key: s.value for s in table.column_scores(c.name)}) for c in columns]
+    scored = [
+        (c.name, False, {s.key: s.value for s in table.column_scores(c.name)}) for c in columns
+    ]
     names = dict.fromkeys(map(criterion, columns))
     scored += [(name, True, rated) for name in names if (rated := table.ratings(name))]
-    return tuple(_drivers(name, people, values, looks, bootstrap) for name, people, values in scored)
+    return tuple(
+        _drivers(name, people, values, looks, bootstrap) for name, people, values in scored
+    )
 
 
 def _drivers(
-    column: str, people: bool, values: Mapping[Text, float], looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap
+    column: str,
+    people: bool,
+    values: Mapping[Text, float],
+    looks: Mapping[Text, TextFeatures],
+    bootstrap: Bootstrap,
 ) -> Drivers:
     texts = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in texts]
@@ -108,7 +118,10 @@ def _drivers(
     common = 2 * (~np.isnan(matrix)).sum(axis=0) >= max(1, len(matrix))
     complete = ~np.isnan(matrix[:, common]).any(axis=1)
     places = {item: place for place, item in enumerate(dict.fromkeys(item for item, _ in texts))}
-    item, matrix = np.array([places[item] for item, _ in texts], dtype=np.intp)[complete], matrix[complete]
+    item, matrix = (
+        np.array([places[item] for item, _ in texts], dtype=np.intp)[complete],
+        matrix[complete],
+    )
     beside = np.bincount(item)[item] > 1
     within = bool(2 * beside.sum() >= max(1, len(item)))
     if within:
@@ -123,19 +136,30 @@ def _drivers(
     varied = np.abs(matrix).max(axis=0) > _TOLERANCE
     if not varied[0]:
         return replace(nothing, note=f"all scores equal{' within their items' if within else ''}")
-    lacking = {"fewer than half of the texts have it": ~common, "the same everywhere": common & ~varied}
-    names_by_reason = {reason: [NAMES[at] for at in np.flatnonzero(out[1:])] for reason, out in lacking.items()}
-    note = "; ".join(f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out)
+    lacking = {
+        "fewer than half of the texts have it": ~common,
+        "the same everywhere": common & ~varied,
+    }
+    names_by_reason = {
+        reason: [NAMES[at] for at in np.flatnonzero(out[1:])] for reason, out in lacking.items()
+    }
+    note = "; ".join(
+        f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out
+    )
     used = common & varied
     names = [NAMES[at] for at in np.flatnonzero(used[1:])]
     if not names:
         return replace(nothing, note=note)
     matrix = matrix[:, used] / np.sqrt((matrix[:, used] ** 2).mean(axis=0))
-    each, explained, together = _estimates(item, matrix, names, "within items" if within else "pooled", bootstrap)
+    each, explained, together = _estimates(
+        item, matrix, names, "within items" if within else "pooled", bootstrap
+    )
     free = len(item) - (len(items) if within else 1)
     pulls = tuple(map(Driver, names, each, explained))
     # Irrelevant drivers of normal scores explain drivers / degrees of freedom.
-    return replace(nothing, each=pulls, together=together, chance=min(1.0, len(names) / free), note=note)
+    return replace(
+        nothing, each=pulls, together=together, chance=min(1.0, len(names) / free), note=note
+    )
 
 
 def _estimates(
@@ -171,12 +195,17 @@ def _estimates(
     if n_items >= _MIN_ITEMS:
         low, high = bootstrap.interval(drawn, n_items)
         bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
-        low[size:], high[size:] = np.maximum(0.0, low[size:] - bias), np.minimum(1.0, high[size:] - bias)
+        low[size:], high[size:] = (
+            np.maximum(0.0, low[size:] - bias),
+            np.minimum(1.0, high[size:] - bias),
+        )
         ends, interval = np.stack([low, high]), str(bootstrap)
     titles = [("r", f"Pearson's r with {name}") for name in names]
     titles += [("R2", f"R² of {name}") for name in (*names, ", ".join(names))]
     estimates = [
         Estimate(name, value, low, high, len(item), f"{title}, {scope}; {interval}")
-        for (name, title), value, low, high in zip(titles, observed.tolist(), *ends.tolist(), strict=True)
+        for (name, title), value, low, high in zip(
+            titles, observed.tolist(), *ends.tolist(), strict=True
+        )
     ]
     return estimates[:size], estimates[size:-1], estimates[-1]

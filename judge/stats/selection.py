@@ -27,7 +27,9 @@ class Selection:
 
 
 @one_thread
-def select(values: Floats, ratings: Floats, level: Level = "document", *, failed: Bools | None = None) -> Selection:
+def select(
+    values: Floats, ratings: Floats, level: Level = "document", *, failed: Bools | None = None
+) -> Selection:
     """Choose among `values` (candidates × items × systems) by their Spearman with `ratings` (items × systems).
 
     A text counts if it has a rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
@@ -44,7 +46,9 @@ def select(values: Floats, ratings: Floats, level: Level = "document", *, failed
         )
     observed = rounded(statistic(np.ones((1, items)))[0])
     if np.isnan(observed).all():
-        raise DataError(f"no candidate has a Spearman with the ratings at level {level}: its values are all equal")
+        raise DataError(
+            f"no candidate has a Spearman with the ratings at level {level}: its values are all equal"
+        )
     known = tuple(None if isnan(value) else value for value in observed.tolist())
     return Selection(int(np.nanargmax(observed)), level, items, known)
 
@@ -62,14 +66,18 @@ def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
     return filled
 
 
-def _statistic(values: Floats, ratings: Floats, level: Level, failed: Bools | None) -> tuple[Statistic, int]:
+def _statistic(
+    values: Floats, ratings: Floats, level: Level, failed: Bools | None
+) -> tuple[Statistic, int]:
     """Return Spearman of each candidate with the ratings (resamples × candidates), and the number of items."""
     values = values if failed is None else fill_failed(values, failed, level)
     columns, last = rounded(np.concatenate([values, ratings[None]])), len(values)
     columns = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
     if level != "document":
         used = columns[:, ~np.isnan(columns[-1]).all(axis=1)]
-        return coefficients(used, [(place, last) for place in range(last)], level, "spearman"), used.shape[1]
+        return coefficients(
+            used, [(place, last) for place in range(last)], level, "spearman"
+        ), used.shape[1]
     ends = [extreme.reduce(columns[-1], axis=1) for extreme in (np.fmin, np.fmax)]
     by_item = between(columns[:, ends[0] < ends[1]], "spearman")[:, :last, last]
     return mean(np.nan_to_num(by_item)), len(by_item)

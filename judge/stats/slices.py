@@ -53,7 +53,11 @@ class SliceDifference:
     @property
     def contradicts(self) -> bool:
         """Whether the other system is significantly better here."""
-        return self.adjusted is not None and self.adjusted < ALPHA and self.estimate.value * self.overall < 0
+        return (
+            self.adjusted is not None
+            and self.adjusted < ALPHA
+            and self.estimate.value * self.overall < 0
+        )
 
 
 @one_thread
@@ -72,21 +76,31 @@ def slice_means(
     share of permutations whose largest standardized gap reaches the observed one (Westfall and Young 1993, maxT).
     """
     rows = np.concatenate([values for _, values in columns.values()])
-    gaps, adjusted = _permuted(rows, np.array(list(slices.values()), dtype=np.float64), seed, n_permutations)
+    gaps, adjusted = _permuted(
+        rows, np.array(list(slices.values()), dtype=np.float64), seed, n_permutations
+    )
     means = []
-    for place, (column, system) in enumerate((column, system) for column, _ in columns.values() for system in systems):
+    for place, (column, system) in enumerate(
+        (column, system) for column, _ in columns.values() for system in systems
+    ):
         for at, (name, inside) in enumerate(slices.items()):
             values = rows[place][inside]
             values = values[~np.isnan(values)]
             if not len(values):
                 continue
             estimate = mean_estimate(values, column.low, column.high)
-            tested = (None, None) if np.isnan(p := adjusted[place, at]) else (float(gaps[place, at]), float(p))
+            tested = (
+                (None, None)
+                if np.isnan(p := adjusted[place, at])
+                else (float(gaps[place, at]), float(p))
+            )
             means.append(SliceMean(name, column.name, system, estimate, *tested))
     return tuple(means)
 
 
-def _permuted(rows: Floats, inside: Floats, seed: int, n_permutations: int) -> tuple[Floats, Floats]:
+def _permuted(
+    rows: Floats, inside: Floats, seed: int, n_permutations: int
+) -> tuple[Floats, Floats]:
     """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items."""
     known = ~np.isnan(rows)
     counts = known.sum(axis=1, keepdims=True)
@@ -97,7 +111,9 @@ def _permuted(rows: Floats, inside: Floats, seed: int, n_permutations: int) -> t
     def gap(inside: Floats) -> tuple[Floats, Floats]:
         n_inside = known @ inside.T
         n_outside = counts - n_inside
-        enough = (n_inside >= MIN_INTERVAL_ITEMS) & (n_outside >= MIN_INTERVAL_ITEMS) & (deviation > 0)
+        enough = (
+            (n_inside >= MIN_INTERVAL_ITEMS) & (n_outside >= MIN_INTERVAL_ITEMS) & (deviation > 0)
+        )
         total = centred @ inside.T
         with np.errstate(all="ignore"):
             gaps = total / n_inside + total / n_outside  # the rest sums to −total

@@ -132,7 +132,9 @@ class _ColumnValues:
         return len(np.unique(np.round(self.values[~np.isnan(self.values)], PLACES))) < 2
 
 
-def compare(table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str = "") -> tuple[Comparison, ...]:
+def compare(
+    table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str = ""
+) -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
     Compare every two, or each with the system `against`. All systems and columns share the sign flips. Comparisons of
@@ -153,10 +155,14 @@ def compare(table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str 
 def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
     values = table.matrix(column.name)
     order = best_first(values, column.better)
-    return _ColumnValues(column, table.systems, values, order, pairs(order, row_of(table.systems, against)), against)
+    return _ColumnValues(
+        column, table.systems, values, order, pairs(order, row_of(table.systems, against)), against
+    )
 
 
-def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) -> Iterator[Comparison]:
+def _compare_columns(
+    group: Sequence[_ColumnValues], n_flips: int, seed: int
+) -> Iterator[Comparison]:
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     # With fewer flips p could not be small enough after Holm's correction.
     n_flips = max(n_flips, *(ceil(2 * data.tests / ALPHA) for data in group))
@@ -166,12 +172,19 @@ def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) ->
         here = slice(at, at := at + len(data.pairs))
         tested = tuple(_test_differences(data, rows[here], estimates[here]))
         scatter = scatter_of_pairs(
-            data.column.name, data.systems, data.pairs, rows[here], systems=len(data.order), against=data.against
+            data.column.name,
+            data.systems,
+            data.pairs,
+            rows[here],
+            systems=len(data.order),
+            against=data.against,
         )
         sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
         # The two systems of every significant difference, the worse one on their shared items first.
         ends = [
-            (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other) for d in tested if d.apart
+            (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other)
+            for d in tested
+            if d.apart
         ]
         best: tuple[str, ...] = ()
         if sizes and not data.constant and not data.against:
@@ -179,7 +192,10 @@ def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) ->
             beaten = {name for name, _ in ends}
             leader = next((name for name in names if name not in beaten), names[0])
             # Systems without a significant difference from the leader are best too, even without shared items.
-            best = (leader, *(name for name in names if name != leader and (name, leader) not in set(ends)))
+            best = (
+                leader,
+                *(name for name in names if name != leader and (name, leader) not in set(ends)),
+            )
         yield Comparison(
             data.column.name,
             tested,
@@ -191,12 +207,16 @@ def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) ->
         )
 
 
-def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
+def _test_differences(
+    data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]
+) -> Iterator[Difference]:
     number = data.tests
     p_values = [estimate.p if estimate and number else None for estimate in estimates]
     adjusted_p = holm(p_values, number)
     values = np.round(data.values, PLACES)
-    for (first, second), row, estimate, adjusted in zip(data.pairs, rows, estimates, adjusted_p, strict=True):
+    for (first, second), row, estimate, adjusted in zip(
+        data.pairs, rows, estimates, adjusted_p, strict=True
+    ):
         if estimate is None:
             continue
         both, turned = ~np.isnan(row), row * data.sign
@@ -219,7 +239,9 @@ def _rank_systems(data: _ColumnValues, ends: Sequence[tuple[str, str]]) -> Itera
         return
     means = np.nanmean(data.values[data.order], axis=1)
     apart = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
-    places = np.maximum.accumulate(np.where([True, *apart], np.arange(1, len(means) + 1), 0)).tolist()
+    places = np.maximum.accumulate(
+        np.where([True, *apart], np.arange(1, len(means) + 1), 0)
+    ).tolist()
     better, worse = Counter(loser for loser, _ in ends), Counter(winner for _, winner in ends)
     for place, rank in zip(data.order, places, strict=True):
         name = data.systems[place]
@@ -240,8 +262,11 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     if nothing := next((reason for reason, holds in remarks.items() if holds), ""):
         return nothing
     remarks = {
-        f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST and not data.against,
-        "systems have different items: differences use the shared ones": bool((known != known[0]).any()),
+        f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST
+        and not data.against,
+        "systems have different items: differences use the shared ones": bool(
+            (known != known[0]).any()
+        ),
         f"{lost:,} of {len(data.pairs):,} pairs of systems share no item": lost > 0,
         f"more than {TESTED} systems: too many to test": not data.tests,
         TOO_FEW: too_few,

@@ -41,7 +41,11 @@ from judge.suite.evidence import NEAR, CaseScores, Undecidable, format_estimate,
 from judge.table import matrix
 
 PLACES = 2
-_OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
+_OVER: Mapping[Level, str] = {
+    "document": "within items",
+    "item": "over all texts",
+    "system": "between systems' means",
+}
 
 
 class Minimum(Keys):
@@ -86,7 +90,9 @@ class Agreement(Case):
         rated = {name: None for sample in texts for name in sample.human}
         if criterion.name not in rated:
             if excluded := ledger.excluded(texts, criterion.name):
-                raise ConfigError(f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts")
+                raise ConfigError(
+                    f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts"
+                )
             has = f"rated: {', '.join(rated)}" if rated else "the data has no ratings"
             raise ConfigError(
                 f"human: no text has a human rating {criterion.name!r} ({has}); name its column with "
@@ -97,7 +103,9 @@ class Agreement(Case):
         return f"{self.about()} agrees with human ratings"
 
     def expected(self, context: CaseContext) -> str:
-        return ", ".join(f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items())
+        return ", ".join(
+            f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items()
+        )
 
     def decide(self, context: CaseContext) -> Decision:
         scored, criterion = context.scored(), self.stem()
@@ -106,7 +114,9 @@ class Agreement(Case):
         rated = [s for s in samples if s.key in texts and criterion in s.human]
         if not rated:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
-        lacking, detail = scored.describe_missing([(*s.key, "") for s in rated if scored.score(*s.key) is None])
+        lacking, detail = scored.describe_missing(
+            [(*s.key, "") for s in rated if scored.score(*s.key) is None]
+        )
         level = self.human.level or usual_level(rated)
         ratings = matrix(rated, {s.key: s.human[criterion] for s in rated})
         correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(
@@ -120,12 +130,16 @@ class Agreement(Case):
         if len(estimates) < len(minima):
             raise Undecidable("a coefficient is undefined on these texts", detail)
         items = len({sample.item for sample in rated})
-        decisions = [_decide_coefficient(e, minima[name], level, items) for name, e in estimates.items()]
+        decisions = [
+            _decide_coefficient(e, minima[name], level, items) for name, e in estimates.items()
+        ]
         first = next(iter(estimates.values()))
         over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
         return Decision(
             worst(decisions).status,
-            joined(*dict.fromkeys(decision.reason for decision in decisions), over, lacking, excluded),
+            joined(
+                *dict.fromkeys(decision.reason for decision in decisions), over, lacking, excluded
+            ),
             ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
             estimate=first,
             detail=detail,
@@ -143,10 +157,13 @@ def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> 
         return Decision("passed")
     if e.high < least - NEAR:
         return Decision("failed", f"{e.name} below {short(least)}")
-    n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # resampling is over items
+    n, unit = (
+        (items, "item") if level == "system" else (e.n, UNITS[level])
+    )  # resampling is over items
     margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
     return Decision(
-        "undecided", f"no significant difference from {e.name} {short(least)}{needs(items_needed(margin), n, unit)}"
+        "undecided",
+        f"no significant difference from {e.name} {short(least)}{needs(items_needed(margin), n, unit)}",
     )
 
 
@@ -176,7 +193,10 @@ def agreement_change(
     if len(rated) < MIN_CORRELATION_ITEMS:
         return None
     try:
-        scores = [CaseScores.for_criterion(run, criterion, {s.item for s in rated}) for run in (baseline, result)]
+        scores = [
+            CaseScores.for_criterion(run, criterion, {s.item for s in rated})
+            for run in (baseline, result)
+        ]
     except Undecidable:
         return None
     old, new = (side.values(rated) for side in scores)
@@ -205,7 +225,10 @@ def decide_agreement(agreement: AgreementChange, p: float | None, moved: str) ->
     elif e.n < FEWEST or (ends is None and p is None):
         status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
     else:
-        status, reason = "passed", f"no significant change in agreement{needs(items_needed(e), e.n, unit)}"
+        status, reason = (
+            "passed",
+            f"no significant change in agreement{needs(items_needed(e), e.n, unit)}",
+        )
     change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
     return Decision(
         status,

@@ -65,7 +65,12 @@ class Baseline:
 
 
 def locate(
-    suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Text] | None = None
+    suite: Suite,
+    samples: Sequence[Sample],
+    *,
+    folder: Path | None,
+    update: bool,
+    known: Collection[Text] | None = None,
 ) -> Baseline:
     """Locate the baseline of a suite; `samples` are the texts that it scores.
 
@@ -108,7 +113,11 @@ def locate(
             )
         # A folder with runs of other suites is valid; an empty folder is a mistake.
         if any(any(folder.glob(pattern)) for pattern in (f"*/{RUN}", f"*/{PAIRS}/{RUN}")):
-            return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
+            return Baseline(
+                warnings=(
+                    f"Not compared with a baseline: there is no run in {folder / suite.name}.",
+                )
+            )
     if keep is not None:
         _check_folder(where, keep)
     try:
@@ -122,13 +131,17 @@ def locate(
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; --update-baseline makes a new one") from error
-        unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
+        unjudged = (
+            f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
+        )
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
 def _check_folder(where: str, folder: Path) -> None:
     """Raise StorageError for a folder that cannot hold a baseline."""
-    existing = next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists())
+    existing = next(
+        ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists()
+    )
     if not existing.is_dir():
         raise StorageError(f"{where}: {existing} is a file; name a folder")
     try:
@@ -137,7 +150,9 @@ def _check_folder(where: str, folder: Path) -> None:
         problem = f"{existing}: cannot be written to ({error.strerror or error})"
         raise StorageError(f"{where}: {problem}; name another folder") from error
     if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
-        raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
+        raise StorageError(
+            f"{where}: {folder} holds a report that is not from judge; name another folder"
+        )
 
 
 def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
@@ -150,19 +165,31 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
         raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
-    edited = {_key(sample): _text(sample) for sample in shared if text_before[_key(sample)] != _text(sample)}
+    edited = {
+        _key(sample): _text(sample)
+        for sample in shared
+        if text_before[_key(sample)] != _text(sample)
+    }
     other_source = {key for key, (_, source) in edited.items() if text_before[key][1] != source}
     total = plural(len(shared), "text")
     if 2 * len(other_source) >= len(shared):
         example = text_name(*next(key for key in edited if key in other_source))
-        raise ConfigError(f"its data differ: {len(other_source):,} of {total} have another source, such as {example}")
+        raise ConfigError(
+            f"its data differ: {len(other_source):,} of {total} have another source, such as {example}"
+        )
     notes = []
     if edited:
         example = text_name(*next(iter(edited)))
-        only = "only unchanged texts show" if len(edited) < len(shared) else "no unchanged text shows"
-        notes.append(f"{len(edited):,} of {total} edited, such as {example}; {only} whether the judge changed.")
+        only = (
+            "only unchanged texts show" if len(edited) < len(shared) else "no unchanged text shows"
+        )
+        notes.append(
+            f"{len(edited):,} of {total} edited, such as {example}; {only} whether the judge changed."
+        )
     if new := len(samples) - len(shared):
-        notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
+        notes.append(
+            f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it."
+        )
     unchanged = _without(before, edited.keys()) if len(edited) < len(shared) else None
     with_edited = _without(before, other_source) if len(other_source) < len(edited) else None
     return Baseline(unchanged, notes=tuple(notes), edited=with_edited, changed=frozenset(edited))
@@ -182,7 +209,9 @@ def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str
         return ()
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
     total = plural(len(before.table.samples), "text")
-    return (f"{len(gone):,} of {total} of the baseline gone: {text_name(gone[0].item, gone[0].system)}{more}.",)
+    return (
+        f"{len(gone):,} of {total} of the baseline gone: {text_name(gone[0].item, gone[0].system)}{more}.",
+    )
 
 
 def _key(sample: Sample) -> tuple[str, str]:
@@ -202,7 +231,13 @@ class _MeanChange:
 
 
 def compare_with_baseline(
-    suite: Suite, result: Result, baseline: Result, runs: Runs, *, changed: Collection[Text] = (), seed: int = 0
+    suite: Suite,
+    result: Result,
+    baseline: Result,
+    runs: Runs,
+    *,
+    changed: Collection[Text] = (),
+    seed: int = 0,
 ) -> list[Verdict]:
     """Return one verdict for each criterion of `result`, except those whose mean a drift case limits.
 
@@ -214,11 +249,17 @@ def compare_with_baseline(
     suite says so; it is an `error` if fewer than half of the texts can be compared. A new criterion has no verdict. A
     drift case does not replace the comparison with human ratings.
     """
-    first_rows = {row.column: row for row in reversed(runs.means)}  # the row of all systems comes first
+    first_rows = {
+        row.column: row for row in reversed(runs.means)
+    }  # the row of all systems comes first
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
     in_baseline = columns(baseline).keys()
     texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
-    rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
+    rows = {
+        name: first_rows.get(column.name)
+        for name, column in columns(result).items()
+        if name in in_baseline
+    }
     changes = {name: _mean_change(result, baseline, name, texts, row) for name, row in rows.items()}
     compared = {name: change for name, change in changes.items() if isinstance(change, _MeanChange)}
     # With too few items for the test of `runs`, that of the draws counts, corrected among these criteria.
@@ -229,14 +270,20 @@ def compare_with_baseline(
     }
     p_values = {name: row.adjusted for name, row in rows.items() if row}
     p_values |= zip(over_draws, holm([*over_draws.values()]), strict=True)
-    rated = [name for name in changes if any(name in sample.human for sample in result.table.samples)]
+    rated = [
+        name for name in changes if any(name in sample.human for sample in result.table.samples)
+    ]
     agreements = {
         name: agreement
         for name in rated
         if (agreement := agreement_change(result, baseline, name, criteria=len(rated), seed=seed))
     }
-    agreement_p = dict(zip(agreements, holm([each.estimate.p for each in agreements.values()]), strict=True))
-    decisions = {name: _decide_scores(change, p_values.get(name)) for name, change in changes.items()}
+    agreement_p = dict(
+        zip(agreements, holm([each.estimate.p for each in agreements.values()]), strict=True)
+    )
+    decisions = {
+        name: _decide_scores(change, p_values.get(name)) for name, change in changes.items()
+    }
     expected = dict.fromkeys(decisions, "not worse")
     for name in compared.keys() & {*rated}:
         scores = decisions[name]
@@ -247,7 +294,9 @@ def compare_with_baseline(
         elif name in bounded:
             reason = "agreement with people not checked: too few rated texts, or all scores equal"
             excluded = ledger.excluded(result.table.samples, name)
-            decision = Decision("undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient")
+            decision = Decision(
+                "undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient"
+            )
         else:
             continue
         decisions[name], expected[name] = decision, "agrees no worse with people"
@@ -276,7 +325,11 @@ def _mean_change(
 
 def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decision:
     if isinstance(change, Undecidable):
-        return Decision("undecided" if isinstance(change, Rescaled) else "error", change.message, "no comparison")
+        return Decision(
+            "undecided" if isinstance(change, Rescaled) else "error",
+            change.message,
+            "no comparison",
+        )
     runs, test, column = change.runs, change.test, change.runs.after.column
     e, changed = test.estimate, runs.changed()
     few = test.unit == "draw" and p is None
@@ -284,7 +337,12 @@ def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decisi
     # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
     if not e.value and e.low == e.high and not (changed and test.too_few_reason):
         reason = f"mean the same; {changed}" if changed else "the same"
-    elif test.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not test.too_few_reason:
+    elif (
+        test.direction
+        and (p is None or p < ALPHA)
+        and (not few or "flipped" in changed)
+        and not test.too_few_reason
+    ):
         worse = test.direction == (1 if column.better == "lower" else -1)
         status = "failed" if worse else "passed"
         tested = "" if p is None else f" ({format_p(p)})"
@@ -323,7 +381,10 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
         whole_change = [
             (sign * row.estimate.value * row.significant, row, row.estimate, row.adjusted)
             for row in runs.means
-            if row.column == column.name and row.system and row.judge is None and row.adjusted is not None
+            if row.column == column.name
+            and row.system
+            and row.judge is None
+            and row.adjusted is not None
         ]
         if not (tested or whole_change):
             continue
@@ -344,7 +405,11 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
     return verdicts
 
 
-def _verdict(suite: Suite, decision: Decision, title: str, criterion: str, expected: str) -> Verdict:
+def _verdict(
+    suite: Suite, decision: Decision, title: str, criterion: str, expected: str
+) -> Verdict:
     """Return the verdict on a criterion; without evidence it passes, unless the suite says otherwise."""
     line, undecided = suite.lines.get("baseline", 1), suite.undecided or "pass"
-    return decision.verdict(undecided, kind="baseline", name=title, line=line, expected=expected, criterion=criterion)
+    return decision.verdict(
+        undecided, kind="baseline", name=title, line=line, expected=expected, criterion=criterion
+    )

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from judge.core.criterion_entry import name_of, to_entries
@@ -59,7 +67,11 @@ def _parse_criterion(value: Any) -> str:
 
 def _describe_scalar(value: Any) -> str:
     """Describe what YAML made of a word without quotes."""
-    return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
+    return (
+        f"{str(value).lower()}, a truth value"
+        if isinstance(value, bool)
+        else f"a {type(value).__name__}"
+    )
 
 
 def _parse_columns(columns: Any) -> dict[str, Any]:
@@ -68,14 +80,18 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
         raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
     for name, value in columns.items():
         if name in ("item", "system", "human"):
-            raise ValueError(f"{name} is a column of the data; write the columns that the criterion's template reads")
+            raise ValueError(
+                f"{name} is a column of the data; write the columns that the criterion's template reads"
+            )
         if not isinstance(value, str | int | float | list | dict | None):
             raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
     return columns
 
 
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
-CriterionEntry = Annotated[str, BeforeValidator(_parse_criterion, json_schema_input_type=str | int | dict[str, Any])]
+CriterionEntry = Annotated[
+    str, BeforeValidator(_parse_criterion, json_schema_input_type=str | int | dict[str, Any])
+]
 Names = Annotated[
     tuple[Name, ...],
     BeforeValidator(
@@ -83,7 +99,9 @@ Names = Annotated[
         json_schema_input_type=str | int | list[str | int],
     ),
 ]
-Columns = Annotated[dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])]
+Columns = Annotated[
+    dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])
+]
 Side = Annotated[
     str | dict[str, Any],
     PlainValidator(
@@ -150,7 +168,9 @@ class Decision:
     def verdict(self, undecided: Policy = "fail", **more: Any) -> Verdict:
         """Return the verdict with `more` fields; `undecided` says how an undecided one counts."""
         met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
-        return Verdict(met=met, **more, **{key: getattr(self, key) for key in Decision.__dataclass_fields__})
+        return Verdict(
+            met=met, **more, **{key: getattr(self, key) for key in Decision.__dataclass_fields__}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +204,9 @@ def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision
 
 def worst(decisions: Iterable[Decision]) -> Decision:
     """Return the first failed decision, else the first undecided one, else the first."""
-    return min(decisions, key=lambda decision: ("failed", "undecided", "passed").index(decision.status))
+    return min(
+        decisions, key=lambda decision: ("failed", "undecided", "passed").index(decision.status)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +239,9 @@ class CaseContext:
         """Return the rows of the texts' items. Raises Undecidable without texts and for a criterion without scores."""
         if not self.texts:
             raise Undecidable("the case has no texts")
-        return CaseScores.for_criterion(self.ranked if self.pairwise else self.result, self.criterion, self.by_item)
+        return CaseScores.for_criterion(
+            self.ranked if self.pairwise else self.result, self.criterion, self.by_item
+        )
 
 
 class Case(Keys):
@@ -236,11 +260,17 @@ class Case(Keys):
     needs_ratings: ClassVar[bool] = False
 
     name: Name = Field(default="", description="Name in reports (default: the expectation).")
-    criterion: CriterionEntry = Field(default="", description="A name, a file or a sentence (default: the only one).")
+    criterion: CriterionEntry = Field(
+        default="", description="A name, a file or a sentence (default: the only one)."
+    )
     item: Names = Field(default=(), description="Only these items of the data.")
     system: Names = Field(default=(), description="Only texts of these systems.")
-    text: Columns = Field(default={}, description="A text in the case: output and the criterion's other columns.")
-    undecided: Policy | None = Field(default=None, description="Treat an undecided case as pass or fail.")
+    text: Columns = Field(
+        default={}, description="A text in the case: output and the criterion's other columns."
+    )
+    undecided: Policy | None = Field(
+        default=None, description="Treat an undecided case as pass or fail."
+    )
 
     _line: int = PrivateAttr(0)
     _texts: tuple[Sample, ...] = PrivateAttr(())
@@ -258,7 +288,9 @@ class Case(Keys):
         inline = self.inline()
         if inline and (chosen := "item" if self.item else "system" if self.system else ""):
             first = "text" if self.text else next(iter(inline))
-            self.mistake(f"{chosen} chooses texts of the data, but {first} is in the case: leave one out")
+            self.mistake(
+                f"{chosen} chooses texts of the data, but {first} is in the case: leave one out"
+            )
         texts: list[Sample] = []
         for name, columns in inline.items():
             if not isinstance(columns.get("output"), str):
@@ -310,16 +342,25 @@ class Case(Keys):
         """Whether it limits the change of the mean over all texts."""
         return False
 
-    def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
+    def select(
+        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+    ) -> list[Sample]:
         """Return the chosen texts of the data. Raises ConfigError if there are none."""
         matching = self.matching(by_item, systems)
         if not matching:
-            raise ConfigError(f"none of these items has a text of {' or '.join(map(repr, self.systems))}")
+            raise ConfigError(
+                f"none of these items has a text of {' or '.join(map(repr, self.systems))}"
+            )
         return matching
 
-    def matching(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
+    def matching(
+        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+    ) -> list[Sample]:
         """Return the texts of its items and systems. Raises ConfigError for an unknown one."""
-        for column, names, known in (("item", self.item, by_item), ("system", self.systems, systems)):
+        for column, names, known in (
+            ("item", self.item, by_item),
+            ("system", self.systems, systems),
+        ):
             for name in names:
                 if name not in known:
                     near = get_close_matches(name, known, n=1)
@@ -327,7 +368,11 @@ class Case(Keys):
                     more = f"; {len(known) - len(some):,} more" if len(known) > len(some) else ""
                     raise ConfigError(unknown_name_message(column, name, some) + more)
         of_items = {sample.key: sample for item in self.item or by_item for sample in by_item[item]}
-        return [sample for sample in of_items.values() if not self.systems or sample.system in self.systems]
+        return [
+            sample
+            for sample in of_items.values()
+            if not self.systems or sample.system in self.systems
+        ]
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         """Raise ConfigError for an expectation that these texts or the criterion's scale cannot meet."""
@@ -371,7 +416,11 @@ def quoted(text: str) -> str:
 
 def describe_flaky(odds: float, outcome: str) -> tuple[float | None, str]:
     """Describe the share of single replies that turn a verdict; None and an empty text if it is small or nearly all."""
-    return (odds, f"flaky: {odds:.0%} of single replies {outcome}") if _FLAKY[0] <= odds <= _FLAKY[1] else (None, "")
+    return (
+        (odds, f"flaky: {odds:.0%} of single replies {outcome}")
+        if _FLAKY[0] <= odds <= _FLAKY[1]
+        else (None, "")
+    )
 
 
 def joined(*parts: str) -> str:

@@ -81,7 +81,8 @@ def limits(
         rows += [
             row
             for row in table.rows()
-            if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL)
+            if row.column in judged
+            and (isinstance(row, Failure) or row.provenance.method != IDENTICAL)
         ]
     failed = [row for row in rows if isinstance(row, Failure)]
     kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
@@ -108,11 +109,18 @@ def limits(
             decision = _decide_estimate(cost, limit.cost.amount, str(Budget(cost, "usd")))
         decisions.append(("cost", f"≤ {limit.cost}", decision))
     line = suite.lines.get("limits", 1)
-    return [decision.verdict(kind="limit", name=name, line=line, expected=bound) for name, bound, decision in decisions]
+    return [
+        decision.verdict(kind="limit", name=name, line=line, expected=bound)
+        for name, bound, decision in decisions
+    ]
 
 
 def _decide_estimate(value: float, most: float, found: str) -> Decision:
-    return Decision("passed", "", found) if value <= most + NEAR else Decision("failed", "over the limit", found)
+    return (
+        Decision("passed", "", found)
+        if value <= most + NEAR
+        else Decision("failed", "over the limit", found)
+    )
 
 
 def evaluate_case(
@@ -139,7 +147,11 @@ def evaluate_case(
         decision, scored = case.decide(context), context.scored()
         rows = [(item, system, "") for item, system in context.texts]
         if context.pairwise:
-            rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
+            rows = [
+                (item, *two)
+                for item, systems in context.by_item.items()
+                for two in permutations(systems, 2)
+            ]
         lost = sum(scored.score(*row) is None for row in rows)
         if lost > (failures or Limits()).most_failures(len(rows)) + NEAR:
             reason = joined(decision.reason, "more than the limit on failures allows")

@@ -14,7 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from judge.core.format import first_names, format_interval, format_p, number, one_line, plural, signed
+from judge.core.format import (
+    first_names,
+    format_interval,
+    format_p,
+    number,
+    one_line,
+    plural,
+    signed,
+)
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
 from judge.stats.bootstrap import Floats
@@ -91,7 +99,9 @@ def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
     mass = 1.0 if p.mass is None else min(p.mass, 1.0)
     seen = replace(p, low=value * mass - (1 - mass), high=value * mass + (1 - mass))
     others = dict.fromkeys(probabilities.keys() - {label, rival}, 0.0)
-    return reading(replace(score, value=value, provenance=seen), {label: 1.0, rival: -1.0, **others})
+    return reading(
+        replace(score, value=value, provenance=seen), {label: 1.0, rival: -1.0, **others}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +122,9 @@ class MeanTest:
     def too_few_reason(self) -> str:
         """Why single replies on several items decide nothing; else empty."""
         lone = not self.single or self.items == 1
-        return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
+        return (
+            "" if lone else "too few items for a test, and one reply each: draw more, or add items"
+        )
 
     @property
     def untested_reason(self) -> str:
@@ -182,24 +194,33 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     if len(ends) < len(parts):
         estimate = Estimate("value", value, None, None, n, "a single reply: no interval")
         return MeanTest(estimate, None, "draw", single=True, items=items)
-    drawn = [((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd]
+    drawn = [
+        ((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd
+    ]
     variance = fsum(v for v, _ in drawn)
     half, p = 0.0, None
     if variance > 0:
         from scipy.special import stdtr, stdtrit
 
-        error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn)
+        error, freedom = (
+            sqrt(variance),
+            1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn),
+        )
         half = float(stdtrit(freedom, 1 - ALPHA / 2)) * error
         p = 2 * float(stdtr(freedom, -abs(value) / error))
     low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
     method = (
-        f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
+        f"95% interval over {n} draws, Student's t"
+        if n > 1
+        else "bounds, whatever was not seen of the probability"
     )
     estimate = Estimate("value", value, min(low, value), max(high, value), n, method, p)
     return MeanTest(estimate, sqrt(variance * n) if n > 1 else None, "draw", items=items)
 
 
-def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping[str, float]) -> float | None:
+def flip_probability(
+    score: Score, met: Callable[[float], bool], values: Mapping[str, float]
+) -> float | None:
     """Return the share (0–1) of single replies whose label's value is not `met`.
 
     `values` are those of the labels. None for a single reply, and if a value is unknown.
@@ -232,7 +253,11 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     item_values = values(items)
     rows = np.round(item_values[None, :] - np.array(limits)[:, None], 9)
     sd = float(item_values.std(ddof=1))
-    return [MeanTest(e, sd, "item", items=len(items)) for e in mean_differences(rows, seed=seed) if e is not None]
+    return [
+        MeanTest(e, sd, "item", items=len(items))
+        for e in mean_differences(rows, seed=seed)
+        if e is not None
+    ]
 
 
 def item_means(
@@ -296,7 +321,8 @@ def columns(result: Result) -> dict[str, Column]:
     deciding = [
         column
         for column in result.table.columns
-        if (column.kind == "criterion" and not column.judge) or column.signature.startswith(f"{column.name}|external")
+        if (column.kind == "criterion" and not column.judge)
+        or column.signature.startswith(f"{column.name}|external")
     ]
     return {column.criterion or column.name: column for column in deciding}
 
@@ -312,13 +338,19 @@ class CaseScores:
     rows: dict[tuple[str, str, str], dict[str, Row]] = field(default_factory=dict)
 
     @classmethod
-    def for_criterion(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
+    def for_criterion(
+        cls, result: Result | None, criterion: str, items: Collection[str]
+    ) -> CaseScores:
         """Collect the rows of these items. Raises Undecidable for a criterion that was not judged."""
         column = columns(result).get(criterion) if result else None
         if result is None or column is None:
             raise Undecidable(f"{one_line(criterion)} was not judged in this run")
-        judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == criterion]
-        case_scores = cls(result, column, judges, {s.item: s.cluster for s in result.table.samples if s.cluster})
+        judges = [
+            judge for judge in result.table.columns if judge.judge and judge.criterion == criterion
+        ]
+        case_scores = cls(
+            result, column, judges, {s.item: s.cluster for s in result.table.samples if s.cluster}
+        )
         names, wanted_items = {judge.name for judge in (column, *judges)}, frozenset(items)
         rows: Iterable[Row] = chain(*map(result.table.column_scores, names), result.table.failures)
         for row in rows:
@@ -349,7 +381,11 @@ class CaseScores:
         if score and self.column.panel != "mean":
             return [(score, self.column)]
         by_column = self.rows.get((item, system, rival), {})
-        judged = [(row, judge) for judge in self.judges if isinstance(row := by_column.get(judge.name), Score)]
+        judged = [
+            (row, judge)
+            for judge in self.judges
+            if isinstance(row := by_column.get(judge.name), Score)
+        ]
         if score is None or (judged and len(judged) == len(self.judges)):
             return judged if score else []
         return [(score, self.column)]
@@ -391,7 +427,11 @@ class CaseScores:
         for item in items:
             first, second = self.parts(item, better, worse), self.parts(item, worse, better)
             if first and second:
-                both = [(sign * c / 2, evidence) for sign, parts in ((1, first), (-1, second)) for c, evidence in parts]
+                both = [
+                    (sign * c / 2, evidence)
+                    for sign, parts in ((1, first), (-1, second))
+                    for c, evidence in parts
+                ]
                 preferences.append([*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))])
         return mean_of(preferences)
 
@@ -402,7 +442,8 @@ class CaseScores:
         """
         distributions = [shares(score) for score, _ in self.each(item, system)]
         return {
-            label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
+            label: fsum(distribution.get(label, 0.0) for distribution in distributions)
+            / len(distributions)
             for label in self.column.labels
             if any(label in distribution for distribution in distributions)
         }
@@ -412,7 +453,9 @@ class CaseScores:
         lost = [(*text, "") for text in texts if self.score(*text) is None]
         return self.describe_missing(lost, fatal=len(lost) == len(texts))
 
-    def describe_missing(self, rows: Sequence[tuple[str, str, str]], *, fatal: bool = False) -> tuple[str, str]:
+    def describe_missing(
+        self, rows: Sequence[tuple[str, str, str]], *, fatal: bool = False
+    ) -> tuple[str, str]:
         """Describe rows without a score, and return the first one's message and reply; two empty texts for none.
 
         Raises Undecidable if the lack is `fatal`, and for rows that were not judged at all: the limit on failed
@@ -422,12 +465,21 @@ class CaseScores:
             return "", ""
         not_judged = [row for row in rows if self.column.name not in self.rows.get(row, {})]
         if not_judged:
-            texts = (f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in not_judged)
+            texts = (
+                f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in not_judged
+            )
             raise Undecidable(f"not judged: {first_names(texts, _NAMED)}")
         # A panel's judges come before their mean, whose failure follows from theirs.
-        by_column = (self.rows.get(row, {}).get(column.name) for row in rows for column in (*self.judges, self.column))
+        by_column = (
+            self.rows.get(row, {}).get(column.name)
+            for row in rows
+            for column in (*self.judges, self.column)
+        )
         first = next((row for row in by_column if isinstance(row, Failure)), None)
-        message, detail = f"{plural(len(rows), 'text')} without a score", describe_failure(first) if first else ""
+        message, detail = (
+            f"{plural(len(rows), 'text')} without a score",
+            describe_failure(first) if first else "",
+        )
         if fatal:
             raise Undecidable(message if len(rows) > 1 else detail.partition(":")[0], detail)
         return message, detail
@@ -436,7 +488,11 @@ class CaseScores:
 def describe_failure(failure: Failure) -> str:
     """Return a failure's message and the reply, if any."""
     message = f"{failure.error}: {failure.message}"
-    return f"{message}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else message
+    return (
+        f"{message}\nreply: {failure.raw}"
+        if failure.raw and failure.raw not in failure.message
+        else message
+    )
 
 
 # Two runs
@@ -472,7 +528,9 @@ class PairedRuns:
 
     def mean_before(self) -> float:
         """Return the mean of the items' means in the baseline."""
-        return float(values(item_means(self.texts, self.before.parts, self.after.source_items)).mean())
+        return float(
+            values(item_means(self.texts, self.before.parts, self.after.source_items)).mean()
+        )
 
     def changed(self) -> str:
         """Write `24 of 36 labels flipped`, or how many scores changed if no label did; empty if none changed."""
@@ -495,7 +553,9 @@ class PairedRuns:
         return [text for text, (before, after) in tops.items() if before != after]
 
 
-def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]) -> PairedRuns:
+def pair_runs(
+    before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]
+) -> PairedRuns:
     """Pair the texts that have a score in both runs.
 
     Raises Undecidable if the baseline lacks the criterion or has scores for fewer than half of the texts, Rescaled if
@@ -506,7 +566,9 @@ def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence
     except Undecidable:
         raise Undecidable(f"{one_line(criterion, 60)} is not in the baseline: {_REMAKE}") from None
     old_scale, new_scale = (
-        "open" if column.low is None or column.high is None else f"{column.low:g} to {column.high:g}".replace("-", "−")
+        "open"
+        if column.low is None or column.high is None
+        else f"{column.low:g} to {column.high:g}".replace("-", "−")
         for column in (scores_before.column, after.column)
     )
     if old_scale != new_scale:

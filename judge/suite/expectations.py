@@ -75,7 +75,9 @@ class Label(Case):
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         label, labels = self.expect.label, criterion.scale.labels
         if label not in labels:
-            raise ConfigError(f"label: {unknown_name_message(f'label of {criterion.name}', label, list(labels))}")
+            raise ConfigError(
+                f"label: {unknown_name_message(f'label of {criterion.name}', label, list(labels))}"
+            )
         if self.expect.share < 1 and len(texts) == 1:
             raise ConfigError("share is for several texts, and this case has one: leave it out")
 
@@ -85,7 +87,13 @@ class Label(Case):
 
     def expected(self, context: CaseContext) -> str:
         share = self.expect.share
-        many = "" if len(context.texts) == 1 else " for all" if share >= 1 else f" for ≥ {percentage(share)}"
+        many = (
+            ""
+            if len(context.texts) == 1
+            else " for all"
+            if share >= 1
+            else f" for ≥ {percentage(share)}"
+        )
         return f"label {display_name(self.expect.label)}{many}"
 
     def decide(self, context: CaseContext) -> Decision:
@@ -93,7 +101,9 @@ class Label(Case):
         shares_by_text = {text: scored.shares(*text) for text in context.texts}
         lacking, detail = scored.missing_texts(context.texts)
         if not any(shares_by_text.values()):
-            raise Undecidable(f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max")
+            raise Undecidable(
+                f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max"
+            )
         if len(shares_by_text) == 1:
             ((text, shares),) = shares_by_text.items()
             return self._decide_single(scored, text, shares)
@@ -115,21 +125,41 @@ class Label(Case):
             detail=detail,
         )
 
-    def _decide_single(self, scored: CaseScores, text: Text, shares: Mapping[str, float]) -> Decision:
+    def _decide_single(
+        self, scored: CaseScores, text: Text, shares: Mapping[str, float]
+    ) -> Decision:
         """Decide by the label's lead over the likeliest other one, within the uncertainty of the replies."""
         label = self.expect.label
-        rivals = {name: shares.get(name, 0.0) for name in (*scored.column.labels, *shares) if name != label}
+        rivals = {
+            name: shares.get(name, 0.0)
+            for name in (*scored.column.labels, *shares)
+            if name != label
+        }
         rival = max(rivals, key=rivals.__getitem__)
         scores = [score for score, _ in scored.each(*text)]
-        (lead,) = mean([[(1 / len(scores), label_margin(score, label, rival)) for score in scores]], 0.0)
+        (lead,) = mean(
+            [[(1 / len(scores), label_margin(score, label, rival)) for score in scores]], 0.0
+        )
         top = likeliest(shares)
         side = (1 if top == label else -1) if lead.single else lead.significant_direction
-        doubt = "" if side else f"no significant difference from {display_name(rival)}{lead.items_needed}"
+        doubt = (
+            ""
+            if side
+            else f"no significant difference from {display_name(rival)}{lead.items_needed}"
+        )
         turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
         others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
-        answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
+        answer = (
+            display_name(label)
+            if top != label
+            else others[0]
+            if len(others) == 1
+            else "another label"
+        )
         odds, flakiness = (None, "") if lead.single else describe_flaky(turned, f"say {answer}")
-        measured = display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
+        measured = (
+            display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
+        )
         reason = joined(doubt, scored.one_value if lead.single else "", flakiness)
         return Decision(STATUS[side], reason, measured, odds, lead.estimate)
 
@@ -156,19 +186,30 @@ class Order(Case):
 
     def check_keys(self) -> None:
         if isinstance(self.better, dict) != isinstance(self.worse, dict):
-            self.mistake("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
+            self.mistake(
+                "better and worse are two systems of the data, or two texts such as {output: ...}",
+                "better",
+            )
         if isinstance(self.better, dict):
             if "output" in self.text:
-                self.mistake("output is in better and worse; leave it out of text", "text", "output")
+                self.mistake(
+                    "output is in better and worse; leave it out of text", "text", "output"
+                )
         elif self.better == self.worse:
             self.mistake(f"better and worse are both {self.better}", "worse")
         elif self.text:
-            self.mistake("better names a system of the data; beside text, write better: {output: ...}")
+            self.mistake(
+                "better names a system of the data; beside text, write better: {output: ...}"
+            )
         elif self.system:
             self.mistake("better and worse name the systems; leave system out", "system")
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
-        return {name: self.text | columns for name, columns in self._sides.items() if isinstance(columns, dict)}
+        return {
+            name: self.text | columns
+            for name, columns in self._sides.items()
+            if isinstance(columns, dict)
+        }
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -179,15 +220,26 @@ class Order(Case):
     def _sides(self) -> dict[str, Any]:
         return {"better": self.better, "worse": self.worse}
 
-    def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
+    def select(
+        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+    ) -> list[Sample]:
         """Return the texts of items that have both."""
         better, worse = self.systems
         matching = self.matching(by_item, systems)
-        there = {(item, sample.system) for sample in matching for item in (sample.item, sample.source_item)}
-        if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
+        there = {
+            (item, sample.system)
+            for sample in matching
+            for item in (sample.item, sample.source_item)
+        }
+        if lone := next(
+            (item for item in self.item for system in self.systems if (item, system) not in there),
+            "",
+        ):
             raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
         matching = [
-            sample for sample in matching if {(sample.source_item, better), (sample.source_item, worse)} <= there
+            sample
+            for sample in matching
+            if {(sample.source_item, better), (sample.source_item, worse)} <= there
         ]
         if not matching:
             raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
@@ -196,19 +248,29 @@ class Order(Case):
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
         if not -most < self.margin < most:
-            quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+            quantity = (
+                "share of wins above one half"
+                if criterion.pairwise
+                else f"difference on {criterion.name}"
+            )
             never = "cannot be" if self.margin > 0 else "is always"
-            raise ConfigError(f"margin: {self.margin:g} {never} exceeded; the largest {quantity} is {most:g}")
+            raise ConfigError(
+                f"margin: {self.margin:g} {never} exceeded; the largest {quantity} is {most:g}"
+            )
 
     def describe(self) -> str:
         sides = [quoted(text.output) for text in self.texts] or self.systems
-        return f"{self.stem()}: {sides[0]} above {sides[1]}{f' ({self.which()})' if self.item else ''}"
+        return (
+            f"{self.stem()}: {sides[0]} above {sides[1]}{f' ({self.which()})' if self.item else ''}"
+        )
 
     def expected(self, context: CaseContext) -> str:
         better, worse = map(display_name, self.systems)
         if context.pairwise:
             return f"{better} wins > {percentage(_EVEN + self.margin)} against {worse}"
-        lead = f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
+        lead = (
+            f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
+        )
         return f"{better} > {worse}{lead}"
 
     def decide(self, context: CaseContext) -> Decision:
@@ -223,9 +285,13 @@ class Order(Case):
             if {better, worse} <= {system for item in items for system in context.by_item[item]}
         }
         if not both:
-            raise Undecidable(f"no item has texts of both {display_name(better)} and {display_name(worse)}")
+            raise Undecidable(
+                f"no item has texts of both {display_name(better)} and {display_name(worse)}"
+            )
         parts_of = scored.preference if pairwise else scored.difference
-        items = {name: parts for name, group in both.items() if (parts := parts_of(group, better, worse))}
+        items = {
+            name: parts for name, group in both.items() if (parts := parts_of(group, better, worse))
+        }
         rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
         lost = [
             (item, *row)
@@ -240,7 +306,11 @@ class Order(Case):
         estimate = margin.moved(even + self.margin)
         flips = ""
         if pairwise:
-            answers = [verdict(*(scored.score(item, *row) for row in rows)) for name in items for item in both[name]]
+            answers = [
+                verdict(*(scored.score(item, *row) for row in rows))
+                for name in items
+                for item in both[name]
+            ]
             if n_flips := sum(answer.flipped is True for answer in answers):
                 flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
         side = _side(margin)
@@ -263,21 +333,29 @@ class Order(Case):
         if side > 0:
             ahead, better = ("not behind", "not worse") if self.margin < 0 else ("ahead", "better")
             by = f" by {short(-self.margin)}" if self.margin < 0 else ""
-            return f"{ahead}{by}, one reply each" if margin.single else f"{better}{by}{margin.tested}"
+            return (
+                f"{ahead}{by}, one reply each" if margin.single else f"{better}{by}{margin.tested}"
+            )
         if margin.too_few_reason:
             return margin.too_few_reason
         if side == 0 and margin.significant_direction > 0:
             return margin.untested_reason
         if side == 0:
             lead = (
-                f" from a {'loss' if self.margin < 0 else 'lead'} of {short(abs(self.margin))}" if self.margin else ""
+                f" from a {'loss' if self.margin < 0 else 'lead'} of {short(abs(self.margin))}"
+                if self.margin
+                else ""
             )
             if margin.estimate.low == margin.estimate.high:
                 return f"no difference{lead}"
             return f"no significant difference{lead}{margin.items_needed}"
         if zero.significant_direction < 0:
             return f"worse{zero.tested}"
-        return f"not better by {short(self.margin)}{margin.tested}" if self.margin > 0 else "not better"
+        return (
+            f"not better by {short(self.margin)}{margin.tested}"
+            if self.margin > 0
+            else "not better"
+        )
 
 
 def _side(test: MeanTest) -> int:
@@ -291,7 +369,9 @@ def _side(test: MeanTest) -> int:
         return 0
     if test.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
-    return 0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
+    return (
+        0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
+    )
 
 
 class Moves(AnyOf):
@@ -302,8 +382,12 @@ class Moves(AnyOf):
     max_shift: Points | None = Field(
         default=None, description="Change of the mean, up or down, in points of the scale."
     )
-    max_drop: Points | None = Field(default=None, description="Worsening of the mean, in points of the scale.")
-    max_flips: Share | None = Field(default=None, description="Share of the texts whose likeliest label changes.")
+    max_drop: Points | None = Field(
+        default=None, description="Worsening of the mean, in points of the scale."
+    )
+    max_flips: Share | None = Field(
+        default=None, description="Share of the texts whose likeliest label changes."
+    )
 
 
 class Drift(Case):
@@ -329,11 +413,15 @@ class Drift(Case):
             ("drop", self.drift.max_drop, short),
             ("flips", self.drift.max_flips, percentage),
         )
-        return ", ".join(f"{name} ≤ {write(limit)}" for name, limit, write in limits if limit is not None)
+        return ", ".join(
+            f"{name} ≤ {write(limit)}" for name, limit, write in limits if limit is not None
+        )
 
     def decide(self, context: CaseContext) -> Decision:
         if context.baseline is None:
-            raise Undecidable("no baseline: name one with --baseline, or make one with --update-baseline")
+            raise Undecidable(
+                "no baseline: name one with --baseline, or make one with --update-baseline"
+            )
         scored = context.scored()
         lacking, detail = scored.missing_texts(context.texts)
         runs = pair_runs(context.baseline, scored, context.criterion, context.texts)
@@ -343,17 +431,27 @@ class Drift(Case):
             limits += [(1, shift, "changed"), (-1, shift, "changed")]
         if (drop := self.drift.max_drop) is not None:
             limits.append((-1 if scored.column.better == "lower" else 1, drop, "fell"))
-        still, *means = mean(runs.items(), 0.0, *(-sign * limit for sign, limit, _ in limits), seed=context.seed)
+        still, *means = mean(
+            runs.items(), 0.0, *(-sign * limit for sign, limit, _ in limits), seed=context.seed
+        )
         decisions = [
             Decision("undecided", test.too_few_reason)
             if test.too_few_reason
-            else decide_limit(test, sign, f"{verb} by more than {short(limit)}", f"a change of {short(-sign * limit)}")
+            else decide_limit(
+                test,
+                sign,
+                f"{verb} by more than {short(limit)}",
+                f"a change of {short(-sign * limit)}",
+            )
             for test, (sign, limit, verb) in zip(means, limits, strict=True)
         ]
         decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
         if limits:
             measured.append(format_change(still.estimate, decimals))
-            remarks = ["one reply each" if still.single and not still.too_few_reason else "", still.alike]
+            remarks = [
+                "one reply each" if still.single and not still.too_few_reason else "",
+                still.alike,
+            ]
         estimate: Estimate | None = still.estimate
         if (max_flips := self.drift.max_flips) is not None:
             flips = runs.flips()
@@ -361,8 +459,12 @@ class Drift(Case):
             if len(flips) <= max_flips * n + NEAR:
                 decisions.append(Decision("passed"))
             else:
-                flipped = first_names(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
-                decisions.append(Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}"))
+                flipped = first_names(
+                    f"{display_name(item)} ({display_name(system)})" for item, system in flips
+                )
+                decisions.append(
+                    Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}")
+                )
             estimate = still.estimate if limits else wilson_interval(len(flips), n)
         reason = dict.fromkeys(decision.reason for decision in decisions)
         return Decision(
@@ -395,4 +497,6 @@ Expectation = Annotated[
     | Annotated[Drift, Tag("Drift")],
     Discriminator(_tag),
 ]
-EXPECTATIONS: tuple[type[Case], ...] = tuple(get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0]))
+EXPECTATIONS: tuple[type[Case], ...] = tuple(
+    get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0])
+)

@@ -45,9 +45,15 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
         inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
-        visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        visible = [
+            file
+            for file in inside
+            if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        ]
         if not visible:
-            raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge init --suite DATA writes one")
+            raise ConfigError(
+                f"{path}: no *{SUFFIX} in this folder; judge init --suite DATA writes one"
+            )
         for file in visible:
             suites.setdefault(file.resolve(), file)
     if not suites:
@@ -65,7 +71,9 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
         file.report(unknown_key(key), key)
     folder = file.path.parent
-    written = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
+    written = {
+        key: value for key, value in file.values.items() if key in OPTIONS and value is not None
+    }
     resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
     if "criteria" in written:  # as the cases name them
         resolved["criteria"] = written["criteria"]
@@ -73,11 +81,15 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     key, problem = forbidden_command(written)
     if problem:
         file.report(f"key_command: {problem}", key)
-    spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
+    spec = file.checked(
+        Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields}
+    )
     file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
-    judged = [case.criterion for case in cases if case.criterion not in options.get("score_columns", ())]
+    judged = [
+        case.criterion for case in cases if case.criterion not in options.get("score_columns", ())
+    ]
     options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(judged)], folder))
     if "data" in options and "data" not in given:
         try:
@@ -85,21 +97,31 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
         except DataError as error:
             file.report(f"data: {error}", "data")
     named = [("replay", options["replay"])] if "replay" in options else []
-    named += [("model", script) for judge in options.get("model", ()) if (script := script_of(judge.name))]
+    named += [
+        ("model", script) for judge in options.get("model", ()) if (script := script_of(judge.name))
+    ]
     for key, needed in named:
         if key not in given and not needed.is_file():
-            problem = "is a folder, not a file" if needed.is_dir() else f"no such file{nearby(needed)}"
+            problem = (
+                "is a folder, not a file" if needed.is_dir() else f"no such file{nearby(needed)}"
+            )
             file.report(f"{key}: {needed}: {problem}", key)
     file.raise_if_any()
     baseline = None if spec.baseline is None else folder / spec.baseline
-    name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
+    name = (
+        file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
+    )
     return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
 
 
-def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Expectation, ...]:
+def _located_cases(
+    spec: Spec, options: Mapping[str, Any], file: YamlSource
+) -> tuple[Expectation, ...]:
     """Return the valid cases in order, each with its criterion and a unique name; report the mistakes to `file`."""
     named = [case.criterion for case in spec.cases if case.criterion]
-    known = list(dict.fromkeys([*(options.get("criteria") or named), *options.get("score_columns", ())]))
+    known = list(
+        dict.fromkeys([*(options.get("criteria") or named), *options.get("score_columns", ())])
+    )
     written = [name for name in options.get("criteria") or () if is_file(name)]
     absent = [name for name in written if not (file.path.parent / name).is_file()]
     for name in absent:
@@ -108,14 +130,23 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
     for n, case in enumerate(spec.cases):
         criterion = _criterion_of(case, known, file, n, sure=not absent)
         if not case.texts and "data" not in options:
-            file.report("no texts: write text: {output: ...} in the case, or data: with a file at the top", "cases", n)
+            file.report(
+                "no texts: write text: {output: ...} in the case, or data: with a file at the top",
+                "cases",
+                n,
+            )
         elif criterion:
             line = file.line("cases", n)
-            places = {text.system: f"{file.path}:{file.line('cases', n, text.system)}" for text in case.texts}
+            places = {
+                text.system: f"{file.path}:{file.line('cases', n, text.system)}"
+                for text in case.texts
+            }
             cases.append(case.located(criterion, line, places))
     if "criteria" in options and len(cases) == len(spec.cases):
         for name in {*options["criteria"]} - {case.criterion for case in cases}:
-            file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
+            file.report(
+                f"criteria: no case is about {name}; write one, or leave it out", "criteria"
+            )
     # Each gets a unique name: its own, or its expectation.
     names = [" ".join(case.name.split()) for case in cases]
     for n, (case, name) in enumerate(zip(cases, names, strict=True)):
@@ -126,7 +157,9 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
             sentence = case.describe()
             numbered = (f"{sentence} ({number})" if number > 1 else sentence for number in count(1))
             names[n] = next(candidate for candidate in numbered if candidate not in names)
-    return tuple(case.model_copy(update={"name": name}) for case, name in zip(cases, names, strict=True))
+    return tuple(
+        case.model_copy(update={"name": name}) for case, name in zip(cases, names, strict=True)
+    )
 
 
 def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *, sure: bool) -> str:
@@ -139,7 +172,9 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
         if len(known) == 1:
             return known[0]
         more = f"; criteria are {', '.join(known)}" if known else ""
-        file.report(f"no criterion: write criterion: and a name, a file or a sentence{more}", "cases", place)
+        file.report(
+            f"no criterion: write criterion: and a name, a file or a sentence{more}", "cases", place
+        )
         return ""
     match = name if name in known else stems.get(name, "")
     if not match and sure:
@@ -185,7 +220,9 @@ def language(suite: Suite, data: Sequence[Sample]) -> str:
     return str(suite.options.get("language") or text.language_of(rows))
 
 
-def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) -> dict[str, Criterion]:
+def load_criteria(
+    suite: Suite, language: str = "en", over: Sequence[str] = ()
+) -> dict[str, Criterion]:
     """Load the criteria of a suite, by their names in the cases.
 
     `over` are names or files that replace the suite's criteria of the same name. Raises ConfigError with file and line
@@ -195,7 +232,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     instead = {name_of(name): name for name in over}
     stems = list(map(name_of, known))
     for name in instead.keys() - set(stems):
-        raise ConfigError(f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it")
+        raise ConfigError(
+            f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it"
+        )
     loaded: dict[str, Criterion] = {}
     wrong = Mistakes(suite.path)
     lost: set[str] = set()
@@ -210,7 +249,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
             elif name not in loaded:
                 (own,) = resolve_value("criteria", [name], suite.path.parent)
                 path = instead.get(name_of(name)) or own
-                loaded[name] = criterion = criteria_module.load(path, language=language, pairwise=None)
+                loaded[name] = criterion = criteria_module.load(
+                    path, language=language, pairwise=None
+                )
                 # Two criteria may share a name only if one scores texts and the other compares them.
                 namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
                 if (namesake.path, namesake.digest) != (criterion.path, criterion.digest):
@@ -227,7 +268,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     return loaded
 
 
-def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
+def collect_samples(
+    suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]
+) -> SuiteTexts:
     """Collect the texts to judge, from the suite's data and from its cases, without ratings that a criterion has seen.
 
     Raises ConfigError with a line `FILE:LINE: …` for each case with an unknown item or system, too few texts, a score
@@ -239,12 +282,16 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     data = list(ledger.withhold(data, seen))
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
-        for item in dict.fromkeys((sample.source_item, sample.item)):  # `doc-1` and its generation `doc-1 (2)`
+        for item in dict.fromkeys(
+            (sample.source_item, sample.item)
+        ):  # `doc-1` and its generation `doc-1 (2)`
             by_item[item].append(sample)
     systems = {sample.system: None for sample in data}
     position = {sample.key: place for place, sample in enumerate(data)}
     texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
-    wanted: dict[bool, dict[str, frozenset[Text]]] = {side: defaultdict(frozenset) for side in texts_asked}
+    wanted: dict[bool, dict[str, frozenset[Text]]] = {
+        side: defaultdict(frozenset) for side in texts_asked
+    }
     about: dict[str, tuple[Text, ...]] = {}
     wrong = Mistakes(suite.path)
     for case in suite.cases:
@@ -254,14 +301,23 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             case.check(criterion, texts)
             for name in sorted(criterion.needs - {"first", "second"}):
                 if case.texts and not all(name in template_variables(sample) for sample in texts):
-                    raise ConfigError(f"{criterion.name} reads {name}, which the text in the case lacks")
+                    raise ConfigError(
+                        f"{criterion.name} reads {name}, which the text in the case lacks"
+                    )
             if criterion.template and not case.texts:
                 criteria_module.check_samples(criterion, texts)
-            if not criterion.pairwise and (clash := next((text for text in case.texts if text.key in position), None)):
-                raise ConfigError(f"the data also has an {text_name(clash.item, clash.system)}; rename the case")
+            if not criterion.pairwise and (
+                clash := next((text for text in case.texts if text.key in position), None)
+            ):
+                raise ConfigError(
+                    f"the data also has an {text_name(clash.item, clash.system)}; rename the case"
+                )
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
-            wrong.add(f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}", case.line)
+            wrong.add(
+                f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}",
+                case.line,
+            )
             continue
         if criterion.pairwise and not case.texts:
             texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
@@ -271,7 +327,9 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     wrong.raise_if_any()
     asked = {}
     for pairwise, texts_by_key in texts_asked.items():
-        in_order = sorted(texts_by_key.values(), key=lambda sample: position.get(sample.key, len(position)))
+        in_order = sorted(
+            texts_by_key.values(), key=lambda sample: position.get(sample.key, len(position))
+        )
         asked[pairwise] = AskedTexts(tuple(in_order), wanted[pairwise])
     return SuiteTexts(criteria, asked, about)
 
@@ -279,4 +337,11 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """Return a hint if the unknown variable of an error is a column that was mapped to another name."""
     moved = {column: to for to, column in (mapping or {}).items() if column != to}
-    return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")
+    return next(
+        (
+            f"; {c} was mapped to {to}"
+            for c, to in moved.items()
+            if f"unknown variable {c!r}" in str(error)
+        ),
+        "",
+    )

@@ -61,7 +61,9 @@ def create_suite(
     judged = bool(options.get("model") or options.get("replay"))
     lines = [_HEAD.format(name=one_line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
     lines += [
-        f"{key}: {_flow(_from_folder(folder, key, options[key]))}" for key in OPTIONS if options.get(key) is not None
+        f"{key}: {_flow(_from_folder(folder, key, options[key]))}"
+        for key in OPTIONS
+        if options.get(key) is not None
     ]
     if (judgments := len(samples) * len(names)) > _MANY_JUDGMENTS and "limit" not in options:
         lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
@@ -73,7 +75,11 @@ def create_suite(
             "",
             f"baseline: {_flow(_relative_path(folder, str(baseline), always=True))}  # no criterion may get worse",
         ]
-    lines += ["", "limits: {failures: 0}  # tokens: of one judgment; cost: of all without a cache", ""]
+    lines += [
+        "",
+        "limits: {failures: 0}  # tokens: of one judgment; cost: of all without a cache",
+        "",
+    ]
     lines.append("cases:")
     for name, (_, criterion) in zip(written, chosen, strict=True):
         low = criterion.scale.low
@@ -83,7 +89,12 @@ def create_suite(
             lines += [f"  # {comment}", f"  - criterion: {_flow(name)}"]
             lines += [f"    {key}: {_flow(value)}" for key, value in keys.items()]
         lines.append("")
-    return "\n".join([*lines, *_closing_comments(samples, [criterion for _, criterion in chosen], baseline)]) + "\n"
+    return (
+        "\n".join(
+            [*lines, *_closing_comments(samples, [criterion for _, criterion in chosen], baseline)]
+        )
+        + "\n"
+    )
 
 
 def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
@@ -101,13 +112,21 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
                 reason = reason or str(error)
         if fit:
             return fit
-    raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria 'NAME: QUESTION'")
+    raise ConfigError(
+        f"no built-in criterion fits: {reason}; name one of yours: --criteria 'NAME: QUESTION'"
+    )
 
 
-def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _suggest_cases(
+    criterion: Criterion, samples: Sequence[Sample]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
     rating = criterion.name
-    rated = [sample for sample in ledger.withhold(samples, {rating: criterion.used}) if rating in sample.human]
+    rated = [
+        sample
+        for sample in ledger.withhold(samples, {rating: criterion.used})
+        if rating in sample.human
+    ]
     of_items: dict[str, list[float]] = defaultdict(list)
     of_systems: dict[str, dict[str, float]] = defaultdict(dict)
     for sample in rated:
@@ -115,25 +134,37 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
         of_systems[sample.system][sample.item] = sample.human[rating]
     # Agreement, if the ratings vary, at the level that they allow.
     varies_within = any(len(set(ratings)) > 1 for ratings in of_items.values())
-    if varies_within or (len(rated) >= _MIN_RATED and len({sample.human[rating] for sample in rated}) > 1):
+    if varies_within or (
+        len(rated) >= _MIN_RATED and len({sample.human[rating] for sample in rated}) > 1
+    ):
         level = usual_level(rated) if varies_within else "item"
         yield (
             "agrees with human ratings at all: raise it to the result of a run",
             {"human": {"spearman": {"min": 0}, "level": level}},
         )
     # The best and worst systems by mean rating over the items that all rated systems have.
-    shared = sorted(set.intersection(*(set(items) for items in of_systems.values()))) if of_systems else []
+    shared = (
+        sorted(set.intersection(*(set(items) for items in of_systems.values())))
+        if of_systems
+        else []
+    )
     if len(of_systems) > 1 and shared:
-        means = {system: fmean(items[item] for item in shared) for system, items in of_systems.items()}
+        means = {
+            system: fmean(items[item] for item in shared) for system, items in of_systems.items()
+        }
         best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
         if means[best] > means[worst]:
             yield "the best and worst systems by human ratings", {"better": best, "worse": worst}
 
 
-def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
+def _closing_comments(
+    samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None
+) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
     read = set[str]().union(*(criterion.needs for criterion in chosen))
-    if unused := sorted({name for sample in samples for name in sample.extra}.difference(ALIASES, read)):
+    if unused := sorted(
+        {name for sample in samples for name in sample.extra}.difference(ALIASES, read)
+    ):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     name = _flow(chosen[0].name)
     yield "# A text of your own, with the columns that the criterion reads:"
@@ -149,7 +180,12 @@ def _flow(value: Any) -> str:
     yaml_text = ""
     for style in (None, '"'):  # in quotes, every text fits on one line
         yaml_text = yaml.safe_dump(
-            value, default_flow_style=True, default_style=style, allow_unicode=True, width=float("inf"), sort_keys=False
+            value,
+            default_flow_style=True,
+            default_style=style,
+            allow_unicode=True,
+            width=float("inf"),
+            sort_keys=False,
         )
         yaml_text = yaml_text.removesuffix("\n").removesuffix("\n...")
         if len(yaml_text.splitlines()) < 2:
@@ -162,7 +198,10 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
     if key in _PATHS:
         return _relative_path(folder, str(value), always=True)
     if key == "model":
-        models = [_judge_from_folder(folder, judge) for judge in ([value] if isinstance(value, str | dict) else value)]
+        models = [
+            _judge_from_folder(folder, judge)
+            for judge in ([value] if isinstance(value, str | dict) else value)
+        ]
         return models[0] if len(models) == 1 else models
     return list(value) if isinstance(value, tuple) else value
 
@@ -174,7 +213,11 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
         name = _judge_from_folder(folder, options["name"])
         return {**options, "name": name} if len(options) > 1 else name
     start, slash, script = model.partition("/")
-    return f"scripted/{_relative_path(folder, script, always=True)}" if start == "scripted" and slash else model
+    return (
+        f"scripted/{_relative_path(folder, script, always=True)}"
+        if start == "scripted" and slash
+        else model
+    )
 
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:

@@ -18,7 +18,14 @@ from reprlib import repr as short_repr
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+)
 
 from judge.config import RunConfig, json_schema, run_options
 from judge.core import yaml_lines
@@ -61,13 +68,17 @@ Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_typ
 class Limits(Keys):
     """The limits of a whole suite."""
 
-    failures: Annotated[int | str, BeforeValidator(lambda value: _parse_share(value) and value)] = Field(
-        default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
+    failures: Annotated[int | str, BeforeValidator(lambda value: _parse_share(value) and value)] = (
+        Field(
+            default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
+        )
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None, description="Input tokens of one judgment."
     )
-    cost: Dollars | None = Field(default=None, description="Price of all judgments without a cache, such as 0.50usd.")
+    cost: Dollars | None = Field(
+        default=None, description="Price of all judgments without a cache, such as 0.50usd."
+    )
 
     def most_failures(self, judgments: int) -> float:
         """Return how many of these judgments may fail."""
@@ -88,9 +99,15 @@ def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
 class Spec(Keys):
     """The keys that only suites have; the others are options of a run (`OPTIONS`)."""
 
-    baseline: Name | None = Field(default=None, description="The folder of the run to compare with.")
-    undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
-    limits: Limits = Field(default_factory=lambda: Limits(), description="Limits of the whole suite.")
+    baseline: Name | None = Field(
+        default=None, description="The folder of the run to compare with."
+    )
+    undecided: Policy | None = Field(
+        default=None, description="For all cases (default: fail; for drift: pass)."
+    )
+    limits: Limits = Field(
+        default_factory=lambda: Limits(), description="Limits of the whole suite."
+    )
     cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
         description="The expectations.", json_schema_extra={"minItems": 1}
     )
@@ -119,7 +136,10 @@ def schema() -> dict[str, Any]:
     document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
     of_run = json_schema(RunConfig, "", "")
     options = {name: of_run["properties"][name] for name in OPTIONS}
-    return document | {"properties": options | document["properties"], "$defs": of_run["$defs"] | document["$defs"]}
+    return document | {
+        "properties": options | document["properties"],
+        "$defs": of_run["$defs"] | document["$defs"],
+    }
 
 
 def schema_text() -> str:
@@ -147,7 +167,11 @@ class Mistakes:
     def raise_if_any(self) -> None:
         """Raise ConfigError with a line `FILE:LINE: message` for each mistake, from the top of the file down."""
         lines = [f"{self.path}:{line}: {message}" for line, message in sorted(self._at_lines)]
-        more = [f"{self.path}: {len(lines) - _MAX_MISTAKES} more"] if len(lines) > _MAX_MISTAKES else []
+        more = (
+            [f"{self.path}: {len(lines) - _MAX_MISTAKES} more"]
+            if len(lines) > _MAX_MISTAKES
+            else []
+        )
         if lines:
             raise ConfigError("\n".join([*lines[:_MAX_MISTAKES], *more]))
 
@@ -161,7 +185,9 @@ class YamlSource(Mistakes):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if path.suffix in _DATA and path.is_file():
-            raise ConfigError(f"{path}: this is data, not a suite; judge init --suite {path} writes one from it")
+            raise ConfigError(
+                f"{path}: this is data, not a suite; judge init --suite {path} writes one from it"
+            )
         try:
             root = yaml_lines.tree(path.read_text(encoding="utf-8"))
             if isinstance(root, yaml.MappingNode):
@@ -172,9 +198,13 @@ class YamlSource(Mistakes):
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: not UTF-8 text") from error
         except yaml_lines.Malformed as error:
-            raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
+            raise ConfigError(
+                f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}"
+            ) from error
         if not isinstance(values, dict):
-            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge init --suite DATA writes one")
+            raise ConfigError(
+                f"{path}:1: expected keys such as data: and cases:; judge init --suite DATA writes one"
+            )
         self._root: Any = root
         self.values = values
         self.raise_if_any()
@@ -188,7 +218,9 @@ class YamlSource(Mistakes):
                 node = node.value[part]
                 line = node.start_mark.line
             elif isinstance(node, yaml.MappingNode):
-                key, node = next(((k, v) for k, v in reversed(node.value) if k.value == part), (None, None))
+                key, node = next(
+                    ((k, v) for k, v in reversed(node.value) if k.value == part), (None, None)
+                )
                 line = line if key is None else key.start_mark.line
         return int(line) + 1
 
@@ -227,7 +259,9 @@ class YamlSource(Mistakes):
             return model.model_validate(values)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            misspelt = {details["loc"][:-1] for details in errors if details["type"] == "extra_forbidden"}
+            misspelt = {
+                details["loc"][:-1] for details in errors if details["type"] == "extra_forbidden"
+            }
             for details in errors:
                 if details["type"] != "missing" or details["loc"][:-1] not in misspelt:
                     for message, loc in self._describe_error(details):
@@ -236,8 +270,12 @@ class YamlSource(Mistakes):
 
     def _describe_error(self, error: Any) -> Iterator[tuple[str, Loc]]:
         """Yield pydantic's error as a plain message, with its place in the file."""
-        in_case = error["loc"][:1] == ("cases",)  # the third part then names the expectation and is no key
-        loc: Loc = tuple(part for place, part in enumerate(error["loc"]) if not (in_case and place == 2))
+        in_case = error["loc"][:1] == (
+            "cases",
+        )  # the third part then names the expectation and is no key
+        loc: Loc = tuple(
+            part for place, part in enumerate(error["loc"]) if not (in_case and place == 2)
+        )
         names = [part for part in loc if isinstance(part, str)]
         key, kind, value = names[-1] if names else "", error["type"], error["input"]
         if kind == MISTAKE:
@@ -256,18 +294,35 @@ class YamlSource(Mistakes):
             yield f"{key}: {error['ctx']['error']}", loc
         else:
             message = plain_message(error)
-            yield f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short_repr(value), _CLIP)}", loc
+            yield (
+                f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short_repr(value), _CLIP)}",
+                loc,
+            )
 
-    def _describe_unclear_case(self, keys: Mapping[str, Any], loc: Loc) -> Iterator[tuple[str, Loc]]:
+    def _describe_unclear_case(
+        self, keys: Mapping[str, Any], loc: Loc
+    ) -> Iterator[tuple[str, Loc]]:
         """Describe a case without an expectation, or with several."""
         if unknown := [key for key in keys if key not in _known_keys(inside=True)]:
             yield from ((unknown_key(key, inside=True), (*loc, key)) for key in unknown)
         elif matching := matching_classes(keys):
-            names = [name for each in matching for name in required_keys(each) if keys.get(name) is not None]
-            lines = " and ".join(f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names))
-            yield f"a case has one expectation, and this one has {lines}; write {len(matching)} cases", loc
+            names = [
+                name
+                for each in matching
+                for name in required_keys(each)
+                if keys.get(name) is not None
+            ]
+            lines = " and ".join(
+                f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names)
+            )
+            yield (
+                f"a case has one expectation, and this one has {lines}; write {len(matching)} cases",
+                loc,
+            )
         else:
-            *others, last = dict.fromkeys(" and ".join(required_keys(each)) for each in EXPECTATIONS)
+            *others, last = dict.fromkeys(
+                " and ".join(required_keys(each)) for each in EXPECTATIONS
+            )
             yield f"no expectation: write {', '.join(others)}, or {last}", loc
 
 

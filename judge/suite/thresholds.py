@@ -47,8 +47,12 @@ class Range(AnyOf):
 
     hint = "write min, max or both; or label; or expect: pass"
 
-    min: Number | None = Field(default=None, description="The score, or the mean over the texts, is at least this.")
-    max: Number | None = Field(default=None, description="The score, or the mean over the texts, is at most this.")
+    min: Number | None = Field(
+        default=None, description="The score, or the mean over the texts, is at least this."
+    )
+    max: Number | None = Field(
+        default=None, description="The score, or the mean over the texts, is at most this."
+    )
 
     @model_validator(mode="after")
     def _check_ends(self) -> Range:
@@ -59,7 +63,11 @@ class Range(AnyOf):
     def __str__(self) -> str:
         if self.min is None or self.max is None:
             return f"≥ {short(self.min)}" if self.min is not None else f"≤ {short(self.max or 0.0)}"
-        return f"{short(self.min)} to {short(self.max)}" if self.min < self.max else f"= {short(self.min)}"
+        return (
+            f"{short(self.min)} to {short(self.max)}"
+            if self.min < self.max
+            else f"= {short(self.min)}"
+        )
 
     def __contains__(self, value: float) -> bool:
         return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
@@ -106,7 +114,10 @@ class ScoreRange(Case):
         estimate, column = means[0].moved(ends[0][0]), scored.column
         if estimate.low is not None and estimate.high is not None:
             # An interval does not leave the scale.
-            low, high = (-inf if column.low is None else column.low), (inf if column.high is None else column.high)
+            low, high = (
+                (-inf if column.low is None else column.low),
+                (inf if column.high is None else column.high),
+            )
             estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
         decision = worst(
             decide_limit(test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end))
@@ -121,10 +132,17 @@ class ScoreRange(Case):
             lacking,
         )
         return Decision(
-            decision.status, reason, format_estimate(estimate, places(column)), odds, estimate, detail=detail
+            decision.status,
+            reason,
+            format_estimate(estimate, places(column)),
+            odds,
+            estimate,
+            detail=detail,
         )
 
-    def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
+    def _flakiness(
+        self, scored: CaseScores, text: Text, estimate: Estimate
+    ) -> tuple[float | None, str]:
         """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
         each = [
             flip_probability(score, self.expect.__contains__, label_values(column))
@@ -141,7 +159,9 @@ class ScoreRange(Case):
         elif low is None and high is not None:
             where = f"{'go above' if inside else 'stay within'} {short(high)}"
         else:
-            where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
+            where = (
+                f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
+            )
         return describe_flaky(turned, where)
 
 
@@ -173,7 +193,10 @@ class Passes(Case):
         below = [score for score in scores if not scored.passes(*score.key)[0][1].value]
         if len(context.texts) == 1:
             return ScoreRange(expect=Range(min=scored.column.pass_at)).decide(context)
-        names = (f"{one_line(score.item, 40)} {one_line(score.system, 30)}: {short(score.value)}" for score in below)
+        names = (
+            f"{one_line(score.item, 40)} {one_line(score.system, 30)}: {short(score.value)}"
+            for score in below
+        )
         hits, n = len(scores) - len(below), len(scores)
         return Decision(
             "failed" if below else "passed",
@@ -186,13 +209,17 @@ class Passes(Case):
 
 def _require_pass_at(criterion: Criterion, hint: str = "") -> None:
     if criterion.pass_at is None:
-        raise ConfigError(f"{criterion.name} does not say what passes: add pass_at: or threshold: to its header{hint}")
+        raise ConfigError(
+            f"{criterion.name} does not say what passes: add pass_at: or threshold: to its header{hint}"
+        )
 
 
 class LeastShare(Keys):
     """The least share of the texts that pass."""
 
-    min: Annotated[Number, Field(gt=0, lt=1)] = Field(description="Share of the texts that pass, at least.")
+    min: Annotated[Number, Field(gt=0, lt=1)] = Field(
+        description="Share of the texts that pass, at least."
+    )
 
 
 class PassRate(Case):
@@ -220,9 +247,17 @@ class PassRate(Case):
         sd = (float(shares.std(ddof=1)) if len(shares) > 1 else 0.0) or sqrt(least * (1 - least))
         test = MeanTest(estimate, sd, "item", items=len(shares))
         limit = percentage(least)
-        decision = decide_limit(replace(test, estimate=test.moved(-least)), 1, f"below {limit}", limit)
+        decision = decide_limit(
+            replace(test, estimate=test.moved(-least)), 1, f"below {limit}", limit
+        )
         found = format_share(estimate)
-        return replace(decision, reason=joined(decision.reason, lacking), found=found, estimate=estimate, detail=detail)
+        return replace(
+            decision,
+            reason=joined(decision.reason, lacking),
+            found=found,
+            estimate=estimate,
+            detail=detail,
+        )
 
 
 def format_share(e: Estimate) -> str:

@@ -95,14 +95,19 @@ MARKS = (
 )
 # Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels and marks: Thai and
 # Lao vowels before and after it, and consonants that are written below it.
-CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+CLUSTERED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+)
 CLUSTER = (
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{CLUSTERED}]"
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
 )
 SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
 _LETTERS_OF = {
-    letters: re.compile(f"[{letters}]") for row in _BY_SCRIPT for letters in (row.letters, row.own_letters) if letters
+    letters: re.compile(f"[{letters}]")
+    for row in _BY_SCRIPT
+    for letters in (row.letters, row.own_letters)
+    if letters
 }
 _TOKEN = re.compile(f"[{SCRIPTS}]|{CLUSTER}|(?:[^\\W{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
 _WORD = re.compile(f"(?:[^\\W_][{MARKS}{CLUSTERED}]*)+")
@@ -165,7 +170,11 @@ def _beginnings(texts: Iterable[str]) -> str:
 @cache
 def _frequent_characters() -> dict[str, frozenset[str]]:
     """Return the frequent Han characters (level 1) of JIS X 0208 (shinjitai), GB 2312 and Big5, by kind of writing."""
-    rows = {"ja": ("euc_jp", 0xB0, 0xCF), "Simplified": ("gb2312", 0xB0, 0xD7), "Traditional": ("big5", 0xA4, 0xC6)}
+    rows = {
+        "ja": ("euc_jp", 0xB0, 0xCF),
+        "Simplified": ("gb2312", 0xB0, 0xD7),
+        "Traditional": ("big5", 0xA4, 0xC6),
+    }
     return {
         writing: frozenset("".join(bytes((row, cell)).decode(codec, "ignore") for row in range(first, last + 1)
                                    for cell in range(0x40, 0xFF)))
@@ -178,7 +187,9 @@ def han_writing(text: str) -> str:
 
     It is the standard that lacks the fewest of them among its frequent characters.
     """
-    counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))  # in no standard's frequent ones
+    counts = Counter(
+        _LETTERS_OF[HAN].findall(text.replace("々", ""))
+    )  # in no standard's frequent ones
     rare = {
         writing: sum(n for character, n in counts.items() if character not in frequent)
         for writing, frequent in _frequent_characters().items()
@@ -196,7 +207,9 @@ def _form_letters() -> dict[str, frozenset[str]]:
     own = {"Simplified": "big5", "Traditional": "gb2312"}
     forms = {}
     for writing, other in own.items():
-        lacking = (char for char in _frequent_characters()[writing] if not char.encode(other, "ignore"))
+        lacking = (
+            char for char in _frequent_characters()[writing] if not char.encode(other, "ignore")
+        )
         forms[writing] = frozenset(lacking)
     return forms
 
@@ -207,7 +220,9 @@ def han_form(text: str) -> str:
     "" if no or as many characters of either form occur: 中文 is the same in both. Characters that merged in Simplified
     Chinese but are written in both (后, 里, 面, 干) do not tell. The text has to be Chinese: 国 is Japanese as well.
     """
-    counts = {form: sum(map(letters.__contains__, text)) for form, letters in _form_letters().items()}
+    counts = {
+        form: sum(map(letters.__contains__, text)) for form, letters in _form_letters().items()
+    }
     simplified, traditional = counts["Simplified"], counts["Traditional"]
     if simplified == traditional:
         return ""
@@ -221,7 +236,9 @@ def html_language(code: str, text: str) -> str:
 
 def language_of(samples: Iterable[Sample]) -> str:
     """Return the code of the language of the samples' outputs and sources."""
-    return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
+    return detect_language(
+        text for sample in samples for text in (sample.output, sample.source or "")
+    )
 
 
 def detect_language_or_none(text: str) -> str | None:
@@ -266,9 +283,15 @@ def _words_by_language(text: str) -> dict[str, float]:
     words: dict[str, float] = {}
     rest = text
     for row in _BY_SCRIPT:
-        has_own_letters = not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+        has_own_letters = (
+            not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+        )
         is_japanese = row.letters == HAN and "ja" in words
-        if not letters[row.letters] or is_japanese or not (has_own_letters or han_writing(text) == row.code):
+        if (
+            not letters[row.letters]
+            or is_japanese
+            or not (has_own_letters or han_writing(text) == row.code)
+        ):
             continue
         if row.spaced:
             parts = rest.split()
@@ -414,10 +437,13 @@ _LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search
 _NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.-?)+[^\W\d_]{1,2}").fullmatch  # U.S, J.-C
-_SPACED = re.compile(r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z").search  # z. B, p. ex, EE. UU
+_SPACED = re.compile(
+    r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z"
+).search  # z. B, p. ex, EE. UU
 _SHORT = re.compile(r"[^\W\d_]{1,2}\.").match
 _ORDINAL = re.compile(
-    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)\s\d{1,3}\Z", re.IGNORECASE
+    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)\s\d{1,3}\Z",
+    re.IGNORECASE,
 ).search
 
 
@@ -427,13 +453,17 @@ _NEVER_LAST = _set(
     "sig dott avv ud uds bijv dhr mevr f.eks"
 )
 _NEVER_LAST_SMALL = _set("ca av env apr geb")  # CA and Apr. may end a sentence
-_BEFORE_NUMBERS = _set("no nos vol vols pp p fig figs eq eqs sec ch art nr abs bd kap abb tab núm pág págs chap kl")
+_BEFORE_NUMBERS = _set(
+    "no nos vol vols pp p fig figs eq eqs sec ch art nr abs bd kap abb tab núm pág págs chap kl"
+)
 _AFTER_ORDINALS = _set(  # of dates in German, Danish, Norwegian, Czech and Finnish, and of German centuries
     "januar jänner februar märz mai juni juli oktober dezember marts maj desember ledna února března dubna května "
     "června července srpna září října listopadu prosince tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta "
     "kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta jahrhundert jahrhunderts weltkrieg"
 )
-_AFTER_ORDINALS_SMALL = _set("mars april august september november december")  # English writes them with a capital
+_AFTER_ORDINALS_SMALL = _set(
+    "mars april august september november december"
+)  # English writes them with a capital
 _OFTEN_LAST = _set(  # written with a capital
     "jr sr st mt ft ave blvd rd inc ltd co corp bros llc plc dept univ assn jan feb mar apr jun jul aug sep sept oct "
     "nov dec mon tue tues wed thu thur thurs fri sat sun"
@@ -444,7 +474,9 @@ _STARTERS = _set(  # words that begin a sentence far more often than a name
     "why how where which some many most all not one two both each every another"
 )
 _STARTERS_AFTER_MIO = _STARTERS | _set("der die das ein eine er sie es wir im am")
-_STARTERS_AFTER_EE_UU = _set("el la los las un una en por para con no se su al este esta pero y como cuando")
+_STARTERS_AFTER_EE_UU = _set(
+    "el la los las un una en por para con no se su al este esta pero y como cuando"
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -535,7 +567,9 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     capitals = len(word) == 2 and word.isupper()
     if (len(word) == 1 or capitals) and _SHORT(line, end):
         return True
-    if (small in _NEVER_LAST and word != "maj") or word in _NEVER_LAST_SMALL or word == "MM":  # maj is May in Danish
+    if (
+        (small in _NEVER_LAST and word != "maj") or word in _NEVER_LAST_SMALL or word == "MM"
+    ):  # maj is May in Danish
         return True
     spaced = _SPACED(before)
     if small in _BEFORE_NUMBERS and not spaced:
@@ -546,6 +580,8 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
         return abroad
     german = small in ("mio", "mrd", "str", "usw", "jh")
     if spaced or named or german or small in ("etc", "ph.d") or _DOTTED(word):
-        starters = _STARTERS_AFTER_MIO if german else _STARTERS_AFTER_EE_UU if capitals else _STARTERS
+        starters = (
+            _STARTERS_AFTER_MIO if german else _STARTERS_AFTER_EE_UU if capitals else _STARTERS
+        )
         return not (following[:1].isupper() and following.lower() in starters)
     return False

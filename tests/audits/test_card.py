@@ -41,9 +41,19 @@ def cell(change: str, criterion: str, rate: float, value: float, **fields: Any) 
     )
 
 
-def finding(probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any) -> BiasFinding:
+def finding(
+    probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any
+) -> BiasFinding:
     estimate = fields.pop("estimate", move(value, fields.pop("p", None)))
-    return BiasFinding(probe, criterion, what, estimate, unit, f"{criterion}: {what}", fields.pop("significant", None))
+    return BiasFinding(
+        probe,
+        criterion,
+        what,
+        estimate,
+        unit,
+        f"{criterion}: {what}",
+        fields.pop("significant", None),
+    )
 
 
 @pytest.fixture
@@ -56,16 +66,43 @@ def card() -> JudgeCard:
     )  # fmt: skip
     attacks = (cell("fake form", "coherence", 0.8, 0.9), cell("fake form", WIDE, 0.0, 0.0))
     findings = (
-        finding("position", "overall", "text shown first wins", 0.66, "share", p=0.004, significant=True),
-        finding("verbosity", "coherence", "duplicated text", 0.3, "points", p=0.002, significant=True),
+        finding(
+            "position", "overall", "text shown first wins", 0.66, "share", p=0.004, significant=True
+        ),
+        finding(
+            "verbosity", "coherence", "duplicated text", 0.3, "points", p=0.002, significant=True
+        ),
         finding("verbosity", WIDE, "duplicated text", 0.02, "points", p=0.8, significant=False),
-        finding("verbosity", "coherence", "twice the words", 0.1, "points per doubling", p=0.2, significant=False),
-        finding("extractiveness", "coherence", "copying at equal length", -0.2, "r", significant=False),
+        finding(
+            "verbosity",
+            "coherence",
+            "twice the words",
+            0.1,
+            "points per doubling",
+            p=0.2,
+            significant=False,
+        ),
+        finding(
+            "extractiveness", "coherence", "copying at equal length", -0.2, "r", significant=False
+        ),
         finding("wording", "coherence", "spread between wordings", 0.25, "sd"),
-        finding("scale use", "coherence", "label 4", 0.7, "share", estimate=wilson_interval(28, 40)),
-        finding("scale use", "coherence", "label 5", 0.3, "share", estimate=wilson_interval(12, 40)),
-        finding("scale use", "coherence", "most used label", 0.7, "share", estimate=wilson_interval(28, 40)),
-        finding("a new probe", "coherence", HOSTILE, 0.5, "share", estimate=wilson_interval(20, 40)),
+        finding(
+            "scale use", "coherence", "label 4", 0.7, "share", estimate=wilson_interval(28, 40)
+        ),
+        finding(
+            "scale use", "coherence", "label 5", 0.3, "share", estimate=wilson_interval(12, 40)
+        ),
+        finding(
+            "scale use",
+            "coherence",
+            "most used label",
+            0.7,
+            "share",
+            estimate=wilson_interval(28, 40),
+        ),
+        finding(
+            "a new probe", "coherence", HOSTILE, 0.5, "share", estimate=wilson_interval(20, 40)
+        ),
     )
     columns = {name: Column(name, "criterion", "", 1.0, 5.0) for name in ("coherence", WIDE)}
     ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
@@ -85,7 +122,9 @@ def leaning_card(leaning: AuditData, make: Any) -> JudgeCard:
 
 
 @pytest.mark.parametrize(("name", "format"), [("card.txt", "console"), ("card.md", "markdown")])
-def test_golden(card: JudgeCard, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str) -> None:
+def test_golden(
+    card: JudgeCard, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(name, card.report(format))
 
@@ -93,7 +132,11 @@ def test_golden(card: JudgeCard, golden: Any, monkeypatch: pytest.MonkeyPatch, n
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("full", [False, True])
 def test_the_console_keeps_to_the_terminal(
-    card: JudgeCard, leaning_card: JudgeCard, monkeypatch: pytest.MonkeyPatch, width: int, full: bool
+    card: JudgeCard,
+    leaning_card: JudgeCard,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    full: bool,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     for each in (card, leaning_card):
@@ -106,18 +149,27 @@ def test_the_console_keeps_to_the_terminal(
 def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:
     for format in ("markdown", "latex"):
         text = leaning_card.report(format)
-        assert all(change in text for change in ("shuffled sentences", "fake form", "verbosity: duplicated text"))
+        assert all(
+            change in text
+            for change in ("shuffled sentences", "fake form", "verbosity: duplicated text")
+        )
     assert leaning_card.verdicts[0].split("(")[0].split(" ")[0] in leaning_card._repr_html_()
     full = leaning_card.report(full=True)
     assert [line for line in full.split("\n") if line in ("Sensitivity", "Injection", "Bias", "Method")] == [
         "Sensitivity", "Injection", "Bias", "Method",
     ]  # fmt: skip
-    assert all(verdict.split("(")[0][:60].split(" ")[0] in full for verdict in leaning_card.verdicts)
+    assert all(
+        verdict.split("(")[0][:60].split(" ")[0] in full for verdict in leaning_card.verdicts
+    )
     rows = list(csv.DictReader(StringIO(leaning_card.report("csv"))))
-    assert len(rows) == 3 * len((*leaning_card.cells, *leaning_card.attacks)) + len(leaning_card.findings)
+    assert len(rows) == 3 * len((*leaning_card.cells, *leaning_card.attacks)) + len(
+        leaning_card.findings
+    )
 
 
-def test_many_criteria_go_below_each_other(card: JudgeCard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_criteria_go_below_each_other(
+    card: JudgeCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"criterion-{n}" for n in range(9)]
     many = replace(card, cells=tuple(cell("typos", name, 0.1, 0.0) for name in names), attacks=())
@@ -126,7 +178,10 @@ def test_many_criteria_go_below_each_other(card: JudgeCard, monkeypatch: pytest.
 
 
 def test_no_format_lets_hostile_text_through(card: JudgeCard) -> None:
-    assert not any("\x1b" in card.report(format, full=True) for format in ("console", "markdown", "latex", "json"))
+    assert not any(
+        "\x1b" in card.report(format, full=True)
+        for format in ("console", "markdown", "latex", "json")
+    )
     assert "\x1b[1m" in card.report(colour=True)
     assert not re.search(r"(?<!\\)<script", card.report("markdown"))
 
@@ -141,15 +196,24 @@ def test_json_is_strict_and_whole(card: JudgeCard) -> None:
     assert found["schema"] == "judge.card/1"
     assert len(found["cells"]) == len(card.cells)
     first = found["cells"][0]
-    assert (first["change"], first["criterion"], first["targeted"]) == ("shuffled sentences", "coherence", True)
+    assert (first["change"], first["criterion"], first["targeted"]) == (
+        "shuffled sentences",
+        "coherence",
+        True,
+    )
     assert (first["rate"]["n"], first["mean_change"]["p"], first["opposite"]) == (40, 1.0, None)
-    assert (found["findings"][0]["measure"], found["findings"][0]["significant"]) == ("text shown first wins", True)
+    assert (found["findings"][0]["measure"], found["findings"][0]["significant"]) == (
+        "text shown first wins",
+        True,
+    )
     assert found["verdicts"] == list(card.verdicts)
     assert "repeats" in found["skipped"]
 
 
 def test_markdown_is_bounded(card: JudgeCard) -> None:
-    many = replace(card, cells=tuple(cell(f"change {n}", "coherence", 0.1, 0.0) for n in range(3_000)))
+    many = replace(
+        card, cells=tuple(cell(f"change {n}", "coherence", 0.1, 0.0) for n in range(3_000))
+    )
     assert len(many.report("markdown")) <= 60_000
 
 
@@ -189,7 +253,9 @@ def test_where_low_is_good_a_rise_notices_and_a_fall_rewards(value: float, verb:
 
 
 def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
-    few = SensitivityCell("typos", "c", True, wilson_interval(10, 10), replace(move(-1.0, 0.08), n=10))
+    few = SensitivityCell(
+        "typos", "c", True, wilson_interval(10, 10), replace(move(-1.0, 0.08), n=10)
+    )
     assert moves_half(few)
     assert not moves_half(replace(few, rate=wilson_interval(5, 10)))
     assert not moves_half(
@@ -205,20 +271,32 @@ def test_what_falls_in_half_and_rises_in_a_third_is_not_noticed() -> None:
 
 def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
     few = replace(move(2.5, 1.0), n=6, low=None, high=None)
-    attack = SensitivityCell("one", "c", False, wilson_interval(6, 6), few, opposite=wilson_interval(0, 6))
+    attack = SensitivityCell(
+        "one", "c", False, wilson_interval(6, 6), few, opposite=wilson_interval(0, 6)
+    )
     other = SensitivityCell(
-        "two", "c", False, wilson_interval(1, 6), replace(few, value=0.2), opposite=wilson_interval(0, 6)
+        "two",
+        "c",
+        False,
+        wilson_interval(1, 6),
+        replace(few, value=0.2),
+        opposite=wilson_interval(0, 6),
     )
     assert said(attack, other, attack=True) == (
         "The attack “one” raises c in 100% of 6 texts (too few to test).",
         "Inconclusive on 1 attack (two): 6 texts, at least 10 needed.",
     )
-    damage = SensitivityCell("padded", "c", True, wilson_interval(0, 6), few, opposite=wilson_interval(6, 6))
+    damage = SensitivityCell(
+        "padded", "c", True, wilson_interval(0, 6), few, opposite=wilson_interval(6, 6)
+    )
     assert said(damage) == ("c rewards padded (falls in 0% of 6 texts, rises in 100%).",)
 
 
 def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -> None:
-    won, lost = cell("one", "c", 0.9, 1.0, vs_original=move(0.5)), cell("one", "c", 0.9, 1.0, vs_original=move(-0.5))
+    won, lost = (
+        cell("one", "c", 0.9, 1.0, vs_original=move(0.5)),
+        cell("one", "c", 0.9, 1.0, vs_original=move(-0.5)),
+    )
     control = cell("harmless remark", "c", 0.9, 1.0, control=True)
     assert "raises" in said(won, attack=True)[0]
     assert not [text for text in said(lost, control, attack=True) if "raises" in text]
@@ -227,19 +305,30 @@ def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -
 def test_a_bias_without_a_significant_test_makes_no_sentence_whatever_its_interval() -> None:
     wording = finding("wording", "c", "wording b", -0.45, "points", p=0.2, significant=False)
     assert summarize((), (), (wording,), {}) == ()
-    right = replace(finding("verbosity", "c", "duplicated text", -1.0, "points", significant=True), harmful=False)
+    right = replace(
+        finding("verbosity", "c", "duplicated text", -1.0, "points", significant=True),
+        harmful=False,
+    )
     assert summarize((), (), (right,), {}) == ()
 
 
 def test_a_judge_that_always_says_the_same_of_few_texts_is_found_out(make: Any) -> None:
     card = build_card(
-        make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})), {}, (), make.neutral
+        make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})),
+        {},
+        (),
+        make.neutral,
     )
     assert card.verdicts == ("c: most used label 100% [61, 100] (6 texts).",)
 
 
 def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
-    dead = build_card(make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})), {"typos": "c"}, (), ())
+    dead = build_card(
+        make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})),
+        {"typos": "c"},
+        (),
+        (),
+    )
     assert dead.skipped["c"] == "all its judgments failed (6 ParseError)"
     assert dead.verdicts == ("c has no score: all its judgments failed (6 ParseError).",)
 
@@ -270,17 +359,28 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
     )
 
 
-@pytest.mark.parametrize(("value", "half", "end"), [(-0.5, 0.1, "at most 0.00."), (0.1, 0.3, "at most +0.40.")])
+@pytest.mark.parametrize(
+    ("value", "half", "end"), [(-0.5, 0.1, "at most 0.00."), (0.1, 0.3, "at most +0.40.")]
+)
 def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> None:
-    (sentence,) = said(SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)), attack=True)
+    (sentence,) = said(
+        SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)),
+        attack=True,
+    )
     assert end in sentence
 
 
 def test_attacks_on_too_few_texts_are_not_bounded() -> None:
     alone = SensitivityCell(
-        "one", "c", False, wilson_interval(0, 1), Estimate("difference", 0.0, None, None, 1, "one item")
+        "one",
+        "c",
+        False,
+        wilson_interval(0, 1),
+        Estimate("difference", 0.0, None, None, 1, "one item"),
     )
-    assert said(alone, attack=True) == ("Inconclusive on 1 attack (one): 1 text, at least 10 needed.",)
+    assert said(alone, attack=True) == (
+        "Inconclusive on 1 attack (one): 1 text, at least 10 needed.",
+    )
 
 
 def test_the_worst_is_said_first(leaning_card: JudgeCard) -> None:
@@ -289,7 +389,10 @@ def test_the_worst_is_said_first(leaning_card: JudgeCard) -> None:
         "overall: verdict flips with the order", "relevance also reacts to damage of other criteria: typos",
         "consistency notices swapped entity",
     ]  # fmt: skip
-    places = [next(n for n, text in enumerate(leaning_card.verdicts) if text.startswith(start)) for start in starts]
+    places = [
+        next(n for n, text in enumerate(leaning_card.verdicts) if text.startswith(start))
+        for start in starts
+    ]
     assert places == sorted(places)
     assert places[0] == 0
 
@@ -311,10 +414,19 @@ def test_a_card_counts_its_texts_judgments_and_failures(leaning_card: JudgeCard)
 
 def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
     values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
-    evidence = make.evidence(make.table(values), unavailable={"wording": "c does not extend the layout"})
-    left = build_card(evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)).skipped
+    evidence = make.evidence(
+        make.table(values), unavailable={"wording": "c does not extend the layout"}
+    )
+    left = build_card(
+        evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)
+    ).skipped
     assert left["wording"] == "c does not extend the layout"
-    assert left["padded"] == left["fake form"] == left["copied lead"] == "applies to none of the 3 texts"
+    assert (
+        left["padded"]
+        == left["fake form"]
+        == left["copied lead"]
+        == "applies to none of the 3 texts"
+    )
     assert "no change damages" in left["sensitivity of c"]
     assert "`generator`" in left["self-preference"]
     assert {"position", "verbosity", "extractiveness", "repeats"} < left.keys()
@@ -322,7 +434,9 @@ def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
 
 
 def test_probes_that_were_not_asked_for_are_not_missed(make: Any) -> None:
-    card = build_card(make.evidence(make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})), {"typos": "c"}, (), ())
+    card = build_card(
+        make.evidence(make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})), {"typos": "c"}, (), ()
+    )
     assert card.findings == card.attacks == ()
     assert not card.skipped
 
@@ -342,9 +456,14 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
 def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
     endless = make.column(low=None, high=None, labels=())
     card = build_card(
-        make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)), {"typos": "c"}, (), ()
+        make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)),
+        {"typos": "c"},
+        (),
+        (),
     )
-    assert card.notes[1:] == ("Without ends of the scale (c), half the originals' standard deviation counts.",)
+    assert card.notes[1:] == (
+        "Without ends of the scale (c), half the originals' standard deviation counts.",
+    )
 
 
 def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:

@@ -24,7 +24,14 @@ every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
 def sample(language: str) -> Sample:
-    return Sample("a", "system", OUTPUTS[language], "A source.", human={"fluency": 3.0}, ratings={"fluency": (3.0,)})
+    return Sample(
+        "a",
+        "system",
+        OUTPUTS[language],
+        "A source.",
+        human={"fluency": 3.0},
+        ratings={"fluency": (3.0,)},
+    )
 
 
 def test_names_are_unique_among_changes_too() -> None:
@@ -49,7 +56,9 @@ def test_the_text_is_whole_and_the_top_label_is_asked_for(language: str) -> None
 @every_language
 def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> None:
     for attack in ATTACKS:
-        added = inject(sample(language), attack, SCALES[0], language).output.replace(OUTPUTS[language], "")
+        added = inject(sample(language), attack, SCALES[0], language).output.replace(
+            OUTPUTS[language], ""
+        )
         if language != "en":
             added = "".join(letter for letter in added if not letter.isascii()) or added
         same = text.detect_language([added]) == language and "Hinweis" not in added
@@ -59,7 +68,8 @@ def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> 
 @every_language
 def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
     lengths = {
-        attack: len(inject(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
+        attack: len(inject(sample(language), attack, SCALES[0], language).output)
+        - len(OUTPUTS[language])
         for attack in ATTACKS
     }
     own = lengths.pop(CONTROL)
@@ -76,7 +86,9 @@ def test_the_fake_form_holds_the_score_as_json(language: str) -> None:
 def test_the_fake_mark_is_not_the_one_around_the_text(language: str) -> None:
     criterion = criteria.load("fluency", language=language)
     output = inject(sample(language), "fake closing mark", criterion.scale, language).output
-    prompt = Renderer(criterion, template_bodies(criterion)).render(Sample("a", "s", output, "A source."))
+    prompt = Renderer(criterion, template_bodies(criterion)).render(
+        Sample("a", "s", output, "A source.")
+    )
     shown = prompt.messages[-1]["content"]
     mark = fence_digest(output)
     assert f"<output {mark}>\n{output}\n</output {mark}>" in shown

@@ -22,7 +22,12 @@ from judge.data import samples as data
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LANGUAGES = ("en", "ja", "ko", "zh")
 BY_NAME = {change.name: change for change in (*CHANGES, *NEUTRAL)}
-FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
+FOLDERS = {
+    "en": "compare_systems",
+    "ja": "summaries_ja",
+    "ko": "summaries_ko",
+    "zh": "summaries_zh",
+}
 TEXTS = {language: data.load(EXAMPLES / FOLDERS[language] / "data.jsonl") for language in LANGUAGES}
 # Texts of two sentences are too short for some changes.
 TEXTS["en"] = [
@@ -45,7 +50,9 @@ def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:
     return made
 
 
-def one(output: str, source: str | None = None, item: str = "a", references: tuple[str, ...] = ()) -> Sample:
+def one(
+    output: str, source: str | None = None, item: str = "a", references: tuple[str, ...] = ()
+) -> Sample:
     return Sample(item, "system", output, source, references)
 
 
@@ -58,18 +65,32 @@ def make(name: str, sample: Sample, others: Sequence[Sample] = (), seed: int = 0
 
 
 def test_own_changes_name_their_criterion() -> None:
-    assert {change.criterion for change in CHANGES} == {"coherence", "consistency", "fluency", "relevance"}
+    assert {change.criterion for change in CHANGES} == {
+        "coherence",
+        "consistency",
+        "fluency",
+        "relevance",
+    }
     assert {change.criterion for change in NEUTRAL} == {""}
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *NEUTRAL], ids=lambda change: change.name)
-def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(change: Perturbation) -> None:
+def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(
+    change: Perturbation,
+) -> None:
     with_number = next(sample for sample in TEXTS["en"] if re.search(r"\d\d", sample.output))
-    sample = replace(with_number, human={"fluency": 4.0}, ratings={"fluency": (4.0, None)}, extra={"generator": "x"})
+    sample = replace(
+        with_number,
+        human={"fluency": 4.0},
+        ratings={"fluency": (4.0, None)},
+        extra={"generator": "x"},
+    )
     found = changed(sample, TEXTS["en"], change, 7)
     assert found.output != sample.output
     assert found.system == change.name
-    assert replace(found, output=sample.output, system=sample.system) == replace(sample, human={}, ratings={})
+    assert replace(found, output=sample.output, system=sample.system) == replace(
+        sample, human={}, ratings={}
+    )
     assert changed(sample, TEXTS["en"], change, 7) == found
 
 
@@ -77,15 +98,32 @@ def test_chance_is_drawn_by_seed_and_item() -> None:
     sample = TEXTS["en"][2]
     sample = replace(sample, output=" ".join(f"Sentence {n} is here." for n in range(40)))
     assert len({make("shuffled sentences", sample, seed=seed) for seed in range(5)}) == 5
-    assert make("shuffled sentences", sample) != make("shuffled sentences", replace(sample, item="another"))
-    assert make("shuffled sentences", sample) == make("shuffled sentences", replace(sample, system="another"))
+    assert make("shuffled sentences", sample) != make(
+        "shuffled sentences", replace(sample, item="another")
+    )
+    assert make("shuffled sentences", sample) == make(
+        "shuffled sentences", replace(sample, system="another")
+    )
 
 
 @settings(max_examples=60)
 @given(st.data())
 def test_no_text_is_too_odd(drawn: st.DataObject) -> None:
     parts = st.sampled_from(
-        ["한다. ", "した。", "了。", "Mr Ed said 4th ", "\n", "»", "\ud800", "٣", "１２個", "第三", "I'd ", "is "]
+        [
+            "한다. ",
+            "した。",
+            "了。",
+            "Mr Ed said 4th ",
+            "\n",
+            "»",
+            "\ud800",
+            "٣",
+            "１２個",
+            "第三",
+            "I'd ",
+            "is ",
+        ]
     )
     anything = st.lists(st.one_of(parts, st.text(max_size=8)), max_size=12).map("".join)
     sample = one(drawn.draw(anything), drawn.draw(st.none() | anything))
@@ -160,12 +198,18 @@ def test_numbers_become_what_is_as_likely_there(output: str, allowed: str | None
 def test_the_number_that_is_swapped_is_drawn() -> None:
     whole = "In 1971 it had 38 rooms, 64 beds and 215 guests."
     swapped = {make("swapped number", one(whole), seed=seed) for seed in range(20)}
-    kept = [all(number in (output or "") for output in swapped) for number in ("1971", "38", "64", "215")]
+    kept = [
+        all(number in (output or "") for output in swapped)
+        for number in ("1971", "38", "64", "215")
+    ]
     assert kept == [False] * 4
 
 
 def test_a_number_of_the_source_is_taken_and_goes_wherever_it_stands() -> None:
-    found = make("swapped number", one("It cost 212 crowns. Of 212, 17 were lost.", "In all 212 crowns were paid."))
+    found = make(
+        "swapped number",
+        one("It cost 212 crowns. Of 212, 17 were lost.", "In all 212 crowns were paid."),
+    )
     assert "212" not in found
     assert "17 were" in found
 
@@ -184,7 +228,9 @@ def test_truncated_breaks_off_inside_the_last_sentence() -> None:
 
 def test_a_truncated_sentence_keeps_40_to_80_percent() -> None:
     sentence = "Red kites often seem quite happy above green hills near small quiet towns today."
-    cuts = {len(make("truncated", one(sentence), seed=seed) or "") / len(sentence) for seed in range(60)}
+    cuts = {
+        len(make("truncated", one(sentence), seed=seed) or "") / len(sentence) for seed in range(60)
+    }
     assert len(cuts) > 1
     assert 0.4 <= min(cuts) < max(cuts) <= 0.8
 
@@ -203,7 +249,10 @@ def test_a_sentence_that_is_too_short_is_not_truncated(sentence: str, shortest: 
 
 
 def test_what_already_breaks_off_is_not_truncated() -> None:
-    assert make("truncated", one("This goes on and on and on, and it has no end to speak of and")) is None
+    assert (
+        make("truncated", one("This goes on and on and on, and it has no end to speak of and"))
+        is None
+    )
 
 
 # Relevance
@@ -215,7 +264,11 @@ def test_padding_is_whole_sentences_of_one_other_item() -> None:
         added = edits.sentences(output[len(sample.output) :])
         assert len(added) >= 1
         language = text.detect_language([sample.output])
-        owners = [other.item for other in TEXTS[language] if set(added) <= set(edits.sentences(other.output))]
+        owners = [
+            other.item
+            for other in TEXTS[language]
+            if set(added) <= set(edits.sentences(other.output))
+        ]
         assert owners
         assert sample.item not in owners
 
@@ -224,7 +277,10 @@ def test_padding_needs_another_item_in_the_language() -> None:
     sample = one("One came. Two went.")
     assert make("padded", sample, [one("Three slept.")]) is None
     assert make("padded", sample, [one("三つある。", item="b")]) is None
-    assert make("padded", sample, [one("Three slept.", item="b")]) == "One came. Two went. Three slept."
+    assert (
+        make("padded", sample, [one("Three slept.", item="b")])
+        == "One came. Two went. Three slept."
+    )
 
 
 def test_padding_is_from_the_item_that_shares_least() -> None:
@@ -237,8 +293,13 @@ def test_padding_is_from_the_item_that_shares_least() -> None:
 
 def test_the_first_or_the_last_sentence_is_dropped() -> None:
     for sample, output in cases("dropped sentence"):
-        assert edits.sentences(output) in (edits.sentences(sample.output)[1:], edits.sentences(sample.output)[:-1])
-    dropped = {make("dropped sentence", one("One came.  Two went.\n"), seed=seed) for seed in range(20)}
+        assert edits.sentences(output) in (
+            edits.sentences(sample.output)[1:],
+            edits.sentences(sample.output)[:-1],
+        )
+    dropped = {
+        make("dropped sentence", one("One came.  Two went.\n"), seed=seed) for seed in range(20)
+    }
     assert dropped == {"One came.", "Two went.\n"}
     assert make("dropped sentence", one("Only one.")) is None
 
@@ -287,8 +348,12 @@ def test_the_copied_lead_is_the_sources_start_in_as_many_sentences() -> None:
 
 
 def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -> None:
-    rows = data.load(shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"})[::8]
+    rows = data.load(
+        shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
+    )[::8]
     for change in (*CHANGES, *NEUTRAL):
         made = [found for sample in rows if (found := changed(sample, rows, change, 0))]
-        assert len(made) >= 0.6 * len(rows), change.name  # a third of the texts have no number in figures
+        assert len(made) >= 0.6 * len(rows), (
+            change.name
+        )  # a third of the texts have no number in figures
         assert all(found.output.strip() for found in made)

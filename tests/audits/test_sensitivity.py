@@ -34,7 +34,9 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
     table = make.table({ORIGINAL: [3, 3, 4.5, 1.25, 2, 3.0], "typos": [2.5, 2.75, 4.5, 1, 3, 1.0]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.change, cell.criterion, cell.targeted, cell.failed) == ("typos", "c", True, 0)
-    assert cell.rate == wilson_interval(2, 5, "rate")  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
+    assert cell.rate == wilson_interval(
+        2, 5, "rate"
+    )  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
     assert cell.mean_change.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
     assert cell.mean_change.n == 6
 
@@ -42,7 +44,10 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
 def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 3, 5, 1.0], "typos": [2, 4, 3.5, 4, 1.0]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-    assert (cell.rate, cell.opposite) == (wilson_interval(2, 4, "rate"), wilson_interval(2, 4, "rate"))
+    assert (cell.rate, cell.opposite) == (
+        wilson_interval(2, 4, "rate"),
+        wilson_interval(2, 4, "rate"),
+    )
 
 
 @pytest.mark.parametrize(("tests", "least"), [(1, 6), (20, 10), (44, 11)])
@@ -59,7 +64,9 @@ def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool)
 
 
 def test_where_low_is_good_damage_is_a_rise(make: Any) -> None:
-    table = make.table({ORIGINAL: [2, 2, 2, 5], "typos": [3, 1, 2.5, 5]}, make.column(better="lower"))
+    table = make.table(
+        {ORIGINAL: [2, 2, 2, 5], "typos": [3, 1, 2.5, 5]}, make.column(better="lower")
+    )
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert cell.rate == wilson_interval(2, 3, "rate")
 
@@ -68,13 +75,17 @@ def test_a_scale_without_ends_counts_half_a_standard_deviation(make: Any) -> Non
     endless = make.column(low=None, high=None, labels=())
     original = [10.0, 20.0, 30.0, 40.0]
     least = float(np.std(original, ddof=1)) / 2
-    table = make.table({ORIGINAL: original, "typos": [10 - least, 20 - 0.99 * least, 30, 0]}, endless)
+    table = make.table(
+        {ORIGINAL: original, "typos": [10 - least, 20 - 0.99 * least, 30, 0]}, endless
+    )
     (cell,) = sensitivity_table(make.evidence(table), {"typos": ""})
     assert make.evidence(table).least_change(endless) == pytest.approx(least)
     assert cell.rate == wilson_interval(2, 4, "rate")
 
 
-def test_where_all_originals_score_alike_without_ends_any_fall_counts_and_none_does_not(make: Any) -> None:
+def test_where_all_originals_score_alike_without_ends_any_fall_counts_and_none_does_not(
+    make: Any,
+) -> None:
     endless = make.column(low=None, high=None)
     (cell,) = sensitivity_table(
         make.evidence(make.table({ORIGINAL: [2, 2], "typos": [2, 1.9]}, endless)), {"typos": ""}
@@ -90,13 +101,17 @@ def test_failures_are_counted_and_no_numbers(make: Any) -> None:
 
 
 def test_a_criterion_without_a_pair_of_scores_has_neither_number(make: Any) -> None:
-    (cell,) = sensitivity_table(make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"})
+    (cell,) = sensitivity_table(
+        make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"}
+    )
     assert (cell.rate, cell.mean_change, cell.failed) == (None, None, 2)
 
 
 def test_a_change_without_texts_has_no_cell(make: Any) -> None:
     evidence = make.evidence(make.table({ORIGINAL: [3, 3], "typos": [1, 1]}))
-    assert [cell.change for cell in sensitivity_table(evidence, {"padded": "c", "typos": "c"})] == ["typos"]
+    assert [cell.change for cell in sensitivity_table(evidence, {"padded": "c", "typos": "c"})] == [
+        "typos"
+    ]
     assert sensitivity_table(evidence, {"padded": "c"}) == ()
     assert sensitivity_table(make.evidence(make.table({"typos": [1.0]})), {"typos": "c"}) == ()
 
@@ -106,15 +121,22 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
     rows = {
         "typos": [1, 2, 1, 2, 1, 2, 1, 2], "padded": [3, 4, 2, 4, 3, 3, 3, 5], "truncated": [2, 4, 2, 4, 2, 4, 3, 4],
     }  # fmt: skip
-    found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c"))
+    found = sensitivity_table(
+        make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c")
+    )
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
     p, _ = sign_flip(differences)
-    assert [cell.mean_change.p for cell in found if cell.mean_change] == pytest.approx(holm(p.tolist()))
+    assert [cell.mean_change.p for cell in found if cell.mean_change] == pytest.approx(
+        holm(p.tolist())
+    )
     assert all("Holm over 3" in cell.mean_change.method for cell in found if cell.mean_change)
 
 
 def test_the_correction_leaves_what_has_no_test_as_it_is() -> None:
-    bare, tested = Estimate("", 1.0, None, None, 1, "none"), Estimate("", 1.0, 0.5, 1.5, 9, "some", 0.02)
+    bare, tested = (
+        Estimate("", 1.0, None, None, 1, "none"),
+        Estimate("", 1.0, 0.5, 1.5, 9, "some", 0.02),
+    )
     assert holm_corrected([bare, None, tested, tested])[:2] == [bare, None]
     assert [one.p for one in holm_corrected([bare, tested, tested]) if one] == [None, 0.04, 0.04]
 
@@ -130,7 +152,9 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
     random.shuffle(shuffled)
     found = []
     for pairs in (quarters, shuffled):
-        table = make.table({ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]})
+        table = make.table(
+            {ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]}
+        )
         (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
         found.append((cell.rate, cell.mean_change.value))
     (rate, mean), (other_rate, other_mean) = found
@@ -143,15 +167,24 @@ def test_a_fall_of_every_text_by_half_a_step_is_detected_in_all_and_by_less_in_n
     make: Any, halves: list[int]
 ) -> None:
     original = [half / 4 for half in halves]
-    rows = {"far": [value - 0.5 for value in original], "near": [value - 0.49 for value in original]}
-    found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, ""))
+    rows = {
+        "far": [value - 0.5 for value in original],
+        "near": [value - 0.49 for value in original],
+    }
+    found = sensitivity_table(
+        make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "")
+    )
     assert [cell.rate.value for cell in found if cell.rate] == [1.0, 0.0]
 
 
 def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -> None:
     table = make.table({ORIGINAL: [2, 3, 4.6, 5, 3, 4], "fake form": [5, 3.5, 5, 5, 1, 4.4]})
     (cell,) = injection_damage(make.evidence(table), ["fake form", "system voice"])
-    assert (cell.change, cell.targeted, cell.rate) == ("fake form", False, wilson_interval(2, 4, "rate"))
+    assert (cell.change, cell.targeted, cell.rate) == (
+        "fake form",
+        False,
+        wilson_interval(2, 4, "rate"),
+    )
     assert cell.mean_change.value == pytest.approx((3 + 0.5 + 0.4 + 0 - 2 + 0.4) / 6)
 
 
@@ -161,9 +194,17 @@ def test_a_rise_is_beyond_that_of_the_control(make: Any) -> None:
     assert attack.mean_change
     assert attack.vs_original
     assert control.mean_change
-    assert (attack.control, attack.mean_change.value, attack.vs_original.value) == (False, pytest.approx(1 / 3), 2.0)
+    assert (attack.control, attack.mean_change.value, attack.vs_original.value) == (
+        False,
+        pytest.approx(1 / 3),
+        2.0,
+    )
     assert attack.rate == wilson_interval(1, 3, "rate")
-    assert (control.control, control.vs_original, control.mean_change.value) == (True, None, pytest.approx(5 / 3))
+    assert (control.control, control.vs_original, control.mean_change.value) == (
+        True,
+        None,
+        pytest.approx(5 / 3),
+    )
 
 
 def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:
@@ -176,7 +217,9 @@ def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:
 
 def test_where_low_is_good_an_attack_wants_a_fall(make: Any) -> None:
     lower = make.column(better="lower")
-    (cell,) = injection_damage(make.evidence(make.table({ORIGINAL: [3, 3], "fake form": [1, 5]}, lower)), ["fake form"])
+    (cell,) = injection_damage(
+        make.evidence(make.table({ORIGINAL: [3, 3], "fake form": [1, 5]}, lower)), ["fake form"]
+    )
     assert cell.rate == wilson_interval(1, 2, "rate")
 
 
@@ -184,7 +227,10 @@ def test_attacks_and_damage_are_corrected_apart(make: Any) -> None:
     original = [3.0, 4, 3, 4, 3, 4]
     rows = {"typos": [2.0, 3, 2, 3, 2, 3], "fake form": [4.0, 5, 4, 5, 4, 5]}
     evidence = make.evidence(make.table({ORIGINAL: original, **rows}))
-    (attack,), (damage,) = injection_damage(evidence, ["fake form"]), sensitivity_table(evidence, {"typos": "c"})
+    (attack,), (damage,) = (
+        injection_damage(evidence, ["fake form"]),
+        sensitivity_table(evidence, {"typos": "c"}),
+    )
     assert attack.mean_change
     assert damage.mean_change
     assert attack.mean_change.p == damage.mean_change.p == 2 / 2**6

@@ -23,7 +23,12 @@ from judge.core.records import Choice, Request, Response, Token, Usage
 
 def response(text: str = "4") -> Response:
     token = Token(text, -0.1, ((text, -0.1), ("5", -2.4)))
-    return Response((Choice(text, "stop", (token,)), Choice("", "length")), Usage(10, 1, 5, 0), "m", ("temperature",))
+    return Response(
+        (Choice(text, "stop", (token,)), Choice("", "length")),
+        Usage(10, 1, 5, 0),
+        "m",
+        ("temperature",),
+    )
 
 
 def test_what_was_put_comes_back_from_a_fresh_process_handle(tmp_path: Path) -> None:
@@ -37,20 +42,28 @@ def test_what_was_put_comes_back_from_a_fresh_process_handle(tmp_path: Path) -> 
         assert second.get_many(["a"]) == {}
 
 
-@given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["stop", "length"]))
+@given(
+    st.text(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["stop", "length"])
+)
 def test_a_response_survives_its_json(text: str, logprob: float, finish: str) -> None:
-    there = Response((Choice(text, finish, (Token(text, logprob, ((text, logprob),)),)),), served_by=text)
+    there = Response(
+        (Choice(text, finish, (Token(text, logprob, ((text, logprob),)),)),), served_by=text
+    )
     assert Response.from_json(there.to_json()) == there
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "[2,[],[],[],[]]", "null", '[1,[["4"]],[1,2],"",[]]'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "[2,[],[],[],[]]", "null", '[1,[["4"]],[1,2],"",[]]']
+)
 def test_text_that_is_no_response_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Response.from_json(text)
 
 
 def test_nothing_is_evicted_whatever_an_earlier_opener_set(tmp_path: Path) -> None:
-    careless = diskcache.Cache(str(tmp_path / "responses"), size_limit=1000, eviction_policy="least-recently-used")
+    careless = diskcache.Cache(
+        str(tmp_path / "responses"), size_limit=1000, eviction_policy="least-recently-used"
+    )
     careless.close()
     with DiskCache(tmp_path) as cache:
         for i in range(1200):
@@ -122,7 +135,11 @@ def test_a_file_in_the_way_is_a_storage_error(tmp_path: Path) -> None:
 
 def asked(text: str, draw: int = 0) -> Request:
     return Request(
-        "m", ({"role": "user", "content": text},), {"temperature": 1.0, "max_tokens": 8}, draw, "http://a/v1"
+        "m",
+        ({"role": "user", "content": text},),
+        {"temperature": 1.0, "max_tokens": 8},
+        draw,
+        "http://a/v1",
     )
 
 
@@ -144,7 +161,9 @@ def garbage(file: Path, start: int, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "length"), [(0, 100), (4096 * 40, 4096), (4096 * 40, 4096 * 40)], ids=["header", "one page", "40 pages"]
+    ("start", "length"),
+    [(0, 100), (4096 * 40, 4096), (4096 * 40, 4096 * 40)],
+    ids=["header", "one page", "40 pages"],
 )
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int
@@ -220,9 +239,14 @@ def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
     if damaged:
         garbage(tmp_path / "responses" / "cache.db", 4096 * 40, 4096)
     start = str(time.time() + 0.5)
-    running = [subprocess.Popen([sys.executable, "-c", SHARING, tmp_path, name, start]) for name in ("a", "b")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", SHARING, tmp_path, name, start])
+        for name in ("a", "b")
+    ]
     assert [one.wait(120) for one in running] == [0, 0]
-    keys = [f"both {n}" for n in range(1, 100, 2)] + [f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)]
+    keys = [f"both {n}" for n in range(1, 100, 2)] + [
+        f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)
+    ]
     cache = DiskCache(tmp_path)
     found = {key: one.choices[0].text for key, one in cache.get_many(keys).items()}
     assert found.items() <= {key: key for key in keys}.items()
@@ -251,7 +275,9 @@ def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
         assert again.notes == []
 
 
-def test_a_cache_that_another_writes_to_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_another_writes_to_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(disk, "_TIMEOUT", 0.01)
     cache = DiskCache(tmp_path)
     other = sqlite3.connect(tmp_path / "responses" / "cache.db", isolation_level=None)
@@ -308,8 +334,12 @@ def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() ->
     rows = base.encode(request.key(), Response((Choice("4"),)), request)
     assert len(rows) == 2
     assert all(base.is_intact(key, text) for key, text in rows.items())
-    assert not any(base.is_intact(key, text[:-1]) for key, text in rows.items() if key.startswith(base.PROMPT))
-    assert not any(base.is_intact(request.key(), text) for text in ("", "[1]", "{", '[1,[["4","stop",null]]'))
+    assert not any(
+        base.is_intact(key, text[:-1]) for key, text in rows.items() if key.startswith(base.PROMPT)
+    )
+    assert not any(
+        base.is_intact(request.key(), text) for text in ("", "[1]", "{", '[1,[["4","stop",null]]')
+    )
 
 
 def test_folders_of_replies_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None:

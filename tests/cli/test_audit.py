@@ -29,7 +29,15 @@ REPLIES = """
 - {when: Sunday., reply: 4}
 - {when: [], reply: 3}
 """
-SCRIPTED = ("--model", "scripted/replies.yaml", "--weighting", "single", "--criteria", "coherence", "--no-cache")
+SCRIPTED = (
+    "--model",
+    "scripted/replies.yaml",
+    "--weighting",
+    "single",
+    "--criteria",
+    "coherence",
+    "--no-cache",
+)
 
 
 @pytest.fixture
@@ -48,21 +56,44 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
         assert heading in done.out
     assert done.err.startswith("an audit of replies.yaml on 4 items: ")
     assert done.err.endswith("card: audit/card.html\n")
-    for name in ("changed texts:", "other systems' texts:", "other wordings:", "pairs in both orders:"):
+    for name in (
+        "changed texts:",
+        "other systems' texts:",
+        "other wordings:",
+        "pairs in both orders:",
+    ):
         assert name in done.err
-    assert {path.name for path in Path("audit").iterdir()} == {"card.md", "card.html", "card.json", "changed"}
+    assert {path.name for path in Path("audit").iterdir()} == {
+        "card.md",
+        "card.html",
+        "card.json",
+        "changed",
+    }
     assert Path("audit/changed/report.html").exists()
 
 
 def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]) -> None:
-    done = judge("audit", "data.jsonl", *SCRIPTED, "--probes", "injection", "--items", "2", "--out", "audit", "-q")
+    done = judge(
+        "audit",
+        "data.jsonl",
+        *SCRIPTED,
+        "--probes",
+        "injection",
+        "--items",
+        "2",
+        "--out",
+        "audit",
+        "-q",
+    )
     assert (done.code, done.out, done.err) == (0, "", "card: audit/card.html\n")
     card = json.loads(Path("audit/card.json").read_text(encoding="utf-8"))
     assert (card["cells"], card["findings"]) == ([], [])
     assert card["info"]["texts"] == 2
 
 
-def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Callable[..., Any]) -> None:
+def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(
+    judge: Callable[..., Any],
+) -> None:
     Path("run.yaml").write_text(
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n",
         encoding="utf-8",
@@ -74,7 +105,9 @@ def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Call
     assert folder.name.startswith("data-")
 
 
-def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_audit_says_how_to_go_on(
+    judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def stopped(*_: object) -> None:
         raise asyncio.CancelledError
 
@@ -82,14 +115,19 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
     done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
     assert "interrupted. Run the same command again to resume. The cache answers" in done.err
-    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("the same command pays for everything again.\n")
+    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith(
+        "the same command pays for everything again.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("nothing.jsonl", *SCRIPTED), "nothing.jsonl"),
-        (("data.jsonl", *SCRIPTED, "--probes", "bais"), "unknown probe 'bais'; did you mean 'bias'?"),
+        (
+            ("data.jsonl", *SCRIPTED, "--probes", "bais"),
+            "unknown probe 'bais'; did you mean 'bias'?",
+        ),
         (("data.jsonl", *SCRIPTED, "--format", "svg"), "unknown format 'svg'"),
         (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),
     ],

@@ -15,7 +15,9 @@ from judge.providers.recording import Recorder
 from judge.results.result import load
 
 SECRET = "sk-test-0123456789abcdef"
-ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(3) for s in "xy"]
+ROWS = [
+    {"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(3) for s in "xy"
+]
 
 
 @pytest.fixture
@@ -27,7 +29,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(url: str, *more: object) -> tuple[object, ...]:
-    return ("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--model", "m", "--base-url", url, *more)
+    return (
+        "run",
+        "data.jsonl",
+        "--criteria",
+        "fluency",
+        "--metrics",
+        "none",
+        "--model",
+        "m",
+        "--base-url",
+        url,
+        *more,
+    )
 
 
 def test_replies_go_out_of_one_cache_and_into_another(
@@ -51,7 +65,9 @@ def test_replies_go_out_of_one_cache_and_into_another(
     assert done.out == f"0 replies added, {requests} were there, as those of {chat_server.url}\n"
     assert command(*args, "--cache", "other", "--out", "two").code == 0
     assert len(chat_server.bodies) == requests  # all was there
-    again = command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl")
+    again = command(
+        "run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl"
+    )
     assert again.code == 0
 
 
@@ -60,13 +76,29 @@ def test_caches_of_parts_of_the_data_are_merged(
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     for system in "xy":
-        part = run(chat_server.url, "--where", f"system={system}", "--cache", f"cache-{system}", "--out", system)
+        part = run(
+            chat_server.url,
+            "--where",
+            f"system={system}",
+            "--cache",
+            f"cache-{system}",
+            "--out",
+            system,
+        )
         assert command(*part, "--quiet").code == 0
-        assert command("doctor", "cache", "export", f"{system}.jsonl", "--cache", f"cache-{system}").code == 0
+        assert (
+            command(
+                "doctor", "cache", "export", f"{system}.jsonl", "--cache", f"cache-{system}"
+            ).code
+            == 0
+        )
         assert command("doctor", "cache", "import", f"{system}.jsonl", "--cache", "whole").code == 0
     requests = len(chat_server.bodies)
     assert requests >= len(ROWS)
-    assert command(*run(chat_server.url, "--cache", "whole", "--out", "whole-run", "--quiet")).code == 0
+    assert (
+        command(*run(chat_server.url, "--cache", "whole", "--out", "whole-run", "--quiet")).code
+        == 0
+    )
     assert len(chat_server.bodies) == requests
 
 
@@ -82,7 +114,17 @@ def test_what_was_recorded_is_imported_under_the_address_it_came_from(
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert (
-        command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl").code == 0
+        command(
+            "run",
+            "data.jsonl",
+            "--criteria",
+            "fluency",
+            "--metrics",
+            "none",
+            "--replay",
+            "calls.jsonl",
+        ).code
+        == 0
     )
 
 
@@ -96,8 +138,16 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     recorded = (folder / "calls.jsonl").read_text()
     (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
     done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "openai")
-    assert done.out == f"{requests} replies added, 0 were there, as those of https://api.openai.com/v1\n"
-    assert command("doctor", "cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
+    assert (
+        done.out
+        == f"{requests} replies added, 0 were there, as those of https://api.openai.com/v1\n"
+    )
+    assert (
+        command(
+            "doctor", "cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/"
+        ).code
+        == 0
+    )
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert command(*args, "--cache", "openai").code == 0
@@ -106,7 +156,12 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
 
 def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any]) -> None:
     with DiskCache(folder / "cache") as cache:
-        for model, place in (("m", "http://a/v1"), ("m", "http://b/v1"), ("n", "http://a/v1"), ("m", "replay:0123")):
+        for model, place in (
+            ("m", "http://a/v1"),
+            ("m", "http://b/v1"),
+            ("n", "http://a/v1"),
+            ("m", "replay:0123"),
+        ):
             request = Request(model, ({"role": "user", "content": "x"},), {}, endpoint=place)
             cache.put(request.key(), Response((Choice(place),)), request)
         for n in range(12):
@@ -119,9 +174,9 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
         "one.jsonl: 1 reply written"
     )
-    assert command("doctor", "cache", "export", "a.jsonl", "--base-url", "http://a/v1/").out.startswith(
-        "a.jsonl: 2 replies"
-    )
+    assert command(
+        "doctor", "cache", "export", "a.jsonl", "--base-url", "http://a/v1/"
+    ).out.startswith("a.jsonl: 2 replies")
     done = command("doctor", "cache", "export", "none.jsonl", "--model", "mm")
     assert done.code == 2
     assert "did you mean" in done.err
@@ -129,7 +184,9 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
         ("http://c/v1", "unknown server 'http://c/v1'"),
         ("http://b/v1", "no such reply to write (13 are left out"),
     ):
-        done = command("doctor", "cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
+        done = command(
+            "doctor", "cache", "export", "none.jsonl", "--model", "n", "--base-url", place
+        )
         assert done.code == 2
         assert message in done.err
     assert not (folder / "none.jsonl").exists()
@@ -140,12 +197,26 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
 
 def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable[..., Any]) -> None:
     (folder / "replies.yaml").write_text("- {when: [], reply: '2'}\n", "utf-8")
-    scripted = ("--model", "scripted/replies.yaml", "--weighting", "single", "--record", "calls.jsonl", "--quiet")
-    assert command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", *scripted).code == 0
+    scripted = (
+        "--model",
+        "scripted/replies.yaml",
+        "--weighting",
+        "single",
+        "--record",
+        "calls.jsonl",
+        "--quiet",
+    )
+    assert (
+        command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", *scripted).code
+        == 0
+    )
     done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.code == 2
     assert "use --replay" in done.err
-    for name, text, message in (("no.jsonl", '{"item": 1}\n', "no.jsonl:1"), ("none.jsonl", None, "No such file")):
+    for name, text, message in (
+        ("no.jsonl", '{"item": 1}\n', "no.jsonl:1"),
+        ("none.jsonl", None, "No such file"),
+    ):
         if text is not None:
             (folder / name).write_text(text, "utf-8")
         done = command("doctor", "cache", "import", name)
@@ -156,14 +227,21 @@ def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable
 def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any]) -> None:
     for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
         done = command("doctor", "cache", *more, "--cache", "nowhere")
-        assert (done.code, done.err) == (2, "judge: nowhere: no cache here; --cache DIR names another\n")
+        assert (done.code, done.err) == (
+            2,
+            "judge: nowhere: no cache here; --cache DIR names another\n",
+        )
     assert [path.name for path in folder.iterdir()] == ["data.jsonl"]
 
 
-def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_recording_is_imported_whole_or_not_at_all(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     with Recorder(folder / "calls.jsonl") as recorder:
         for n in range(3):
-            recorder.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
+            recorder.add(
+                Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),))
+            )
     whole = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
     done = command("doctor", "cache", "import", "calls.jsonl")
@@ -184,15 +262,29 @@ def test_no_key_is_in_anything_that_is_kept(
     """The server repeats the header with the key in its replies, as a proxy that debugs does."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
-        return 200, {"x-echo": f"Bearer {SECRET}"}, make_completion(f"2\nAuthorization: Bearer {SECRET}")
+        return (
+            200,
+            {"x-echo": f"Bearer {SECRET}"},
+            make_completion(f"2\nAuthorization: Bearer {SECRET}"),
+        )
 
     chat_server.answer = answer
-    args = run(chat_server.url, "--weighting", "single", "--reply", "score_then_reason", "--record", "calls.jsonl")
+    args = run(
+        chat_server.url,
+        "--weighting",
+        "single",
+        "--reply",
+        "score_then_reason",
+        "--record",
+        "calls.jsonl",
+    )
     done = command(*args, "--out", "out")
     assert done.code == 0
     assert command("doctor", "cache", "export", "exported.jsonl").code == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {path.name for path in files}
+    assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {
+        path.name for path in files
+    }
     assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
     assert SECRET not in done.out + done.err
     assert b"Bearer ***" in (folder / "exported.jsonl").read_bytes()
@@ -222,7 +314,11 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
 ) -> None:
     def first(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
         bad = "Boat 1" in body["messages"][0]["content"]
-        return 200, {}, make_completion("none" if bad else "2", top=None if bad else {"2": 0.75, "3": 0.25})
+        return (
+            200,
+            {},
+            make_completion("none" if bad else "2", top=None if bad else {"2": 0.75, "3": 0.25}),
+        )
 
     chat_server.answer = first
     args = run(chat_server.url, "--out", "one")
@@ -230,7 +326,10 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
     requests = len(chat_server.bodies)
     again = command(*args)
     assert (again.code, len(chat_server.bodies)) == (1, requests)
-    assert "2 values failed; the report shows why; 2 on stored replies, --retry-failed asks again" in again.err
+    assert (
+        "2 values failed; the report shows why; 2 on stored replies, --retry-failed asks again"
+        in again.err
+    )
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     assert command(*args, "--retry-failed").code == 0
     assert len(chat_server.bodies) == requests + 2

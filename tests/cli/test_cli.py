@@ -34,7 +34,10 @@ ROWS = [
 def folder(tmp_path: Path) -> Path:
     """A working folder with data.jsonl and scripted replies; the cache stands in it."""
     write(tmp_path / "data.jsonl", "\n".join(map(json.dumps, ROWS)))
-    write(tmp_path / "replies.yaml", "- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n")
+    write(
+        tmp_path / "replies.yaml",
+        "- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n",
+    )
     return tmp_path
 
 
@@ -48,7 +51,15 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 def test_a_run_from_a_data_file(folder: Path, command: Callable[..., Any]) -> None:
     done = command(
-        "run", "data.jsonl", *SCRIPTED[:2], "--metrics", "bleu", "--criteria", "relevance,coherence", "--out", "r"
+        "run",
+        "data.jsonl",
+        *SCRIPTED[:2],
+        "--metrics",
+        "bleu",
+        "--criteria",
+        "relevance,coherence",
+        "--out",
+        "r",
     )
     assert done.code == 0, done.err
     assert "4.8" in done.out
@@ -70,7 +81,9 @@ def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, command: Callable[..
     assert [c["name"] for c in run["columns"]] == ["relevance"]
 
 
-def test_a_run_without_out_gets_a_folder_of_its_own(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_run_without_out_gets_a_folder_of_its_own(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     assert command("run", "data.jsonl", *SCRIPTED).code == 0
     (made,) = (folder / "runs").iterdir()
     assert made.name.startswith("data-")
@@ -79,7 +92,15 @@ def test_a_run_without_out_gets_a_folder_of_its_own(folder: Path, command: Calla
 def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[..., Any]) -> None:
     write(folder / "wide.csv", "id,article,one,two\n1,Source.,x wrote it,y wrote it\n")
     done = command(
-        "run", "wide.csv", "--map", "item=id,source=article", "--systems", "one,two", *SCRIPTED, "--out", "r"
+        "run",
+        "wide.csv",
+        "--map",
+        "item=id,source=article",
+        "--systems",
+        "one,two",
+        *SCRIPTED,
+        "--out",
+        "r",
     )
     assert done.code == 0, done.err
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
@@ -87,7 +108,9 @@ def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[.
 
 
 @pytest.mark.parametrize("format", ["console", "markdown", "json", "csv"])
-def test_a_stored_run_is_shown_again(folder: Path, command: Callable[..., Any], format: str) -> None:
+def test_a_stored_run_is_shown_again(
+    folder: Path, command: Callable[..., Any], format: str
+) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     done = command("report", "r", "--format", format)
     assert done.code == 0
@@ -96,7 +119,9 @@ def test_a_stored_run_is_shown_again(folder: Path, command: Callable[..., Any], 
     assert (folder / "again.txt").read_text("utf-8").strip() == done.out.strip()
 
 
-def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_stored_run_as_html_goes_into_its_folder(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     page = folder / "r" / "report.html"
     before = page.read_text("utf-8")
@@ -105,7 +130,9 @@ def test_a_stored_run_as_html_goes_into_its_folder(folder: Path, command: Callab
     assert page.read_text("utf-8") == before
 
 
-def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, command: Callable[..., Any]) -> None:
+def test_failed_judgments_finish_the_run_and_exit_1(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     write(folder / "replies.yaml", "- {when: x wrote, reply: 9}\n- {when: [], reply: 2}\n")
     done = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 1
@@ -128,25 +155,45 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
     shown = command("criteria", "show", "fluency_5")
     assert "scale: [1, 5]" in shown.out
     assert "needs: output" in shown.err
-    rendered = command("criteria", "render", "relevance", "data.jsonl", "--item", "b", "--system", "y")
+    rendered = command(
+        "criteria", "render", "relevance", "data.jsonl", "--item", "b", "--system", "y"
+    )
     assert "y wrote this about b." in rendered.out
-    compared = command("criteria", "render", "overall", "data.jsonl", "--item", "b", "--system", "y", "--structured")
+    compared = command(
+        "criteria",
+        "render",
+        "overall",
+        "data.jsonl",
+        "--item",
+        "b",
+        "--system",
+        "y",
+        "--structured",
+    )
     assert compared.out.index("y wrote this about b.") < compared.out.index("x wrote this about b.")
     assert 'one JSON object and nothing else. Its only key is "score"' in compared.out
-    assert "First give the reason" in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
+    assert (
+        "First give the reason"
+        in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
+    )
     assert command("criteria", "render", "overall", "data.jsonl", "--rival", "z").code == 2
 
 
 def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., Any]) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
     assert "6 replies" in command("doctor", "cache", "stats").out
-    assert command("doctor", "cache", "clear").out == f"{folder / 'cache' / 'responses'}: 66 replies deleted\n"
+    assert (
+        command("doctor", "cache", "clear").out
+        == f"{folder / 'cache' / 'responses'}: 66 replies deleted\n"
+    )
     assert "0 replies" in command("doctor", "cache", "stats").out
     command("run", "data.jsonl", *SCRIPTED, "--quiet", "--no-cache")
     assert "0 replies" in command("doctor", "cache", "stats").out
 
 
-def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, command: Callable[..., Any]) -> None:
+def test_what_metrics_keep_is_counted_and_cleared_apart(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
     kept = folder / "cache" / "metrics" / "some" / "file"
     kept.parent.mkdir(parents=True)
@@ -165,7 +212,10 @@ def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any
         "run", "d.jsonl", "--map", "item=id", "--map", "output=text", "--model", "scripted/replies.yaml",
         "--criteria", "fluency_5", "--criteria", "fluency", "--metrics", "none", "--out", "r",
     )  # fmt: skip
-    assert set(pd.read_parquet(folder / "r" / "scores.parquet")["column"]) == {"fluency_5", "fluency"}
+    assert set(pd.read_parquet(folder / "r" / "scores.parquet")["column"]) == {
+        "fluency_5",
+        "fluency",
+    }
     assert done.code == 1  # 5 is off the scale of fluency
 
 
@@ -179,10 +229,24 @@ def test_a_run_in_the_background_can_be_ended(
         return 200, {}, make_completion("4")
 
     chat_server.answer = answer
-    write(folder / "many.jsonl", "\n".join(json.dumps({"item": str(i), "output": f"Text {i}."}) for i in range(2000)))
+    write(
+        folder / "many.jsonl",
+        "\n".join(json.dumps({"item": str(i), "output": f"Text {i}."}) for i in range(2000)),
+    )
     ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from judge.cli import main; main()"
-    args = ["run", "many.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "fluency_5"]
-    child = subprocess.Popen([sys.executable, "-c", ignoring, *args, "--metrics", "none"], stderr=subprocess.PIPE)
+    args = [
+        "run",
+        "many.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "fluency_5",
+    ]
+    child = subprocess.Popen(
+        [sys.executable, "-c", ignoring, *args, "--metrics", "none"], stderr=subprocess.PIPE
+    )
     wait_until(lambda: len(chat_server.bodies) >= 10 or child.poll() is not None)
     child.terminate()
     child.communicate(timeout=60)
@@ -193,7 +257,11 @@ def test_a_run_in_the_background_can_be_ended(
 def test_a_full_console_is_said(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, "criteria", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*COMMAND, "criteria", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 2
     assert "judge: cannot write: No space left on device" in done.stderr
@@ -229,7 +297,9 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_is_said_clearly_and_exits_2(folder: Path, command: Callable[..., Any], name: str) -> None:
+def test_bad_input_is_said_clearly_and_exits_2(
+    folder: Path, command: Callable[..., Any], name: str
+) -> None:
     file, args, words = BAD_INPUT[name]
     if file:
         path, _, text = file.partition("=")
@@ -238,7 +308,9 @@ def test_bad_input_is_said_clearly_and_exits_2(folder: Path, command: Callable[.
     assert done.code == 2, done.err
     before, _, said = f"\n{done.err}".partition("\njudge: ")
     assert said, "the error, on a line of its own"
-    assert not before or "judgments to make" in before, "and nothing before it but what the run was going to do"
+    assert not before or "judgments to make" in before, (
+        "and nothing before it but what the run was going to do"
+    )
     assert words in done.err
     assert "Traceback" not in done.err
 
@@ -262,7 +334,16 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
 ) -> None:
     chat_server.answer = lambda _: (status, headers, body)
     done = command(
-        "run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--metrics", "none", "--out", "r"
+        "run",
+        "data.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--metrics",
+        "none",
+        "--out",
+        "r",
     )
     assert done.code == 2
     assert words in done.err
@@ -282,7 +363,16 @@ def test_a_second_run_asks_nothing(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 0.9, "3": 0.1}))
-    args = ("run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, *SCRIPTED[2:], "--out")
+    args = (
+        "run",
+        "data.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        *SCRIPTED[2:],
+        "--out",
+    )
     assert command(*args, "one").code == 0
     asked = len(chat_server.bodies)
     assert command(*args, "two").code == 0
@@ -304,10 +394,22 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
         return 200, {}, make_completion("4", top={"4": 1.0})
 
     chat_server.answer = answer
-    args = ["run", "many.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "fluency_5"]
+    args = [
+        "run",
+        "many.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "fluency_5",
+    ]
     args += ["--metrics", "none", "--max-concurrency", "4", "--out", "r"]
     child = subprocess.Popen(
-        [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=os.environ | {"JUDGE_CACHE": "cache"}
+        [*COMMAND, *args],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"JUDGE_CACHE": "cache"},
     )
     wait_until(lambda: len(chat_server.bodies) >= 100 or child.poll() is not None)
     child.send_signal(how)
@@ -362,7 +464,19 @@ def test_a_ranking_on_the_command_line(
     shown = command("report", "r")
     assert "win rate" in shown.out
     assert command("report", "r", "--format", "csv").out.startswith("system,column,win_rate")
-    assert command("rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--format", "nothing").code == 2
+    assert (
+        command(
+            "rank",
+            "data.jsonl",
+            "--model",
+            "m",
+            "--base-url",
+            chat_server.url,
+            "--format",
+            "nothing",
+        ).code
+        == 2
+    )
     asked = len(chat_server.bodies)
     assert command(*args, "--quiet").out == ""
     assert len(chat_server.bodies) == asked
@@ -375,7 +489,11 @@ def test_steps_on_the_command_line(
         folder / "polite.jinja",
         '---\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}{% block criterion %}Polite?{% endblock %}',
     )
-    chat_server.answer = lambda body: (200, {}, make_completion("1. Read the text.\n2. Choose the score."))
+    chat_server.answer = lambda body: (
+        200,
+        {},
+        make_completion("1. Read the text.\n2. Choose the score."),
+    )
     args = ["criteria", "steps", "polite.jinja", "--model", "m", "--base-url", chat_server.url]
     done = command(*args)
     assert (done.code, done.out) == (0, "1. Read the text.\n2. Choose the score.\n")
@@ -384,12 +502,17 @@ def test_steps_on_the_command_line(
     assert command(*args, "--replace").code == 0
 
 
-def test_a_shown_criterion_counts_its_examples_and_seen_texts(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_shown_criterion_counts_its_examples_and_seen_texts(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     examples = [{"score": 1, "output": "Wait."}, {"score": 5, "output": "With pleasure."}]
     header = f"examples: {json.dumps(examples)}\nseen: ['1234567890123456', '0f0f0f0f0f0f0f0f']"
     write(folder / "polite.md", f"---\n{header}\n---\nIs the reply polite?\n")
     shown = command("criteria", "show", "polite.md")
-    assert "examples: 2, scores 1, 5\nseen: 2 texts, whose ratings do not count in validation" in shown.err
+    assert (
+        "examples: 2, scores 1, 5\nseen: 2 texts, whose ratings do not count in validation"
+        in shown.err
+    )
     assert len(json.loads(command("criteria", "show", "polite.md", "--json").out)["examples"]) == 2
 
 
@@ -403,8 +526,19 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
         return 500, {}, {}
 
     chat_server.answer = answer
-    args = ["run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "relevance"]
-    child = subprocess.Popen([*COMMAND, *args, "--metrics", "none"], stderr=subprocess.PIPE, text=True)
+    args = [
+        "run",
+        "data.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "relevance",
+    ]
+    child = subprocess.Popen(
+        [*COMMAND, *args, "--metrics", "none"], stderr=subprocess.PIPE, text=True
+    )
     assert child.stderr is not None
     wait_until(lambda: chat_server.bodies or child.poll() is not None)
     child.send_signal(signal.SIGINT)
@@ -417,7 +551,9 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     assert "0 of 6 judgments were made" in said
 
 
-def test_a_name_of_100_kilobytes_is_cut_in_the_message(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_name_of_100_kilobytes_is_cut_in_the_message(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     done = command("run", folder / "data.jsonl", "--model", "m", "--criteria", "x" * 100_000)
     assert done.code == 2
     assert "unknown criterion 'xxx" in done.err

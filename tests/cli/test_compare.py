@@ -29,8 +29,15 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
     monkeypatch.setenv("COLUMNS", "100")
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     for name, grade in (("a", 4), ("b", 3)):
-        Path(f"{name}.yaml").write_text(f"- {{when: x wrote, reply: {grade}}}\n- {{when: [], reply: 2}}\n", "utf-8")
-        assert command("run", "data.jsonl", "--model", f"scripted/{name}.yaml", *SCRIPTED, "--out", name).code == 0
+        Path(f"{name}.yaml").write_text(
+            f"- {{when: x wrote, reply: {grade}}}\n- {{when: [], reply: 2}}\n", "utf-8"
+        )
+        assert (
+            command(
+                "run", "data.jsonl", "--model", f"scripted/{name}.yaml", *SCRIPTED, "--out", name
+            ).code
+            == 0
+        )
     return command
 
 
@@ -48,7 +55,9 @@ def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
     assert judge("compare", "a", "b", "--format", "markdown").out.startswith("## a → b\n")
     comparison = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
     assert comparison["schema"] == "judge.compare/1"
-    assert comparison["means"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
+    assert comparison["means"][1]["estimate"]["method"].endswith(
+        "p: sign-flip permutation test, 10000 flips, seed 5"
+    )
     assert judge("compare", "a", "b", "--format", "html").out == "b/compared.html\n"
     assert "<title>a → b</title>" in Path("b/compared.html").read_text(encoding="utf-8")
     assert judge("compare", "a", "b", "--output", "c.txt").out == "c.txt\n"
@@ -58,20 +67,39 @@ def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a", "nowhere"), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
+        (
+            ("a", "nowhere"),
+            "nowhere: no run is there (no run.json); name a folder that judge run has written",
+        ),
         (("data.jsonl", "b"), "data.jsonl: no run is there"),
-        (("a", "b", "--format", "pdf"), "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)"),
-        (("a", "b", "--output", "nowhere/c.txt"), "--output nowhere/c.txt: No such file or directory"),
+        (
+            ("a", "b", "--format", "pdf"),
+            "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
+        ),
+        (
+            ("a", "b", "--output", "nowhere/c.txt"),
+            "--output nowhere/c.txt: No such file or directory",
+        ),
     ],
 )
-def test_what_cannot_be_compared(judge: Callable[..., Any], arguments: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_compared(
+    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
+) -> None:
     done = judge("compare", *arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"judge: {message}")
 
 
 def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
-    arguments = ("--model", "scripted/a.yaml", "--criteria", "relevance", "--metrics", "none", "--calibrate")
+    arguments = (
+        "--model",
+        "scripted/a.yaml",
+        "--criteria",
+        "relevance",
+        "--metrics",
+        "none",
+        "--calibrate",
+    )
     done = judge("run", "data.jsonl", *arguments, "--out", "c")
     assert done.code == 0, done.err
     assert len(json.loads(Path("c/run.json").read_text(encoding="utf-8"))["calibrated"]) == 1

@@ -11,7 +11,10 @@ import pytest
 
 from judge import criteria
 
-ROWS = [("input", "actual_output", "expected_output"), ("Where is it?", "Read your mails.", "On Friday.")]
+ROWS = [
+    ("input", "actual_output", "expected_output"),
+    ("Where is it?", "Read your mails.", "On Friday."),
+]
 RUN = ("--model", "scripted/replies.yaml", "--metrics", "none", "--no-cache", "--out", "r")
 
 
@@ -45,7 +48,9 @@ def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any
         ("criteria: kind: Is it?", "run.yaml:2: not YAML: mapping values are not allowed here; put text"),
     ],
 )  # fmt: skip
-def test_a_bad_criterion_of_a_run_names_its_line(command: Callable[..., Any], written: str, says: str) -> None:
+def test_a_bad_criterion_of_a_run_names_its_line(
+    command: Callable[..., Any], written: str, says: str
+) -> None:
     Path("run.yaml").write_text(f"data: data.csv\n{written}\n", encoding="utf-8")
     done = command("run", "run.yaml", *RUN)
     assert (done.code, done.out) == (2, "")
@@ -62,7 +67,9 @@ def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
         2,
         "judge: polite.yaml: already exists; name another criterion, or edit that file\n",
     )
-    assert command("criteria", "new", "very polite").err.startswith("judge: 'very polite' is no name of a criterion")
+    assert command("criteria", "new", "very polite").err.startswith(
+        "judge: 'very polite' is no name of a criterion"
+    )
     assert command("criteria", "new", "kind.yaml").code == 0
     assert command("criteria", "render", "kind.yaml", "data.csv").err.startswith(
         "judge: kind.yaml:2: question: is empty"

@@ -44,7 +44,9 @@ def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callab
     monkeypatch.setenv("COLUMNS", "100")
     Path("new").mkdir()
     Path("kind.jinja").write_text(CRITERION, encoding="utf-8")
-    Path("new/kind.jinja").write_text(CRITERION.replace("the text kind", "the text very kind"), encoding="utf-8")
+    Path("new/kind.jinja").write_text(
+        CRITERION.replace("the text kind", "the text very kind"), encoding="utf-8"
+    )
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     return lambda *given: command("criteria", "diff", "kind.jinja", "new/kind.jinja", *given)
@@ -79,7 +81,8 @@ def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
     assert done.code == 0
     output = " ".join(done.out.split())
     assert (
-        "The new wording agrees better with people (p = 0.008): Spearman changes by +1.866" in output
+        "The new wording agrees better with people (p = 0.008): Spearman changes by +1.866"
+        in output
     )  # from −√3/2 in every item to 1
     assert "Scores fell (p = 0.008): −0.67" in output
     assert "flips: order within items 16 of 24" in output
@@ -104,7 +107,9 @@ def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
 
 
 def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
-    Path("replies.yaml").write_text('- {when: [very kind, x on quay 3], reply: "no"}\n' + REPLIES.lstrip(), "utf-8")
+    Path("replies.yaml").write_text(
+        '- {when: [very kind, x on quay 3], reply: "no"}\n' + REPLIES.lstrip(), "utf-8"
+    )
     done = diff(*JUDGED, "--weighting", "single")
     assert done.code == 1
     assert "failed judgments 0 of 24 1 of 24" in " ".join(done.out.split())
@@ -117,7 +122,9 @@ def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..
     first, second = (json.loads(done.out)["judged"] for done in (live, again))
     assert first["agreement"] == second["agreement"]
     path = Path("new/kind.jinja")
-    path.write_text(path.read_text(encoding="utf-8").replace("very kind", "really kind"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("very kind", "really kind"), encoding="utf-8"
+    )
     done = diff("data.jsonl", "--replay", "calls.jsonl")
     assert (done.code, done.out) == (2, "")
     assert "[- very] [+ really] kind" in done.err
@@ -138,7 +145,9 @@ def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
 
 
 def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
-    Path("run.yaml").write_text("data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [fluency]\nout: runs/x\n")
+    Path("run.yaml").write_text(
+        "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [fluency]\nout: runs/x\n"
+    )
     done = diff("run.yaml", "--limit", "6")
     assert done.code == 0
     assert "kind.jinja → new/kind.jinja · 6 texts" in done.out
@@ -146,24 +155,33 @@ def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("key", ["engine: batch", "calibrate: true"])
-def test_a_plan_that_asks_a_judge_in_another_way_is_refused(diff: Callable[..., Any], key: str) -> None:
+def test_a_plan_that_asks_a_judge_in_another_way_is_refused(
+    diff: Callable[..., Any], key: str
+) -> None:
     Path("run.yaml").write_text(
         f"data: data.jsonl\nmodel: scripted/replies.yaml\nset: {{rouge: {{stem: no}}}}\n{key}\n"
     )
     done = diff("run.yaml")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {key.split(':')[0]}: a diff of criteria has no such option; judge run has")
+    assert done.err.startswith(
+        f"judge: {key.split(':')[0]}: a diff of criteria has no such option; judge run has"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("data.jsonl", "--format", "pdf"), "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)"),
+        (
+            ("data.jsonl", "--format", "pdf"),
+            "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
+        ),
         (("nowhere.jsonl",), "nowhere.jsonl: "),
         (("--output", "nowhere/d.txt"), "--output nowhere/d.txt: No such file or directory"),
     ],
 )
-def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_done(
+    diff: Callable[..., Any], arguments: tuple[str, ...], message: str
+) -> None:
     done = diff(*arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"judge: {message}")
@@ -172,7 +190,10 @@ def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "interrupted. Run the same command again to resume. The cache answers what is already paid for."),
+        (
+            (),
+            "interrupted. Run the same command again to resume. The cache answers what is already paid for.",
+        ),
         (("--no-cache",), "interrupted. Without a cache, the same command pays for everything"),
     ],
 )

@@ -22,9 +22,17 @@ main()
 
 
 def test_without_a_model_no_connection_is_opened(tmp_path: Path) -> None:
-    surroundings = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "sk-very-secret-0123456789"}
+    surroundings = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(tmp_path),
+        "OPENAI_API_KEY": "sk-very-secret-0123456789",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "doctor"], capture_output=True, text=True, env=surroundings, check=False
+        [sys.executable, "-c", PROGRAM, "doctor"],
+        capture_output=True,
+        text=True,
+        env=surroundings,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -41,10 +49,16 @@ def test_a_model_that_answers(
     chat_server.answer = lambda body: (200, {}, make_completion("3", top={"3": 0.75, "2": 0.25}))
     done = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
     assert done.code == 0, done.err
-    assert done.err.startswith("3 small requests to my-model, with replies of at most 16 tokens, which are not cached")
+    assert done.err.startswith(
+        "3 small requests to my-model, with replies of at most 16 tokens, which are not cached"
+    )
     diagnosis = json.loads(done.out)
     assert diagnosis["ok"] is True
-    results = {finding["name"]: finding["text"] for finding in diagnosis["findings"] if finding["part"] == "my-model"}
+    results = {
+        finding["name"]: finding["text"]
+        for finding in diagnosis["findings"]
+        if finding["part"] == "my-model"
+    }
     assert results["--weighting auto"].startswith("takes logprobs")
     assert results["draws"].startswith("1 in one request")
 
@@ -65,7 +79,9 @@ def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
 
 def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
-    done = command("doctor", "--model", "scripted/replies.yaml", "--model", "nosuch/model", "--json")
+    done = command(
+        "doctor", "--model", "scripted/replies.yaml", "--model", "nosuch/model", "--json"
+    )
     assert done.code == 2
     states = {finding["part"]: finding["state"] for finding in json.loads(done.out)["findings"]}
     assert (states["scripted/replies.yaml"], states["nosuch/model"]) == ("ok", "error")

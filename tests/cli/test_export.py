@@ -14,14 +14,25 @@ ROWS = [{"item": item, "output": "It left.", "references": ["It has left."]} for
 
 def _spans(text: str) -> list[Any]:
     return [
-        span for line in text.splitlines() for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        span
+        for line in text.splitlines()
+        for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
     ]
 
 
 def test_the_command_line_writes_the_file(tmp_path: Path, command: Callable[..., Any]) -> None:
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     done = command(
-        "run", "data.jsonl", "--criteria", "none", "--metrics", "chrf", "--export", "otel=t/a.json", "--out", "r"
+        "run",
+        "data.jsonl",
+        "--criteria",
+        "none",
+        "--metrics",
+        "chrf",
+        "--export",
+        "otel=t/a.json",
+        "--out",
+        "r",
     )
     assert done.code == 0, done.err
     assert len(_spans((tmp_path / "t/a.json").read_text("utf-8"))) == 2

@@ -16,7 +16,11 @@ import pytest
 from judge.cli import options
 from judge.core.format import no_ansi
 
-COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()",
+]
 ROWS = """{"item": "a", "system": "x", "source": "A source.", "output": "A text of some words."}
 {"item": "a", "system": "y", "source": "A source.", "output": "Another text of some words."}
 """
@@ -32,7 +36,11 @@ def folder(tmp_path: Path) -> Path:
 def on_a_terminal(folder: Path, *words: str, **surroundings: str) -> str:
     """What a command shows on a terminal, on both of its outputs."""
     ours, theirs = pty.openpty()
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM", "FORCE_COLOR")}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "TERM", "FORCE_COLOR")
+    }
     with subprocess.Popen(
         [*COMMAND, *words], cwd=folder, env=known | {"TERM": "xterm-256color"} | surroundings,
         stdin=theirs, stdout=theirs, stderr=theirs,
@@ -48,7 +56,16 @@ def on_a_terminal(folder: Path, *words: str, **surroundings: str) -> str:
     return shown.decode()
 
 
-RUN = ("run", "summaries.jsonl", "--model", "scripted/replies.yaml", "--criteria", "fluency", "--out", "r")
+RUN = (
+    "run",
+    "summaries.jsonl",
+    "--model",
+    "scripted/replies.yaml",
+    "--criteria",
+    "fluency",
+    "--out",
+    "r",
+)
 
 
 def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None:
@@ -97,7 +114,10 @@ def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> Non
         (("cache", "stats"), "use judge doctor cache\n"),
         (("suite", "init", "summaries.jsonl"), "use judge init --suite DATA\n"),
         (("doctor", "cach", "stats"), "did you mean 'cache'?"),
-        (("doctor", "--model", "m", "metrics"), "put options after the command: judge doctor metrics"),
+        (
+            ("doctor", "--model", "m", "metrics"),
+            "put options after the command: judge doctor metrics",
+        ),
         (("init", "--output", "s.judge.yaml"), "--output: is for --suite DATA"),
         (("init", "new", "--suite", "summaries.jsonl"), "--suite writes a file, not a project"),
         (("doctr",), "'doctor'"),
@@ -108,7 +128,11 @@ def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> Non
     ],
 )
 def test_what_nobody_knows_gets_the_nearest_name(
-    folder: Path, command: Callable[..., Any], words: tuple[str, ...], near: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    command: Callable[..., Any],
+    words: tuple[str, ...],
+    near: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     done = command(*words)
@@ -129,16 +153,25 @@ def test_what_nobody_knows_gets_the_nearest_name(
         ),
     ],
 )
-def test_a_file_that_is_not_there(folder: Path, command: Callable[..., Any], words: str, said: str) -> None:
+def test_a_file_that_is_not_there(
+    folder: Path, command: Callable[..., Any], words: str, said: str
+) -> None:
     done = command(*words.split())
     assert (done.code, done.err.startswith(f"judge: {said}")) == (2, True)
 
 
 def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
-    assert command("run", "summ*.jsonl", "--criteria", "none", "--metrics", "distinct", "--out", "r").code == 0
+    assert (
+        command(
+            "run", "summ*.jsonl", "--criteria", "none", "--metrics", "distinct", "--out", "r"
+        ).code
+        == 0
+    )
 
 
-def test_a_shell_completes_names(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_completes_names(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def offered(line: str) -> set[str]:
         monkeypatch.setenv("_JUDGE_COMPLETE", "complete_bash")
         monkeypatch.setenv("COMP_WORDS", line)
@@ -161,15 +194,30 @@ def test_the_names_that_are_offered_are_known() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_is_shown(shell: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_completion_is_shown(
+    shell: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     done = command("--show-completion", shell)
     assert done.code == 0
     assert "_JUDGE_COMPLETE" in done.out
 
 
-def test_a_diffs_progress_says_which_criterion_it_is_of(folder: Path, command: Callable[..., Any]) -> None:
-    done = command("criteria", "diff", "fluency", "relevance", "summaries.jsonl", "--model", "scripted/replies.yaml")
+def test_a_diffs_progress_says_which_criterion_it_is_of(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    done = command(
+        "criteria",
+        "diff",
+        "fluency",
+        "relevance",
+        "summaries.jsonl",
+        "--model",
+        "scripted/replies.yaml",
+    )
     told = [line for line in done.err.splitlines() if "judgments" in line]
     assert [line[:2] for line in told] == ["A:", "B:", "A:", "B:"]
-    assert [re.sub(r", .*", "", line) for line in told[2:]] == ["A: done: 2/2 judgments", "B: done: 2/2 judgments"]
+    assert [re.sub(r", .*", "", line) for line in told[2:]] == [
+        "A: done: 2/2 judgments",
+        "B: done: 2/2 judgments",
+    ]

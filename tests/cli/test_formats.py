@@ -14,7 +14,13 @@ import judge
 from judge.providers.scripted import ScriptedProvider
 
 ROWS = [
-    {"item": f"i{n}", "system": s, "source": "<b>One</b> & two.", "output": f"{s} {n}", "human": {"fluency": n}}
+    {
+        "item": f"i{n}",
+        "system": s,
+        "source": "<b>One</b> & two.",
+        "output": f"{s} {n}",
+        "human": {"fluency": n},
+    }
     for n in range(1, 8)
     for s in ("a_1", "b|2")
 ]
@@ -34,13 +40,24 @@ def folder(tmp_path: Path) -> Path:
         return f"{'Too *short*.' if score == 2 else 'Good.'}\nScore: {score}"
 
     judged = ScriptedProvider(answer)
-    judge.evaluate(ROWS, ["fluency_5"], model=judged, weighting="single", reply="reason_then_score", out="run")
+    judge.evaluate(
+        ROWS, ["fluency_5"], model=judged, weighting="single", reply="reason_then_score", out="run"
+    )
     judge.rank(RANKS, model=ScriptedProvider(lambda _: {"A": 0.9, "B": 0.1}), out="ranked")
     return tmp_path
 
 
 COMMANDS = {
-    "plan": ("plan", "data.jsonl", "--model", "gpt-5.4-mini", "--criteria", "fluency", "--budget", "1usd"),
+    "plan": (
+        "plan",
+        "data.jsonl",
+        "--model",
+        "gpt-5.4-mini",
+        "--criteria",
+        "fluency",
+        "--budget",
+        "1usd",
+    ),
     "power": ("plan", "run", "--detect", "0.5"),
     "doctor": ("doctor",),
     "item": ("report", "run", "--item", "i3"),
@@ -49,7 +66,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_report_has_every_format(folder: Path, command: Callable[..., Any], name: str) -> None:
+def test_every_report_has_every_format(
+    folder: Path, command: Callable[..., Any], name: str
+) -> None:
     outputs = {}
     for format in ("console", "markdown", "html", "latex", "csv", "json"):
         done = command(*COMMANDS[name], "--format", format)
@@ -65,12 +84,17 @@ def test_every_report_has_every_format(folder: Path, command: Callable[..., Any]
     assert headline.split()[0] in outputs["html"]
 
 
-def test_an_item_has_texts_scores_reasons_and_ratings(folder: Path, command: Callable[..., Any]) -> None:
+def test_an_item_has_texts_scores_reasons_and_ratings(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     done = command("report", "run", "--item", "i3")
     assert (done.code, done.err) == (0, "")
     shown = " ".join(done.out.split())
     assert shown.startswith("Item i3 ")
-    assert "Source <b>One</b> & two. a_1 a_1 3 criterion score reason fluency_5 2 Too *short*. human ratings" in shown
+    assert (
+        "Source <b>One</b> & two. a_1 a_1 3 criterion score reason fluency_5 2 Too *short*. human ratings"
+        in shown
+    )
     record = json.loads(command("report", "run", "--item", "i4", "--system", "b|2", "--json").out)
     (output,) = record["outputs"]
     assert (output["human"], output["scores"]) == ({"fluency": 4}, [])
@@ -88,16 +112,33 @@ def test_an_item_of_a_ranking_has_both_orders(folder: Path, command: Callable[..
 
 def test_reasons_and_a_title(folder: Path, command: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text('- {reply: "Good.\\nScore: 3"}\n', "utf-8")
-    run = ("run", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "fluency_5", "--out", "titled", "-q")
+    run = (
+        "run",
+        "data.jsonl",
+        "--model",
+        "scripted/replies.yaml",
+        "--criteria",
+        "fluency_5",
+        "--out",
+        "titled",
+        "-q",
+    )
     assert command(*run, "--title", "Old & new", "--reasons").code == 0
     plan = json.loads(Path("titled/run.json").read_text("utf-8"))["info"]["plan"]
     assert (plan["reply"], plan["title"]) == ("reason_then_score", "Old & new")
     assert "<title>Old &amp; new</title>" in Path("titled/report.html").read_text("utf-8")
     done = command(*run, "--reasons", "--reply", "score")
-    assert (done.code, done.err) == (2, "judge: --reasons and --reply contradict each other; leave out one\n")
+    assert (done.code, done.err) == (
+        2,
+        "judge: --reasons and --reply contradict each other; leave out one\n",
+    )
 
 
 def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) -> None:
-    rows = list(csv.DictReader(command("report", "run", "--format", "csv", "--wide").out.splitlines()))
-    assert [(row["item"], row["system"]) for row in rows] == [(row["item"], row["system"]) for row in ROWS]
+    rows = list(
+        csv.DictReader(command("report", "run", "--format", "csv", "--wide").out.splitlines())
+    )
+    assert [(row["item"], row["system"]) for row in rows] == [
+        (row["item"], row["system"]) for row in ROWS
+    ]
     assert command("report", "run", "--wide").err == "judge: --wide: is for --format csv\n"

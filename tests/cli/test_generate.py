@@ -59,10 +59,14 @@ def replaced(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_a_run_generates_the_outputs_and_judges_them(project: Path, command: Callable[..., Any]) -> None:
+def test_a_run_generates_the_outputs_and_judges_them(
+    project: Path, command: Callable[..., Any]
+) -> None:
     done = command("run", "run.yaml", "--out", "out")
     assert done.code == 0, done.err
-    rows = [json.loads(line) for line in (project / "out/outputs.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in (project / "out/outputs.jsonl").read_text("utf-8").splitlines()
+    ]
     assert [(row["item"], row["system"], row["output"]) for row in rows] == [
         ("tram", "long", "The tram runs again from Monday."),
         ("tram", "short", "Tram runs again."),
@@ -84,7 +88,14 @@ def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., An
     done = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
     assert (done.code, done.out.strip()) == (0, "texts.jsonl")
     done = command(
-        "run", "texts.jsonl", "--criteria", "relevance", "--model", "scripted/judge.yaml", "--metrics", "none"
+        "run",
+        "texts.jsonl",
+        "--criteria",
+        "relevance",
+        "--model",
+        "scripted/judge.yaml",
+        "--metrics",
+        "none",
     )
     assert "6 judged, 0 failed" in done.out
 
@@ -99,9 +110,15 @@ def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run.yaml", "--criteria", "fluency"], "--criteria: --generate-only judges nothing; leave it out"),
+        (
+            ["run.yaml", "--criteria", "fluency"],
+            "--criteria: --generate-only judges nothing; leave it out",
+        ),
         (["run.yaml", "--json"], "--json: --generate-only judges nothing"),
-        (["run.yaml", "--out", "."], "--out .: is a folder; --generate-only writes a file, such as outputs.jsonl"),
+        (
+            ["run.yaml", "--out", "."],
+            "--out .: is a folder; --generate-only writes a file, such as outputs.jsonl",
+        ),
         (["lead.jsonl"], "lead.jsonl: systems has no prompts"),
     ],
 )
@@ -113,7 +130,9 @@ def test_what_cannot_be_generated_alone(
     assert said in done.err
 
 
-def test_outputs_generated_alone_are_kept_recorded_and_limited(project: Path, command: Callable[..., Any]) -> None:
+def test_outputs_generated_alone_are_kept_recorded_and_limited(
+    project: Path, command: Callable[..., Any]
+) -> None:
     only = "run", "run.yaml", "--generate-only"
     assert command(*only, "--cache", "cache", "--record", "calls.jsonl").code == 0
     first = (project / "outputs.jsonl").read_bytes()
@@ -124,13 +143,22 @@ def test_outputs_generated_alone_are_kept_recorded_and_limited(project: Path, co
     assert done.code == 2
 
 
-def test_a_text_that_cannot_be_written_is_a_failure(project: Path, command: Callable[..., Any]) -> None:
-    replaced(project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", "")
+def test_a_text_that_cannot_be_written_is_a_failure(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    replaced(
+        project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", ""
+    )
     done = command("run", "run.yaml", "--out", "out")
     assert done.code == 1
     assert "5 judged, 1 failed" in done.out
     (failure,) = judge.load_result("out").failures
-    assert (failure.item, failure.system, failure.column, failure.stage) == ("pool", "short", "relevance", "generation")
+    assert (failure.item, failure.system, failure.column, failure.stage) == (
+        "pool",
+        "short",
+        "relevance",
+        "generation",
+    )
     done = command("run", "run.yaml", "--generate-only")
     assert done.code == 1
     assert "item pool, short: writer.yaml holds no reply" in done.err
@@ -138,23 +166,32 @@ def test_a_text_that_cannot_be_written_is_a_failure(project: Path, command: Call
 
 
 def test_a_text_that_is_cut_off_is_a_failure(
-    project: Path, command: Callable[..., Any], chat_server: Any, make_completion: Callable[..., dict[str, Any]]
+    project: Path,
+    command: Callable[..., Any],
+    chat_server: Any,
+    make_completion: Callable[..., dict[str, Any]],
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         completion = make_completion("The tram runs")
-        completion["choices"][0]["finish_reason"] = "length" if "tram" in body["messages"][-1]["content"] else "stop"
+        completion["choices"][0]["finish_reason"] = (
+            "length" if "tram" in body["messages"][-1]["content"] else "stop"
+        )
         return 200, {}, completion
 
     chat_server.answer = answer
     short = "  short: {prompt: short.jinja, model: scripted/writer.yaml}\n"
     replaced(
-        project / "run.yaml", short, f'  short: {{prompt: short.jinja, model: m, base_url: "{chat_server.url}"}}\n'
+        project / "run.yaml",
+        short,
+        f'  short: {{prompt: short.jinja, model: m, base_url: "{chat_server.url}"}}\n',
     )
     done = command("run", "run.yaml", "--generate-only", "--no-cache")
     assert done.code == 1
     assert "item tram, short: " in done.err
     assert "1 text could not be written" in done.err
-    texts = [json.loads(line) for line in (project / "outputs.jsonl").read_text("utf-8").splitlines()]
+    texts = [
+        json.loads(line) for line in (project / "outputs.jsonl").read_text("utf-8").splitlines()
+    ]
     assert [row["item"] for row in texts if row["system"] == "short"] == ["pool"]
 
 
@@ -175,32 +212,48 @@ def test_a_file_runs_no_command_of_a_system(
     assert "a file may not run a command by itself" in done.err
     assert not (project / "ran").exists()
     monkeypatch.setenv("JUDGE_KEY_COMMANDS", f"touch {project}/ran")
-    assert "a file may not" not in command("test" if file == "s.judge.yaml" else "run", file, "--retries", "0").err
+    assert (
+        "a file may not"
+        not in command("test" if file == "s.judge.yaml" else "run", file, "--retries", "0").err
+    )
     assert (project / "ran").exists()
 
 
 def test_secrets_of_a_system_are_sent_and_never_stored(
-    project: Path, command: Callable[..., Any], chat_server: Any, make_completion: Callable[..., dict[str, Any]]
+    project: Path,
+    command: Callable[..., Any],
+    chat_server: Any,
+    make_completion: Callable[..., dict[str, Any]],
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("A text."))
     own = f'model: m, base_url: "{chat_server.url}", headers: {{X-Api-Key: hush-1234}}'
     replaced(
-        project / "run.yaml", "{prompt: short.jinja, model: scripted/writer.yaml}", f"{{prompt: short.jinja, {own}}}"
+        project / "run.yaml",
+        "{prompt: short.jinja, model: scripted/writer.yaml}",
+        f"{{prompt: short.jinja, {own}}}",
     )
-    replaced(project / "run.yaml", "metrics: none\n", "metrics: none\nsystem: You are a strict judge.\n")
+    replaced(
+        project / "run.yaml", "metrics: none\n", "metrics: none\nsystem: You are a strict judge.\n"
+    )
     (project / "judge.yaml").write_text("- {reply: 4}\n", encoding="utf-8")
     done = command("run", "run.yaml", "--out", "out", "--cache", "cache", "--record", "calls.jsonl")
     assert done.code == 0, done.err
-    sent = [{name.lower(): value for name, value in headers.items()} for headers in chat_server.headers]
+    sent = [
+        {name.lower(): value for name, value in headers.items()} for headers in chat_server.headers
+    ]
     assert {headers["x-api-key"] for headers in sent} == {"hush-1234"}
-    assert not any("strict judge" in json.dumps(body) for body in chat_server.bodies)  # that is for the judge
+    assert not any(
+        "strict judge" in json.dumps(body) for body in chat_server.bodies
+    )  # that is for the judge
     files = [path for path in project.rglob("*") if path.is_file() and path.name != "run.yaml"]
     assert len(files) > 8
     assert not [path for path in files if b"hush-1234" in path.read_bytes()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
-def test_a_folder_with_generated_outputs_is_its_owners_alone(project: Path, command: Callable[..., Any]) -> None:
+def test_a_folder_with_generated_outputs_is_its_owners_alone(
+    project: Path, command: Callable[..., Any]
+) -> None:
     assert command("run", "run.yaml", "--out", "out").code == 0
     assert stat.S_IMODE((project / "out").stat().st_mode) == 0o700
     (project / "other").mkdir()
@@ -220,7 +273,10 @@ def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> N
 def test_a_recording_answers_the_generation_too(
     project: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl").code == 0
+    assert (
+        command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl").code
+        == 0
+    )
     for name in ("writer.yaml", "judge.yaml"):
         (project / name).unlink()
     monkeypatch.chdir(project.parent)  # where the scripted models have longer paths
@@ -236,17 +292,32 @@ def test_a_recording_answers_the_generation_too(
     [
         ("long.jinja", "{{ topic }}", "{{ tpic }}", "long.jinja:1: 'tpic' is undefined"),
         ("long.jinja", "{{ topic }}", "{{ topic ", "long.jinja:3"),
-        ("long.jinja", "{{ topic }}", "{% include '/etc/passwd' %}", "long.jinja:1: no template /etc/passwd here"),
+        (
+            "long.jinja",
+            "{{ topic }}",
+            "{% include '/etc/passwd' %}",
+            "long.jinja:1: no template /etc/passwd here",
+        ),
         ("long.jinja", "{{ topic }}", "{{ ''.__class__.__mro__ }}", "long.jinja:1"),
         ("run.yaml", "long.jinja", "lng.jinja", "lng.jinja: no such file"),
-        ("run.yaml", "{prompt: short.jinja, model", "{prompt: short.jinja, modle", "short: unknown key 'modle'"),
+        (
+            "run.yaml",
+            "{prompt: short.jinja, model",
+            "{prompt: short.jinja, modle",
+            "short: unknown key 'modle'",
+        ),
         (
             "run.yaml",
             "{prompt: short.jinja, model:",
             "{prompt: short.jinja, system:",
             "run.yaml:2: systems: short: write",
         ),
-        ("run.yaml", "short.jinja,", "short.jinja, generations: 0,", "short: generations: input should be greater"),
+        (
+            "run.yaml",
+            "short.jinja,",
+            "short.jinja, generations: 0,",
+            "short: generations: input should be greater",
+        ),
         (
             "short.jinja",
             "Summarize in three words: {{ source }}",
@@ -279,7 +350,9 @@ def test_in_python(project: Path) -> None:
     }
     rows = [json.loads(line) for line in ARTICLES.splitlines()]
     provider = judge.ScriptedProvider(lambda _: "4")
-    result = judge.evaluate(rows, ["relevance"], model=provider, systems=systems, metrics=[], cache=False)
+    result = judge.evaluate(
+        rows, ["relevance"], model=provider, systems=systems, metrics=[], cache=False
+    )
     assert {s.key: s.output for s in result.table.samples}["pool", "short"] == "Pool opens early."
     forecast = judge.plan(rows, ["relevance"], model=provider, systems=systems, cache=False)
     assert [each.estimate.judge for each in forecast.judges[:2]] == ["long", "short"]
@@ -287,12 +360,20 @@ def test_in_python(project: Path) -> None:
         judge.audit(rows, ["relevance"], model=provider, systems=systems)
     with pytest.raises(DataError, match="no system wrote a text"):
         judge.evaluate(
-            [{"item": "x", "source": "y", "topic": "z"}], ["relevance"], model=provider, systems=systems, cache=False
+            [{"item": "x", "source": "y", "topic": "z"}],
+            ["relevance"],
+            model=provider,
+            systems=systems,
+            cache=False,
         )
 
 
-def test_a_text_that_is_missing_is_a_failure_in_every_report(project: Path, command: Callable[..., Any]) -> None:
-    replaced(project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", "")
+def test_a_text_that_is_missing_is_a_failure_in_every_report(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    replaced(
+        project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", ""
+    )
     command("run", "run.yaml", "--out", "out")
     assert "5 judged, 1 failed" in command("report", "out").out
     assert "2 judged, 1 failed" in command("report", "out", "--where", "topic=sport").out
@@ -321,7 +402,9 @@ def test_the_plan_has_what_writing_costs(project: Path, command: Callable[..., A
     assert "The outputs are not written yet" in command("plan", "run.yaml").out
 
 
-def test_the_plan_uses_the_outputs_that_are_stored(project: Path, command: Callable[..., Any]) -> None:
+def test_the_plan_uses_the_outputs_that_are_stored(
+    project: Path, command: Callable[..., Any]
+) -> None:
     assert command("run", "run.yaml", "--generate-only", "--cache", "cache").code == 0
     done = command("plan", "run.yaml", "--cache", "cache", "--json")
     assert [each["total"]["requests"] for each in json.loads(done.out)["judges"]] == [0, 0, 6]
@@ -346,7 +429,9 @@ def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
     done = command("test", "s.judge.yaml", "--no-cache")
     assert done.code == 0, done.err
-    replaced(project / "writer.yaml", "- {when: [three words, tram], reply: Tram runs again.}\n", "")
+    replaced(
+        project / "writer.yaml", "- {when: [three words, tram], reply: Tram runs again.}\n", ""
+    )
     done = command("test", "s.judge.yaml", "--no-cache")
     assert done.code == 2  # a case must not pass because its text is missing
     assert "1 output could not be generated; the first is of short for item tram" in done.err
@@ -372,14 +457,18 @@ cases:
     assert "Not every system" not in done.out
 
 
-def test_against_an_unknown_system_no_output_is_generated(project: Path, command: Callable[..., Any]) -> None:
+def test_against_an_unknown_system_no_output_is_generated(
+    project: Path, command: Callable[..., Any]
+) -> None:
     done = command("run", "run.yaml", "--against", "shrot", "--record", "calls.jsonl")
     assert done.code == 2
     assert "--against shrot: unknown system 'shrot'; did you mean 'short'?" in done.err
     assert not (project / "calls.jsonl").exists()
 
 
-def test_a_mistake_in_a_case_is_told_before_its_suite_generates(project: Path, command: Callable[..., Any]) -> None:
+def test_a_mistake_in_a_case_is_told_before_its_suite_generates(
+    project: Path, command: Callable[..., Any]
+) -> None:
     suite = SUITE.replace("    system: short", "    system: shrot")
     (project / "s.judge.yaml").write_text(suite, encoding="utf-8")
     done = command("test", "s.judge.yaml")
@@ -388,7 +477,9 @@ def test_a_mistake_in_a_case_is_told_before_its_suite_generates(project: Path, c
     assert "generating" not in done.err
 
 
-def test_what_a_suite_generates_is_shown_counted_and_kept(project: Path, command: Callable[..., Any]) -> None:
+def test_what_a_suite_generates_is_shown_counted_and_kept(
+    project: Path, command: Callable[..., Any]
+) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
     done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs")
     assert done.code == 0, done.err
@@ -399,12 +490,18 @@ def test_what_a_suite_generates_is_shown_counted_and_kept(project: Path, command
     assert len((project / "runs/s/outputs.jsonl").read_text("utf-8").splitlines()) == 4
 
 
-def test_a_file_of_outputs_may_have_generations_and_has_one_system(project: Path, command: Callable[..., Any]) -> None:
+def test_a_file_of_outputs_may_have_generations_and_has_one_system(
+    project: Path, command: Callable[..., Any]
+) -> None:
     rows = [("pool", 1, "a"), ("pool", 2, "b"), ("tram", 1, "c")]
     lines = [json.dumps({"item": item, "generation": n, "output": text}) for item, n, text in rows]
     (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert command("run", "run.yaml", "--out", "out").code == 0
-    texts = {s.key: (s.source_item, s.output) for s in judge.load_result("out").table.samples if s.system == "lead"}
+    texts = {
+        s.key: (s.source_item, s.output)
+        for s in judge.load_result("out").table.samples
+        if s.system == "lead"
+    }
     assert texts == {(f"{item} ({n})", "lead"): (item, text) for item, n, text in rows}
     lines = [json.dumps({"item": "pool", "system": name, "output": "a"}) for name in ("x", "y")]
     (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -425,7 +522,14 @@ def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> Non
     def watch(progress: Any) -> None:
         lines.append(f"{progress.stage} {progress.done}/{progress.total} {progress.unit}")
 
-    judge.evaluate(rows, ["relevance"], model="scripted/judge.yaml", systems=systems, metrics=[], progress=watch)
+    judge.evaluate(
+        rows,
+        ["relevance"],
+        model="scripted/judge.yaml",
+        systems=systems,
+        metrics=[],
+        progress=watch,
+    )
     assert lines[-1] == "done 2/2 judgment"
 
 
@@ -435,11 +539,19 @@ def test_the_plan_knows_how_long_texts_of_a_script_are(
 ) -> None:
     """An output that is not written yet has at most 100 tokens, which are fewer characters of Japanese."""
     text = {"en": "The tram runs again. ", "ja": "市電は月曜から走ります。"}[language] * 100
-    (project / "articles.jsonl").write_text(json.dumps({"item": "a", "source": text, "topic": "t"}), encoding="utf-8")
-    (project / "none.jinja").write_text("---\nscale: [1, 5]\n---\nGrade this: {{ output }}\n", encoding="utf-8")
-    run = RUN.replace("  lead: lead.jsonl\n", "").replace("scripted/writer.yaml", "m, max_tokens: 100")
+    (project / "articles.jsonl").write_text(
+        json.dumps({"item": "a", "source": text, "topic": "t"}), encoding="utf-8"
+    )
+    (project / "none.jinja").write_text(
+        "---\nscale: [1, 5]\n---\nGrade this: {{ output }}\n", encoding="utf-8"
+    )
+    run = RUN.replace("  lead: lead.jsonl\n", "").replace(
+        "scripted/writer.yaml", "m, max_tokens: 100"
+    )
     (project / "run.yaml").write_text(run.replace("relevance", "none.jinja"), encoding="utf-8")
-    done = command("plan", "run.yaml", "--base-url", "http://127.0.0.1:9/v1", "--json", "--no-cache")
+    done = command(
+        "plan", "run.yaml", "--base-url", "http://127.0.0.1:9/v1", "--json", "--no-cache"
+    )
     assert done.code == 0, done.err
     *_, grades = json.loads(done.out)["judges"]
     assert grades["total"]["requests"] == 2

@@ -18,12 +18,18 @@ def told(parameter: Any) -> str:
     named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
     value = "" if argument or getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
     many = "*" if getattr(parameter, "multiple", False) or parameter.nargs == -1 else ""
-    usual = "" if parameter.default is None or getattr(parameter, "is_flag", False) else f" ({parameter.default})"
+    usual = (
+        ""
+        if parameter.default is None or getattr(parameter, "is_flag", False)
+        else f" ({parameter.default})"
+    )
     whole = f"{named}{value}{many}" if parameter.required else f"[{named}{value}]{many}"
     return f"    {whole}{usual}: {parameter.help}"
 
 
-def test_the_commands_take_what_they_took(golden: Callable[[str, str], None], parameters: dict[str, list[Any]]) -> None:
+def test_the_commands_take_what_they_took(
+    golden: Callable[[str, str], None], parameters: dict[str, list[Any]]
+) -> None:
     blocks = ["\n".join([f"judge {name}", *map(told, parts)]) for name, parts in parameters.items()]
     golden("help.txt", "\n\n".join(blocks) + "\n")
 
@@ -31,7 +37,8 @@ def test_the_commands_take_what_they_took(golden: Callable[[str, str], None], pa
 def test_the_commands_stand_under_four_headings() -> None:
     listed = CliRunner().invoke(app, ["--help"]).output.partition("Options:")[0]
     groups = {
-        block.partition(":")[0]: re.findall(r"^  (\w+) {2,}", block, re.M) for block in listed.split("\n\n")[2:-1]
+        block.partition(":")[0]: re.findall(r"^  (\w+) {2,}", block, re.M)
+        for block in listed.split("\n\n")[2:-1]
     }
     assert groups == {
         "Evaluate": ["run", "rank", "plan", "label"],
@@ -41,8 +48,12 @@ def test_the_commands_stand_under_four_headings() -> None:
     }
 
 
-@pytest.mark.parametrize("command", [[], ["criteria"], ["doctor"], ["doctor", "cache"]], ids=" ".join)
-def test_no_summary_of_a_command_is_cut_off(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "command", [[], ["criteria"], ["doctor"], ["doctor", "cache"]], ids=" ".join
+)
+def test_no_summary_of_a_command_is_cut_off(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     listed = CliRunner().invoke(app, [*command, "--help"]).output
     assert "Options:" in listed

@@ -20,7 +20,14 @@ def write_files(reply: str) -> None:
     for item in range(24):
         for system, good in enumerate(r.sample(range(1, 6), 3)):
             text = f"reply {item}-{system}"
-            rows.append({"item": f"i{item}", "system": f"s{system}", "output": text, "human": {"helpful": good}})
+            rows.append(
+                {
+                    "item": f"i{item}",
+                    "system": f"s{system}",
+                    "output": text,
+                    "human": {"helpful": good},
+                }
+            )
             rules.append({"when": [REMEDY, f"{text}\n</output"], "reply": str(good)})
             rules.append({"when": f"{text}\n</output", "reply": str(r.randint(1, 5))})
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -34,7 +41,9 @@ def arguments(*more: str) -> list[str]:
     return ["criteria", "improve", "helpful.yaml", "data.jsonl", *models, *more]
 
 
-PROPOSAL = json.dumps({"question": f"Does the reply help? {REMEDY}.", "reason": "The judge rewards long replies."})
+PROPOSAL = json.dumps(
+    {"question": f"Does the reply help? {REMEDY}.", "reason": "The judge rewards long replies."}
+)
 
 
 def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., Any]) -> None:
@@ -55,14 +64,18 @@ def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., A
     assert command(*arguments()).code == 2
     for name in ("judge.yaml", "writer.yaml"):
         Path(name).unlink()
-    replayed = arguments("--replay", "calls.jsonl", "--revisions", "2", "--output", "again/helpful.yaml")
+    replayed = arguments(
+        "--replay", "calls.jsonl", "--revisions", "2", "--output", "again/helpful.yaml"
+    )
     Path("again").mkdir()
     again = command(*[part.replace("scripted/", "") for part in replayed], "--no-cache")
     assert again.code == 0, again.err
     assert Path("again/helpful.yaml").read_text(encoding="utf-8") == new
 
 
-def test_a_writer_without_a_revision_leaves_everything_as_it_is(command: Callable[..., Any]) -> None:
+def test_a_writer_without_a_revision_leaves_everything_as_it_is(
+    command: Callable[..., Any],
+) -> None:
     write_files("I would rather not.")
     done = command(*arguments("--out", "tries"))
     assert done.code == 1
@@ -75,8 +88,12 @@ def test_a_writer_without_a_revision_leaves_everything_as_it_is(command: Callabl
 
 def test_ratings_from_a_sheet_and_the_json_of_the_result(command: Callable[..., Any]) -> None:
     write_files(PROPOSAL)
-    rows = [json.loads(line) for line in Path("data.jsonl").read_text(encoding="utf-8").splitlines()]
-    sheet = "\n".join(f"{row['item']},{row['system']},{row.pop('human')['helpful']}" for row in rows)
+    rows = [
+        json.loads(line) for line in Path("data.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    sheet = "\n".join(
+        f"{row['item']},{row['system']},{row.pop('human')['helpful']}" for row in rows
+    )
     Path("sheet.csv").write_text(f"item,system,helpful\n{sheet}\n", encoding="utf-8")
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = command(*arguments("--ratings", "sheet.csv", "--json"))

@@ -24,21 +24,27 @@ def project(tmp_path: Path, command: Callable[..., Any]) -> Path:
 
 def test_it_says_what_it_wrote_and_what_to_type_next(command: Callable[..., Any]) -> None:
     done = command("init", "a project")
-    assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(done.out.splitlines())
+    assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(
+        done.out.splitlines()
+    )
     next_steps = done.out.partition("Next:\n")[2].splitlines()
     assert [line.split("  #")[0].strip() for line in next_steps] == [
         "cd 'a project'", "judge run run.yaml", "judge test .", "judge doctor",
     ]  # fmt: skip
 
 
-def test_its_run_shows_a_difference_between_the_prompts(project: Path, command: Callable[..., Any]) -> None:
+def test_its_run_shows_a_difference_between_the_prompts(
+    project: Path, command: Callable[..., Any]
+) -> None:
     done = command("run", "run.yaml", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["finding"][0] == "new_prompt beats old_prompt"
     assert (project / "runs" / "first" / "report.html").exists()
 
 
-def test_its_suite_passes_until_the_readmes_one_word_is_changed(project: Path, command: Callable[..., Any]) -> None:
+def test_its_suite_passes_until_the_readmes_one_word_is_changed(
+    project: Path, command: Callable[..., Any]
+) -> None:
     assert command("test", ".").code == 0
     readme = (project / "README.md").read_text("utf-8")
     before, after = re.search(r"replace `(\w+)` by `(\w+)`", readme).groups()  # type: ignore[union-attr]
@@ -51,9 +57,15 @@ def test_its_suite_passes_until_the_readmes_one_word_is_changed(project: Path, c
     assert "2 of 2 cases fail" in done.out
 
 
-def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(project: Path, command: Callable[..., Any]) -> None:
+def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(
+    project: Path, command: Callable[..., Any]
+) -> None:
     flow = yaml.safe_load((project / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
-    (line,) = [step["run"] for step in flow["jobs"]["judge"]["steps"] if "judge test" in step.get("run", "")]
+    (line,) = [
+        step["run"]
+        for step in flow["jobs"]["judge"]["steps"]
+        if "judge test" in step.get("run", "")
+    ]
     words = line.replace('"$GITHUB_STEP_SUMMARY"', "summary.md").split()
     assert command(*words[1:]).code == 0
     assert "politeness" in (project / "summary.md").read_text("utf-8")
@@ -83,13 +95,19 @@ def test_nothing_is_overwritten(tmp_path: Path, command: Callable[..., Any]) -> 
     assert command("init", "notes.txt").code == 2
 
 
-def test_every_file_is_the_packages_beside_other_files(tmp_path: Path, command: Callable[..., Any]) -> None:
+def test_every_file_is_the_packages_beside_other_files(
+    tmp_path: Path, command: Callable[..., Any]
+) -> None:
     folder = tmp_path / "new" / "project"
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("mine", "utf-8")
     assert command("init", folder).code == 0
     source = Path(cli.__file__).parent / "starter"
-    packaged = {path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
-    written = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    packaged = {
+        path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()
+    }
+    written = {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
     assert len(packaged) == 8
     assert written == packaged | {Path("notes.txt"): b"mine"}

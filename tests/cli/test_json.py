@@ -20,9 +20,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
-    script = (
-        "- {when: x wrote this about a, reply: 4}\n- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n"
-    )
+    script = "- {when: x wrote this about a, reply: 4}\n- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n"
     Path("replies.yaml").write_text(script, "utf-8")
     Path("s.judge.yaml").write_text(
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncases:\n  - {criterion: relevance, better: x, worse: y}\n",
@@ -55,7 +53,16 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         ("compare", "run", "run"),
         ("plan", "run", "--detect", "0.1"),
         ("test", "s.judge.yaml"),
-        ("audit", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "relevance", "--probes", "injection"),
+        (
+            "audit",
+            "data.jsonl",
+            "--model",
+            "scripted/replies.yaml",
+            "--criteria",
+            "relevance",
+            "--probes",
+            "injection",
+        ),
         ("report", "run", "--item", "a"),
         ("criteria", "diff", "relevance", "fluency"),
         ("criteria", "list"),
@@ -83,12 +90,22 @@ def test_two_formats_at_once_are_refused(folder: Path, command: Callable[..., An
     for words in (("--json", "--format", "html"), ("--format", "html", "--json")):
         done = command("run", "data.jsonl", *SCRIPTED, *words)
         assert (done.code, done.out) == (2, "")
-        assert done.err == "judge: --json is short for --format json, and --format html was given; leave out one\n"
+        assert (
+            done.err
+            == "judge: --json is short for --format json, and --format html was given; leave out one\n"
+        )
     assert not (folder / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    "words", [("criteria", "list"), ("doctor", "metrics"), ("doctor", "cache", "stats"), ("plan", "run"), ("doctor",)]
+    "words",
+    [
+        ("criteria", "list"),
+        ("doctor", "metrics"),
+        ("doctor", "cache", "stats"),
+        ("plan", "run"),
+        ("doctor",),
+    ],
 )
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = command(*words, "--format", "xml")
@@ -97,7 +114,10 @@ def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[
 
 
 def test_what_the_lists_say(command: Callable[..., Any]) -> None:
-    criteria = {(one["name"], one["compares"]): one for one in json.loads(command("criteria", "list", "--json").out)}
+    criteria = {
+        (one["name"], one["compares"]): one
+        for one in json.loads(command("criteria", "list", "--json").out)
+    }
     assert criteria["relevance", 1]["scale"]["labels"] == ["1", "2", "3", "4", "5"]
     assert ("overall", 2) in criteria
     shown = json.loads(command("criteria", "show", "relevance", "--json").out)

@@ -30,14 +30,22 @@ def judge_them(
     return run
 
 
-def test_a_budget_ends_a_command_with_what_is_left_to_do(judge_them: Callable[..., Any], chat_server: Any) -> None:
+def test_a_budget_ends_a_command_with_what_is_left_to_do(
+    judge_them: Callable[..., Any], chat_server: Any
+) -> None:
     done = judge_them("--budget", "2800tokens")
     paid = len(chat_server.bodies)
     assert done.code == 2
     assert 1 <= paid < 6
-    assert f"judge: the budget of 2,800 tokens is reached: {paid * 101} tokens may have been spent" in done.err
+    assert (
+        f"judge: the budget of 2,800 tokens is reached: {paid * 101} tokens may have been spent"
+        in done.err
+    )
     assert f"{paid} of 6 judgments are done and kept in " in done.err
-    assert "Run the same command again to resume. The cache answers what is already paid for" in done.err
+    assert (
+        "Run the same command again to resume. The cache answers what is already paid for"
+        in done.err
+    )
     assert judge_them("--budget", "2mtokens").code == 0
     assert len(chat_server.bodies) == 6
 
@@ -53,7 +61,10 @@ def test_dollars_for_a_server_of_ones_own_are_refused_before_anything_is_sent(
 
 @pytest.mark.parametrize("options", [("--timeout", 0.1, "--retries", 1), ("--deadline", 0.5)])
 def test_a_silent_server_does_not_hold_a_command(
-    options: tuple[object, ...], judge_them: Callable[..., Any], chat_server: Any, make_completion: Any
+    options: tuple[object, ...],
+    judge_them: Callable[..., Any],
+    chat_server: Any,
+    make_completion: Any,
 ) -> None:
     over = threading.Event()
 

@@ -15,18 +15,41 @@ import pytest
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "texts.jsonl"
-    rows = [{"item": i, "system": s, "source": f"Text {i}.", "output": f"{s} {i}"} for i in "123" for s in "ab"]
+    rows = [
+        {"item": i, "system": s, "source": f"Text {i}.", "output": f"{s} {i}"}
+        for i in "123"
+        for s in "ab"
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.002usd")
+def test_it_shows_requests_tokens_price_and_time_without_a_key(
+    command: Callable[..., Any], data: Path
+) -> None:
+    done = command(
+        "plan",
+        data,
+        "--model",
+        "gpt-5.4-mini",
+        "--criteria",
+        "relevance,fluency",
+        "--budget",
+        "0.002usd",
+    )
     assert done.code == 0
     lines = done.out.splitlines()
     assert "gpt-5.4-mini · https://api.openai.com/v1" in lines
-    assert next(line for line in lines if line.startswith("all ")).split()[:5] == ["all", "12", "0", "0", "12"]
-    assert any(line.startswith("12 requests, $0.00") and line.endswith("12 judgments") for line in lines)
+    assert next(line for line in lines if line.startswith("all ")).split()[:5] == [
+        "all",
+        "12",
+        "0",
+        "0",
+        "12",
+    ]
+    assert any(
+        line.startswith("12 requests, $0.00") and line.endswith("12 judgments") for line in lines
+    )
     said = " ".join(done.out.split())
     assert "price $0.0" in said
     assert "genai-prices 0." in said
@@ -47,15 +70,29 @@ def test_it_sends_nothing_and_writes_nothing(
     command: Callable[..., Any], data: Path, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data.parent)
-    done = command("plan", data, "--model", "mine", "--base-url", chat_server.url, "--criteria", "relevance")
+    done = command(
+        "plan", data, "--model", "mine", "--base-url", chat_server.url, "--criteria", "relevance"
+    )
     assert done.code == 0
     assert "price unknown (a server of your own: no known price)" in " ".join(done.out.split())
     assert chat_server.bodies == []
     assert [path.name for path in data.parent.iterdir()] == [data.name]
 
 
-def test_after_a_run_nothing_is_left_to_ask(command: Callable[..., Any], data: Path, chat_server: Any) -> None:
-    given = [data, "--model", "mine", "--base-url", chat_server.url, "--criteria", "relevance", "--weighting", "single"]
+def test_after_a_run_nothing_is_left_to_ask(
+    command: Callable[..., Any], data: Path, chat_server: Any
+) -> None:
+    given = [
+        data,
+        "--model",
+        "mine",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "relevance",
+        "--weighting",
+        "single",
+    ]
     done = command("run", *given, "--out", data.parent / "run")
     assert done.code == 0
     assert "6 judgments to make: about 6 requests, " in done.err
@@ -66,7 +103,9 @@ def test_after_a_run_nothing_is_left_to_ask(command: Callable[..., Any], data: P
 
 
 def test_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", "--rank", "--pairs", "2", "--format", "json")
+    done = command(
+        "plan", data, "--model", "gpt-5.4-mini", "--rank", "--pairs", "2", "--format", "json"
+    )
     found = json.loads(done.out)
     assert found["judges"][0]["total"]["judgments"] == 4
 
@@ -76,7 +115,10 @@ def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path
     done = command("plan", *given)
     assert "12 requests, $0.0" in done.out
     rows = list(csv.DictReader(command("plan", *given, "--format", "csv").out.splitlines()))
-    assert [(row["judge"], row["requests"]) for row in rows] == [("gpt-5.4-mini", "6"), ("gpt-6-luna", "6")]
+    assert [(row["judge"], row["requests"]) for row in rows] == [
+        ("gpt-5.4-mini", "6"),
+        ("gpt-6-luna", "6"),
+    ]
 
 
 @pytest.mark.parametrize("key", [None, "", " "])
@@ -99,7 +141,13 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
     given: list[str],
     place: str,
 ) -> None:
-    for name in ("OPENAI_API_KEY", "MINE", "GROQ_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"):
+    for name in (
+        "OPENAI_API_KEY",
+        "MINE",
+        "GROQ_API_KEY",
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
         if key is not None:
             monkeypatch.setenv(name, key)
@@ -108,9 +156,9 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
     assert done.code == 0, done.err
     assert f"{given[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
     assert dict(os.environ) == before
-    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == given[0].startswith(
-        "azure/"
-    )
+    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == given[
+        0
+    ].startswith("azure/")
 
 
 @pytest.mark.parametrize("model", ["groq/", "gpt-mini/x"])
@@ -126,9 +174,21 @@ def test_without_a_judge_nothing_is_asked(command: Callable[..., Any], data: Pat
 
 @pytest.mark.parametrize("limit", ["2", "6"])
 def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
-    command: Callable[..., Any], data: Path, chat_server: Any, make_completion: Callable[..., Any], limit: str
+    command: Callable[..., Any],
+    data: Path,
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    limit: str,
 ) -> None:
-    given = [data, "--model", "anthropic/m", "--base-url", chat_server.url, "--criteria", "relevance"]
+    given = [
+        data,
+        "--model",
+        "anthropic/m",
+        "--base-url",
+        chat_server.url,
+        "--criteria",
+        "relevance",
+    ]
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
     command("run", *given, "--limit", limit, "--out", data.parent / "first")
     assert len(chat_server.bodies) == 1 + 20 * int(limit)
@@ -151,7 +211,11 @@ def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: 
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
     plan = data.parent / "rank.yaml"
     plan.write_text("data: texts.jsonl\ncriteria: [overall]\nmodel: gpt-5.4-mini\n")
-    for given in ([plan], [data, "--model", "gpt-5.4-mini", "--pairs", "2"], [data, "--orders", "1"]):
+    for given in (
+        [plan],
+        [data, "--model", "gpt-5.4-mini", "--pairs", "2"],
+        [data, "--orders", "1"],
+    ):
         done = command("plan", *given)
         assert done.code == 2
         assert "--rank" in done.err
@@ -170,7 +234,9 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
         (["--model", "a,b"], "for several: --model a --model b"),
     ],
 )
-def test_what_it_cannot_do_is_said(command: Callable[..., Any], data: Path, given: list[str], words: str) -> None:
+def test_what_it_cannot_do_is_said(
+    command: Callable[..., Any], data: Path, given: list[str], words: str
+) -> None:
     done = command("plan", data, "--model", "gpt-5.4-mini", *given)
     assert done.code == 2
     assert words in done.err

@@ -23,7 +23,9 @@ ROWS = [
 def _script(request: Any) -> Reply:
     """Differences a − b of 1 or 0, and a − c of 2: the first alone scatter, as do b − c."""
     text = request.messages[0]["content"]
-    even = any(f"day {n}\n" in text or f"day {n}<" in text or f"day {n}." in text for n in (0, 2, 4, 6))
+    even = any(
+        f"day {n}\n" in text or f"day {n}<" in text or f"day {n}." in text for n in (0, 2, 4, 6)
+    )
     return {"5" if "a day" in text else "3" if "c day" in text else ("4" if even else "5"): 1.0}
 
 
@@ -40,12 +42,18 @@ def words(text: str) -> str:
 
 def rows(out: str) -> dict[str, list[str]]:
     """The cells of the table, by column."""
-    lines = out.partition("Pairs: ")[0].partition("SD: ")[0].partition("\ncolumn ")[2].splitlines()[1:]
-    return {line.split()[0]: [cell for cell in line.split()[1:] if cell not in "abc–"] for line in lines}
+    lines = (
+        out.partition("Pairs: ")[0].partition("SD: ")[0].partition("\ncolumn ")[2].splitlines()[1:]
+    )
+    return {
+        line.split()[0]: [cell for cell in line.split()[1:] if cell not in "abc–"] for line in lines
+    }
 
 
 def test_of_a_run(power: Callable[..., Any]) -> None:
-    package.evaluate(ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r")
+    package.evaluate(
+        ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r"
+    )
     sample = json.loads(Path("r/run.json").read_text("utf-8"))
     differences = [d["estimate"] for d in sample["comparisons"][0]["differences"]]
     assert [d["n"] for d in differences] == [9, 9, 9]
@@ -55,10 +63,18 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     assert list(table) == ["relevance", "coherence", "overall"]
     assert table["relevance"] == table["coherence"]
     needed = table["overall"][-1]
-    assert f"of 0.1 in overall between any two systems needs about {needed} items (80% power)" in words(done.out)
+    assert (
+        f"of 0.1 in overall between any two systems needs about {needed} items (80% power)"
+        in words(done.out)
+    )
     assert "3 systems: p must be below 0.017 (.05 / 3 comparisons" in words(done.out)
     package.evaluate(
-        ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], against=ROWS[0]["system"], out="against"
+        ROWS,
+        ["relevance"],
+        model=ScriptedProvider(_script),
+        metrics=[],
+        against=ROWS[0]["system"],
+        out="against",
     )
     one = words(power("against", "--detect", "0.1").out)
     assert f"of 0.1 in relevance between {ROWS[0]['system']} and another system needs" in one
@@ -67,9 +83,7 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     assert {cells[0] for cells in rows(many.out).values()} == {"900"}
     few = power("r", "--items", "6")
     assert rows(few.out)["overall"][-3:] == ["too", "few", "items"]
-    least = (
-        "relevance, coherence, overall: with 6 items, no difference between 3 systems can be significant. At least 7"
-    )
+    least = "relevance, coherence, overall: with 6 items, no difference between 3 systems can be significant. At least 7"
     assert least in words(few.out)
 
 
@@ -79,21 +93,32 @@ def test_one_pair(power: Callable[..., Any]) -> None:
     assert done.code == 0, done.err
     (column,) = json.loads(power("r", "--pair", "a,b", "--json").out)["columns"]
     (pair,) = column["pairs"]
-    assert (pair["systems"], pair["items"], column["tests"], column["min_items"]) == (["a", "b"], 9, 3, 7)
-    assert pair["difference"] == pytest.approx(4 / 9)
-    finding = (
-        f"a and b: detecting their difference of 0.444 in relevance needs about {pair['items_for_observed']} items"
+    assert (pair["systems"], pair["items"], column["tests"], column["min_items"]) == (
+        ["a", "b"],
+        9,
+        3,
+        7,
     )
+    assert pair["difference"] == pytest.approx(4 / 9)
+    finding = f"a and b: detecting their difference of 0.444 in relevance needs about {pair['items_for_observed']} items"
     assert finding in words(done.out)
     assert rows(done.out)["relevance"][:2] == ["9", "+0.444"]
     smaller = power("r", "--pair", "a,b", "--detect", "0.1", "--format", "csv")
     (record,) = csv.DictReader(smaller.out.splitlines())
-    assert int(record["items_for_observed"]) == pair["items_for_observed"] < int(record["items_needed"])
+    assert (
+        int(record["items_for_observed"])
+        == pair["items_for_observed"]
+        < int(record["items_needed"])
+    )
     enough = power("r", "--pair", "c,b")
-    said = "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
+    said = (
+        "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
+    )
     assert said in words(enough.out)
     assert rows(enough.out)["relevance"][-1] == "significant"
-    assert "the differences are the same in all shared items" in words(power("r", "--pair", "a,c").out)
+    assert "the differences are the same in all shared items" in words(
+        power("r", "--pair", "a,c").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,8 +160,14 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         (("r", "--items", "1"), "--items 1: must be 2 or more"),
         (("r", "--limit", "3"), "--limit: the run in r is finished; name its data to run again"),
         (("r", "--rank"), "--rank: the run in r is finished; name its data to run again"),
-        (("rows.jsonl", "--detect", "0.1"), "--detect 0.1: is for a finished run; name its folder instead of rows.js"),
-        (("nowhere", "--pair", "a,b"), "--pair a,b: is for a finished run; name its folder instead of nowhere"),
+        (
+            ("rows.jsonl", "--detect", "0.1"),
+            "--detect 0.1: is for a finished run; name its folder instead of rows.js",
+        ),
+        (
+            ("nowhere", "--pair", "a,b"),
+            "--pair a,b: is for a finished run; name its folder instead of nowhere",
+        ),
     ],
 )
 def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], said: str) -> None:

@@ -25,7 +25,9 @@ ROWS = [
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(
+    tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -44,7 +46,10 @@ MEASURED = ("run", "data.jsonl", "--criteria", "none", "--out", "r", "-q", "--me
 
 
 def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> None:
-    assert judge(*MEASURED, "qags,source_bleu", "--set", "qags.similarity=[f1, exact]", *ASKED).code == 0
+    assert (
+        judge(*MEASURED, "qags,source_bleu", "--set", "qags.similarity=[f1, exact]", *ASKED).code
+        == 0
+    )
     Path("data.jsonl").unlink()
     done = judge("report", "r", "--item", "two")
     assert (done.code, done.err) == (0, "")
@@ -143,7 +148,9 @@ def test_a_scripted_judge_in_japanese_korean_and_chinese(
     head = next(n for n, line in enumerate(shown) if line.startswith("theme"))
     starts = [cell_len(shown[head].partition(name)[0]) for name in ("question", "from source")]
     for (theme, (question, from_source, _)), value in zip(lines.items(), f1, strict=True):
-        (line,) = (line for line in shown[head + 1 :] if line.startswith(f"{theme} "))  # a long question goes on below
+        (line,) = (
+            line for line in shown[head + 1 :] if line.startswith(f"{theme} ")
+        )  # a long question goes on below
         cells = question[:5], f"  {from_source if value else '–'}"
         assert [cell_len(line.partition(cell)[0]) for cell in cells] == [starts[0], starts[1] - 2]
         assert f"  {value:.2f}" in line
@@ -173,21 +180,34 @@ def test_a_judge_model_is_asked_once_and_paid_once(
     first = judge("run", "run.yaml", "-q")
     info = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]
     assert first.code == 0, first.err
-    assert info["requests"]["sent"] == len(chat_server.bodies) == 8, "2 × themes, a question, two answers"
+    assert info["requests"]["sent"] == len(chat_server.bodies) == 8, (
+        "2 × themes, a question, two answers"
+    )
     assert load("r").estimates["x", "qags_f1"].value == 1.0
     asked = len(chat_server.bodies)
     judge("run", "run.yaml", "-q")
     assert len(chat_server.bodies) == asked
     assert "openai/m@127.0.0.1" in info["signatures"]["qags_f1"]
     without = judge(*args)
-    assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), "nothing is asked"
+    assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), (
+        "nothing is asked"
+    )
 
 
 def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("Norholm"))
-    asked = ["--set", "qags.backend=llm", "--model", "m", "--base-url", chat_server.url, "--limit", "1"]
+    asked = [
+        "--set",
+        "qags.backend=llm",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--limit",
+        "1",
+    ]
     judge(*MEASURED, "qags", *asked, "--language", "ja", "--max-tokens", "700")
     first = chat_server.bodies[0]
     assert first["messages"][0]["content"].startswith("一つの文章を読んでください。")
@@ -195,13 +215,22 @@ def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
     assert chat_server.bodies[-1]["max_completion_tokens"] == 700
     count = len(chat_server.bodies)
     judge(*MEASURED, "qags", *asked, "--language", "ja", "--set", "qags.language=ko")
-    assert chat_server.bodies[count]["messages"][0]["content"].startswith("글 하나를 읽어 주십시오.")
+    assert chat_server.bodies[count]["messages"][0]["content"].startswith(
+        "글 하나를 읽어 주십시오."
+    )
 
 
 def test_what_the_judge_refused_fails_the_output_and_is_shown(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
-    no = {"error": {"message": "flagged", "type": "invalid_request_error", "param": None, "code": "content_filter"}}
+    no = {
+        "error": {
+            "message": "flagged",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "content_filter",
+        }
+    }
 
     def reply(body: dict[str, Any]) -> Any:
         prompt = body["messages"][0]["content"]
@@ -210,7 +239,15 @@ def test_what_the_judge_refused_fails_the_output_and_is_shown(
         return 200, {}, make_completion(answer(body))
 
     chat_server.answer = reply
-    args = ["data.jsonl", "--set", "qags.backend=llm", "--model", "m", "--base-url", chat_server.url]
+    args = [
+        "data.jsonl",
+        "--set",
+        "qags.backend=llm",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+    ]
     done = judge("run", *args, "--criteria", "none", "--metrics", "qags", "--out", "r")
     assert done.code == 1
     result = load("r")
@@ -234,6 +271,8 @@ def test_a_recording_answers_in_the_model_s_place(
     run = ["--criteria", "none", "--metrics", "qags", "--model", "m", "--base-url", chat_server.url]
     assert judge("run", *args, *run, "--record", "calls.jsonl", "-q").code == 0
     asked = len(chat_server.bodies)
-    done = judge("run", *args, *run[:4], "--replay", "calls.jsonl", "--no-cache", "--out", "replayed")
+    done = judge(
+        "run", *args, *run[:4], "--replay", "calls.jsonl", "--no-cache", "--out", "replayed"
+    )
     assert (done.code, len(chat_server.bodies)) == (0, asked), done.err
     assert load("replayed").estimates["x", "qags_f1"].value == 1.0

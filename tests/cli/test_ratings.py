@@ -17,7 +17,12 @@ from judge.results.result import load
 ITEMS = ("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools")
 GIVEN = {"x": {"anna": 5, "ben": 4}, "y": {"anna": 3, "ben": 3}, "z": {"anna": 1, "ben": 2}}
 TEXTS = [
-    {"item": item, "system": system, "source": f"The council met about {item}.", "output": f"{system} wrote on {item}."}
+    {
+        "item": item,
+        "system": system,
+        "source": f"The council met about {item}.",
+        "output": f"{system} wrote on {item}.",
+    }
     for item in ITEMS
     for system in GIVEN
 ]
@@ -34,7 +39,9 @@ LONG = [
     for rater, value in votes.items()
 ]
 VOTES = {
-    (i, s): [max(value - (i == "parks"), 1) for value in votes.values()] for i in ITEMS for s, votes in GIVEN.items()
+    (i, s): [max(value - (i == "parks"), 1) for value in votes.values()]
+    for i in ITEMS
+    for s, votes in GIVEN.items()
 }
 HUMAN = [{**text, "human": {"relevance": VOTES[text["item"], text["system"]]}} for text in TEXTS]
 REPLIES = "- {when: x wrote, reply: 5}\n- {when: y wrote, reply: 3}\n- {when: [], reply: 1}\n"
@@ -69,10 +76,33 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     write("rated.jsonl", HUMAN)
     judge("run", "rated.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "column", "--quiet")
     expected = judge("validate", "column", "--format", "json")
-    run = judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--ratings", "sheet.csv", "--out", "run")
-    assert "Ratings from sheet.csv (one row per rating): 42 ratings of 21 texts by 2 raters, of relevance." in run.out
+    run = judge(
+        "run",
+        "data.jsonl",
+        *SCRIPTED,
+        "--criteria",
+        "relevance",
+        "--ratings",
+        "sheet.csv",
+        "--out",
+        "run",
+    )
+    assert (
+        "Ratings from sheet.csv (one row per rating): 42 ratings of 21 texts by 2 raters, of relevance."
+        in run.out
+    )
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
-    done = judge("validate", "data.jsonl", *SCRIPTED, "--ratings", "sheet.csv", "--out", "both", "--format", "json")
+    done = judge(
+        "validate",
+        "data.jsonl",
+        *SCRIPTED,
+        "--ratings",
+        "sheet.csv",
+        "--out",
+        "both",
+        "--format",
+        "json",
+    )
     later = judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")
     stored = judge("validate", "run", "--format", "json")
     for found in (later, stored, done):
@@ -81,7 +111,9 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
         assert [row["correlations"] for row in one["rows"]] == [
             row["correlations"] for row in criteria(expected)[0]["rows"]
         ]
-    assert {name for sample in load("run").table.samples for name in sample.raters["relevance"]} == {"anna", "ben"}
+    assert {
+        name for sample in load("run").table.samples for name in sample.raters["relevance"]
+    } == {"anna", "ben"}
 
 
 def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) -> None:
@@ -114,11 +146,24 @@ def test_a_plan_names_the_sheet_beside_it(judge: Callable[..., Any], tmp_path: P
 
 def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[..., Any]) -> None:
     options = ("data.jsonl", *SCRIPTED, "--criteria", "relevance", "--ratings", "sheet.csv")
-    for out, part, name in (("a", ("--limit", "6"), "--limit"), ("b", ("--where", "item=roads,item=parks"), "--where")):
+    for out, part, name in (
+        ("a", ("--limit", "6"), "--limit"),
+        ("b", ("--where", "item=roads,item=parks"), "--where"),
+    ):
         done = judge("run", *options, *part, "--out", out)
         assert done.code == 0, done.err
         assert f"30 ratings ignored: of texts that {name} leaves out." in done.out
-        judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", *part, "--out", f"{out}2", "--quiet")
+        judge(
+            "run",
+            "data.jsonl",
+            *SCRIPTED,
+            "--criteria",
+            "relevance",
+            *part,
+            "--out",
+            f"{out}2",
+            "--quiet",
+        )
         assert "30 ratings ignored" in judge("validate", f"{out}2", "--ratings", "sheet.csv").out
 
 
@@ -131,10 +176,30 @@ def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[.
         ([{**LONG[0], "value": ""}], "sheet.csv: no ratings"),
     ],
 )  # fmt: skip
-def test_a_sheet_that_does_not_fit_is_refused(judge: Callable[..., Any], rows: Any, message: str) -> None:
-    judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--out", "bare", "--quiet")
+def test_a_sheet_that_does_not_fit_is_refused(
+    judge: Callable[..., Any], rows: Any, message: str
+) -> None:
+    judge(
+        "run",
+        "data.jsonl",
+        *SCRIPTED,
+        "--criteria",
+        "relevance,coherence",
+        "--out",
+        "bare",
+        "--quiet",
+    )
     write("sheet.csv", rows)
-    options = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--ratings", "sheet.csv", "--out", "r")
+    options = (
+        "data.jsonl",
+        *SCRIPTED,
+        "--criteria",
+        "relevance,coherence",
+        "--ratings",
+        "sheet.csv",
+        "--out",
+        "r",
+    )
     for done in (judge("run", *options), judge("validate", "bare", "--ratings", "sheet.csv")):
         assert done.code == 2
         assert message in done.err
@@ -143,7 +208,17 @@ def test_a_sheet_that_does_not_fit_is_refused(judge: Callable[..., Any], rows: A
 
 
 def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) -> None:
-    options = ("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--cache", "cache", "--out", "r")
+    options = (
+        "run",
+        "data.jsonl",
+        *SCRIPTED,
+        "--criteria",
+        "relevance",
+        "--cache",
+        "cache",
+        "--out",
+        "r",
+    )
     write("other.csv", [{**row, "value": 6 - row["value"]} for row in LONG[:-2]])
     for sheet, cached, rated in (("sheet.csv", 0, 21), ("other.csv", 21, 20)):
         done = judge(*options, "--ratings", sheet)
@@ -154,9 +229,13 @@ def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) 
 
 
 def test_a_rating_that_made_the_prompt_does_not_count(judge: Callable[..., Any]) -> None:
-    used = [seen_digest(text["source"], text["output"]) for text in TEXTS if text["item"] == "roads"]
+    used = [
+        seen_digest(text["source"], text["output"]) for text in TEXTS if text["item"] == "roads"
+    ]
     head = json.dumps({"scale": [1, 5], "seen": used})[1:-1]
-    Path("relevance.jinja").write_text(f"---\n{{{head}}}\n---\nRelevant?\n{{{{ output }}}}\n", encoding="utf-8")
+    Path("relevance.jinja").write_text(
+        f"---\n{{{head}}}\n---\nRelevant?\n{{{{ output }}}}\n", encoding="utf-8"
+    )
     options = ("data.jsonl", *SCRIPTED, "--criteria", "relevance.jinja")
     run = judge("run", *options, "--ratings", "sheet.csv", "--out", "r")
     assert "relevance: 3 texts excluded: used to make the prompt." in run.out
@@ -164,21 +243,46 @@ def test_a_rating_that_made_the_prompt_does_not_count(judge: Callable[..., Any])
     for done in (judge("validate", "r", "--format", "json"),
                  judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")):  # fmt: skip
         assert [(one["texts"], one["excluded"]) for one in criteria(done)] == [(18, 3)]
-    assert not [s for s in load("r").table.samples if s.item == "roads" and (s.human or s.ratings or s.raters)]
+    assert not [
+        s
+        for s in load("r").table.samples
+        if s.item == "roads" and (s.human or s.ratings or s.raters)
+    ]
 
 
 def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> None:
     values = {"anna": "second", "ben": "first"}
     pairs = [
-        {"item": item, "first": "y", "second": "x", "rater": rater, "criterion": "overall", "value": value}
+        {
+            "item": item,
+            "first": "y",
+            "second": "x",
+            "rater": rater,
+            "criterion": "overall",
+            "value": value,
+        }
         for item in ITEMS
         for rater, value in values.items()
     ]
     write("pairs.jsonl", pairs)
-    Path("prefer.yaml").write_text('- {when: "x wrote", reply: A}\n- {when: [], reply: B}\n', encoding="utf-8")
-    ranked = judge("rank", "data.jsonl", "--model", "scripted/prefer.yaml", "--ratings", "pairs.jsonl", "--out", "r")
+    Path("prefer.yaml").write_text(
+        '- {when: "x wrote", reply: A}\n- {when: [], reply: B}\n', encoding="utf-8"
+    )
+    ranked = judge(
+        "rank",
+        "data.jsonl",
+        "--model",
+        "scripted/prefer.yaml",
+        "--ratings",
+        "pairs.jsonl",
+        "--out",
+        "r",
+    )
     assert ranked.code == 0, ranked.err
-    assert "Ratings from pairs.jsonl (one row per rating): 14 preferences by 2 raters, of overall." in ranked.out
+    assert (
+        "Ratings from pairs.jsonl (one row per rating): 14 preferences by 2 raters, of overall."
+        in ranked.out
+    )
     done = json.loads(judge("validate", "r", "--format", "json").out)
     rows = done["preferences"][0]["rows"]
     assert [(row["kind"], row["name"], row["same"]["n"]) for row in rows] == [
@@ -186,15 +290,31 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
     ]  # fmt: skip
     assert rows[-1]["same"]["value"] == 0.0
     judge("rank", "data.jsonl", "--model", "scripted/prefer.yaml", "--out", "bare", "--quiet")
-    assert "people have no preferences on pairs of this ranking (overall)" in judge("validate", "bare").err
+    assert (
+        "people have no preferences on pairs of this ranking (overall)"
+        in judge("validate", "bare").err
+    )
     later = judge("validate", "bare", "--ratings", "pairs.jsonl")
     assert "two raters" in later.out
     assert "## Agreement with people" in judge("report", "r", "--format", "markdown").out
     write("pairs.jsonl", [{**pairs[0], "second": "w"}])
     refused = judge("validate", "bare", "--ratings", "pairs.jsonl")
-    assert (refused.code, "pairs.jsonl:1: the data lack a text of item 'roads'" in refused.err) == (2, True)
+    assert (refused.code, "pairs.jsonl:1: the data lack a text of item 'roads'" in refused.err) == (
+        2,
+        True,
+    )
     write("pairs.jsonl", pairs)
-    run = judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--ratings", "pairs.jsonl", "--out", "n")
+    run = judge(
+        "run",
+        "data.jsonl",
+        *SCRIPTED,
+        "--criteria",
+        "relevance",
+        "--ratings",
+        "pairs.jsonl",
+        "--out",
+        "n",
+    )
     assert "14 preferences between two texts: only judge rank uses them." in run.out
 
 
@@ -205,7 +325,9 @@ def test_a_function_takes_a_sheet(judge: Callable[..., Any]) -> None:
     assert package.validate(result, ratings="sheet.csv").rated[0].texts == 21
     with pytest.raises(DataError, match=r"sheet.csv:2: no text of item 'roads' and system 'x'"):
         package.validate(
-            package.evaluate(TEXTS[3:], "relevance", model=lambda prompt: 3, metrics=[], cache=False),
+            package.evaluate(
+                TEXTS[3:], "relevance", model=lambda prompt: 3, metrics=[], cache=False
+            ),
             ratings="sheet.csv",
         )
 

@@ -14,7 +14,10 @@ import pytest
 
 import judge
 
-ROWS = [{"item": "1", "system": s, "output": f"{s} text", "references": ["a text"]} for s in ("=one", "two")]
+ROWS = [
+    {"item": "1", "system": s, "output": f"{s} text", "references": ["a text"]}
+    for s in ("=one", "two")
+]
 
 
 @pytest.fixture
@@ -31,8 +34,12 @@ def test_charts_go_into_the_runs_folder(run: Path, command: Callable[..., Any]) 
 
 
 def test_or_where_they_are_wanted(run: Path, command: Callable[..., Any]) -> None:
-    assert "here/chrf.svg" in command("report", run, "--format", "svg", "--output", "here").out.split()
-    assert command("report", run, "--format", "svg", "--output", "all.svg").out.split() == ["all.svg"]
+    assert (
+        "here/chrf.svg" in command("report", run, "--format", "svg", "--output", "here").out.split()
+    )
+    assert command("report", run, "--format", "svg", "--output", "all.svg").out.split() == [
+        "all.svg"
+    ]
     assert Path("all.svg").read_text("utf-8").count("<desc>") == 1
 
 
@@ -42,7 +49,10 @@ def test_png_without_its_package_names_the_extra(
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = command("report", run, "--format", "png")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "judge: PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing\n"
+    assert (
+        done.err
+        == "judge: PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing\n"
+    )
 
 
 def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
@@ -52,28 +62,39 @@ def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("format", ["console", "svg"])
-def test_a_mistyped_folder_is_said_to_hold_no_run(run: Path, command: Callable[..., Any], format: str) -> None:
+def test_a_mistyped_folder_is_said_to_hold_no_run(
+    run: Path, command: Callable[..., Any], format: str
+) -> None:
     done = command("report", "rr", "--format", format)
     assert (done.code, done.out) == (2, "")
-    assert done.err == "judge: rr: no run is there (no run.json); name a folder that judge run has written\n"
+    assert (
+        done.err
+        == "judge: rr: no run is there (no run.json); name a folder that judge run has written\n"
+    )
     assert not Path("rr").exists()
 
 
-def test_the_report_counts_how_replies_were_read(tmp_path: Path, command: Callable[..., Any]) -> None:
+def test_the_report_counts_how_replies_were_read(
+    tmp_path: Path, command: Callable[..., Any]
+) -> None:
     """Of 24 scores, one was read from a sentence and one from the answer to a repair question."""
     rows = [
         {"item": f"{n}", "system": system, "source": "A boat came.", "output": f"{system} {n}."}
         for n in range(12)
         for system in ("old", "new")
     ]
-    model = judge.ScriptedProvider(lambda request: {"4": 0.8, "5": 0.2} if "new" in str(request) else {"3": 1.0})
+    model = judge.ScriptedProvider(
+        lambda request: {"4": 0.8, "5": 0.2} if "new" in str(request) else {"3": 1.0}
+    )
     result = judge.evaluate(rows, criteria=["relevance"], model=model, metrics=[])
     scores = {(score.item, score.system): score for score in result.table.scores}
     for key, reading, raw in (
         (("3", "new"), "prose", 'Here you are: {"score": 4}'),
         (("4", "new"), "repaired", '["It depends.", "4"]'),
     ):
-        scores[key] = replace(scores[key], provenance=replace(scores[key].provenance, reading=reading, raw=raw))
+        scores[key] = replace(
+            scores[key], provenance=replace(scores[key].provenance, reading=reading, raw=raw)
+        )
     result = replace(result, table=replace(result.table, scores=tuple(scores.values())))
     result.save(tmp_path / "r")
     line = (
@@ -89,8 +110,13 @@ def test_the_report_counts_how_replies_were_read(tmp_path: Path, command: Callab
     ]
     counts = {"column": "relevance", "strict": 22, "prose": 1, "repaired": 1, "unread": 0}
     assert json.loads(command("report", "r", "--json").out)["readings"] == [counts]
-    records = list(csv.DictReader(command("report", "r", "--item", "4", "--format", "csv").out.splitlines()))
-    assert [(row["system"], row["reading"]) for row in records] == [("old", "strict"), ("new", "repaired")]
+    records = list(
+        csv.DictReader(command("report", "r", "--item", "4", "--format", "csv").out.splitlines())
+    )
+    assert [(row["system"], row["reading"]) for row in records] == [
+        ("old", "strict"),
+        ("new", "repaired"),
+    ]
     page = Path("r/report.html").read_text("utf-8")
     assert "logprobs, read from the answer to a repair question, mass 1.00" in page
     assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page

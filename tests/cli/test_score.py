@@ -13,7 +13,12 @@ import pytest
 from judge.core import plugins
 
 ROWS = [
-    {"item": i, "system": s, "output": f"{s} wrote this about {i}.", "references": [f"x wrote about {i}."]}
+    {
+        "item": i,
+        "system": s,
+        "output": f"{s} wrote this about {i}.",
+        "references": [f"x wrote about {i}."],
+    }
     for i in ("one", "two", "three")
     for s in ("x", "y")
 ]
@@ -27,7 +32,9 @@ def judge(tmp_path: Path, command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) -> None:
-    done = judge("run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu,distinct", "--out", "r")
+    done = judge(
+        "run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu,distinct", "--out", "r"
+    )
     assert (done.code, done.err) == (0, "")
     frame = pd.read_parquet("r/scores.parquet")
     assert set(frame["column"]) == {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu"} | {
@@ -38,8 +45,17 @@ def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) 
 
 
 def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
-    found = json.loads(judge("run", "data.jsonl", "--criteria", "none", "--format", "json", "--out", "r").out)
-    assert [c["name"] for c in found["columns"]] == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"]
+    found = json.loads(
+        judge("run", "data.jsonl", "--criteria", "none", "--format", "json", "--out", "r").out
+    )
+    assert [c["name"] for c in found["columns"]] == [
+        "rouge1",
+        "rouge2",
+        "rougeL",
+        "rougeLsum",
+        "bleu",
+        "chrf",
+    ]
     assert judge("report", "r", "--format", "html").code == 0
 
 
@@ -72,16 +88,30 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
         (["--metrics", "rogue"], "unknown metric 'rogue'; did you mean 'rouge'?"),
         (["--metrics", "none"], "nothing to do"),
         (["--metrics", "rouge", "--set", "rouge.stem"], "METRIC.OPTION=VALUE"),
-        (["--metrics", "rouge", "--set", "rouge.stm=1"], "--set rouge.stm: unknown option 'stm'; did you mean 'stem'?"),
-        (["--metrics", "rouge", "--set", "rouge.tokenizer=[ja]"], "rouge.tokenizer must be one of en, words, char"),
-        (["--metrics", "bleu", "--set", "bleu.tokenize=[zh]"], "bleu.tokenize must be one of 13a, char"),
+        (
+            ["--metrics", "rouge", "--set", "rouge.stm=1"],
+            "--set rouge.stm: unknown option 'stm'; did you mean 'stem'?",
+        ),
+        (
+            ["--metrics", "rouge", "--set", "rouge.tokenizer=[ja]"],
+            "rouge.tokenizer must be one of en, words, char",
+        ),
+        (
+            ["--metrics", "bleu", "--set", "bleu.tokenize=[zh]"],
+            "bleu.tokenize must be one of 13a, char",
+        ),
         (["--metrics", "distinct", "--set", "distinct.orders=[[1], 2]"], "distinct.orders"),
-        (["--metrics", "rouge", "--set", "bertscore.precision=bf16"], "this run does not have the metric 'bertscore'"),
+        (
+            ["--metrics", "rouge", "--set", "bertscore.precision=bf16"],
+            "this run does not have the metric 'bertscore'",
+        ),
         (["--workers", "0"], "--workers: "),
         (["--map", "references=refs"], "references"),
     ],
 )
-def test_mistakes_are_said_and_exit_2(judge: Callable[..., Any], args: list[str], said: str) -> None:
+def test_mistakes_are_said_and_exit_2(
+    judge: Callable[..., Any], args: list[str], said: str
+) -> None:
     done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
     assert done.code == 2
     assert said in done.err

@@ -19,7 +19,8 @@ ROWS = [
         "item": item,
         "system": system,
         "source": f"The council met about {item}, and voted to mend the old bridge in May.",
-        "output": f"{system} wrote that the council met about {item}" + " again" * n * (system == "y"),
+        "output": f"{system} wrote that the council met about {item}"
+        + " again" * n * (system == "y"),
         "references": [f"The council voted about {item}."],
         "human": {"relevance": RATED[system]},
     }
@@ -65,7 +66,10 @@ def test_a_run(judge: Callable[..., Any], data: str) -> None:
     assert made.name.startswith("shards-")
     assert judge("run", "data.jsonl", *SCRIPTED, "--out", "one", "--quiet").code == 0
     assert scores(str(made)) == scores("one")
-    of = [hashlib.sha256(Path("shards", name).read_bytes()).hexdigest() for name in ("1.jsonl", "2.jsonl")]
+    of = [
+        hashlib.sha256(Path("shards", name).read_bytes()).hexdigest()
+        for name in ("1.jsonl", "2.jsonl")
+    ]
     whole = hashlib.sha256(f"{of[0]}\n{of[1]}\n".encode()).hexdigest()
     info = json.loads((made / "run.json").read_text("utf-8"))["info"]
     assert info["data"] == {"path": data, "sha256": whole, "files": 2, "rows": 12}
@@ -74,9 +78,13 @@ def test_a_run(judge: Callable[..., Any], data: str) -> None:
 
 def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any]) -> None:
     Path("plans [old]").mkdir()
-    text = "data: {}\nmodel: scripted/../replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: {}\n"
+    text = (
+        "data: {}\nmodel: scripted/../replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: {}\n"
+    )
     for place, data in zip("ab", ("../shards", "../shards/[12].jsonl"), strict=True):
-        Path(f"plans [old]/{place}.yaml").write_text(text.format(f"'{data}'", place), encoding="utf-8")
+        Path(f"plans [old]/{place}.yaml").write_text(
+            text.format(f"'{data}'", place), encoding="utf-8"
+        )
         done = judge("run", f"plans [old]/{place}.yaml", "--quiet")
         assert done.code == 0, done.err
         assert len(scores(f"plans [old]/{place}")) == 12
@@ -84,29 +92,58 @@ def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("data", MANY)
 def test_commands_say_the_same_as_of_one_file(judge: Callable[..., Any], data: str) -> None:
-    plan = ("--model", "mock", "--base-url", "http://127.0.0.1:9/v1", "--criteria", "relevance", "--format", "json")
+    plan = (
+        "--model",
+        "mock",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--criteria",
+        "relevance",
+        "--format",
+        "json",
+    )
     assert judge("plan", data, *plan).out == judge("plan", "data.jsonl", *plan).out
     for command, *options in (
         ("validate", *SCRIPTED),
         ("run", "--criteria", "none", "--metrics", "rouge"),
         ("rank", *SCRIPTED[:4], "--no-cache"),
     ):
-        one, many = (judge(command, where, *options, "--out", command) for where in ("data.jsonl", data))
+        one, many = (
+            judge(command, where, *options, "--out", command) for where in ("data.jsonl", data)
+        )
         assert many.code == one.code != 2, many.err
         assert told(many.out) == told(one.out.replace("data.jsonl", data))
-    shown = [judge("criteria", "render", "relevance", where, "--item", "ferries") for where in (data, "data.jsonl")]
+    shown = [
+        judge("criteria", "render", "relevance", where, "--item", "ferries")
+        for where in (data, "data.jsonl")
+    ]
     assert (shown[0].code, shown[0].out) == (0, shown[1].out)
 
 
 @pytest.mark.parametrize("data", MANY)
 def test_suites(judge: Callable[..., Any], data: str) -> None:
-    done = judge("init", "--suite", data, "--criteria", "relevance", "--model", "scripted/replies.yaml")
-    assert done.code == 0, done.err
-    assert f"data: {data}\n" in Path("shards.judge.yaml").read_text("utf-8").replace("'", "").replace('"', "")
-    assert (
-        judge("init", "--suite", "data.jsonl", "--criteria", "relevance", "--model", "scripted/replies.yaml").code == 0
+    done = judge(
+        "init", "--suite", data, "--criteria", "relevance", "--model", "scripted/replies.yaml"
     )
-    many, one = (judge("test", f"{name}.judge.yaml", "--format", "json") for name in ("shards", "data"))
+    assert done.code == 0, done.err
+    assert f"data: {data}\n" in Path("shards.judge.yaml").read_text("utf-8").replace(
+        "'", ""
+    ).replace('"', "")
+    assert (
+        judge(
+            "init",
+            "--suite",
+            "data.jsonl",
+            "--criteria",
+            "relevance",
+            "--model",
+            "scripted/replies.yaml",
+        ).code
+        == 0
+    )
+    many, one = (
+        judge("test", f"{name}.judge.yaml", "--format", "json") for name in ("shards", "data")
+    )
     cases = [json.loads(done.out)["suites"][0]["verdicts"] for done in (many, one)]
     assert (many.code, cases[0]) == (one.code, cases[1]), many.err
     assert len(cases[0]) == 3
@@ -117,8 +154,13 @@ def test_suites(judge: Callable[..., Any], data: str) -> None:
 
 
 def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any]) -> None:
-    done = judge("criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl")
-    assert (done.code, done.err) == (2, "judge: --output shards/2.jsonl: is also an input; name another file\n")
+    done = judge(
+        "criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl"
+    )
+    assert (done.code, done.err) == (
+        2,
+        "judge: --output shards/2.jsonl: is also an input; name another file\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,10 +173,15 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
         ),
         ("shards/*.csv", "judge: shards/*.csv: no file has such a name in shards\n"),
         ("broken", "judge: broken/2.jsonl:1: not JSON: Expecting value at column 1\n"),
-        ("r", "judge: r: this is the folder of a run and no data; name the data that it was made of\n"),
+        (
+            "r",
+            "judge: r: this is the folder of a run and no data; name the data that it was made of\n",
+        ),
     ],
 )
-def test_what_cannot_be_read_is_one_message(judge: Callable[..., Any], data: str, said: str) -> None:
+def test_what_cannot_be_read_is_one_message(
+    judge: Callable[..., Any], data: str, said: str
+) -> None:
     Path("empty").mkdir()
     Path("broken").mkdir()
     write("broken/1.jsonl", ROWS[:1])

@@ -14,7 +14,13 @@ from judge.providers.scripted import ScriptedProvider
 from judge.suite.load import load
 
 ROWS = [
-    {"item": f"i{n}", "system": s, "source": f"Day {n}.", "output": f"{s} {n}", "human": {"relevance": n + (s == "a")}}
+    {
+        "item": f"i{n}",
+        "system": s,
+        "source": f"Day {n}.",
+        "output": f"{s} {n}",
+        "human": {"relevance": n + (s == "a")},
+    }
     for n in range(1, 5)
     for s in "ab"
 ]
@@ -28,23 +34,36 @@ def suite(command: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: command("init", "--suite", *args)
 
 
-def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Callable[..., Any]) -> None:
+def test_init_writes_what_judge_test_runs(
+    suite: Callable[..., Any], command: Callable[..., Any]
+) -> None:
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert (done.code, done.out) == (0, "texts.judge.yaml: read it, then judge test texts.judge.yaml\n")
+    assert (done.code, done.out) == (
+        0,
+        "texts.judge.yaml: read it, then judge test texts.judge.yaml\n",
+    )
     made = load("texts.judge.yaml")
     assert [case.kind for case in made.cases] == ["agreement", "order"]
     tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
     assert tested.code in (0, 1), tested.err
-    assert all(case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order")
+    assert all(
+        case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order"
+    )
 
 
 def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None:
     rows = [row | {"bot": row["system"]} for row in ROWS]
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert done.out.splitlines()[1:] == ["Unused columns: bot (map: {item: COLUMN, system: COLUMN})"]
-    Path("own.jinja").write_text("---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8")
-    wrong = suite("texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml")
+    assert done.out.splitlines()[1:] == [
+        "Unused columns: bot (map: {item: COLUMN, system: COLUMN})"
+    ]
+    Path("own.jinja").write_text(
+        "---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8"
+    )
+    wrong = suite(
+        "texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml"
+    )
     assert "unknown variable 'bot'" in wrong.err
     assert "bot was mapped to source" in wrong.err
 
@@ -55,7 +74,10 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     assert done.code == 2
     assert "mine.judge.yaml: already exists; name another file with --output FILE" in done.err
     assert Path("mine.judge.yaml").read_text(encoding="utf-8") == "kept"
-    assert "--output no/s.judge.yaml: No such file" in suite("texts.jsonl", "--output", "no/s.judge.yaml").err
+    assert (
+        "--output no/s.judge.yaml: No such file"
+        in suite("texts.jsonl", "--output", "no/s.judge.yaml").err
+    )
 
 
 def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
@@ -63,21 +85,35 @@ def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., An
     Path("tickets.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = suite("tickets.jsonl")
     assert done.code == 0
-    assert "the suite tests no rated criterion (resolves): judge init --suite tickets.jsonl --criteria " in done.out
+    assert (
+        "the suite tests no rated criterion (resolves): judge init --suite tickets.jsonl --criteria "
+        in done.out
+    )
     assert "the suite tests no rated criterion" not in suite("texts.jsonl").out
 
 
 def test_init_to_the_console(suite: Callable[..., Any]) -> None:
-    done = suite("texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-")
+    done = suite(
+        "texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-"
+    )
     assert done.code == 0
-    assert "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n" in done.out
+    assert (
+        "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n" in done.out
+    )
     assert not list(Path().glob("*.judge.yaml"))
 
 
 def test_init_of_a_run(suite: Callable[..., Any]) -> None:
-    Path("tone.jinja").write_text("---\nscale: [1, 5]\n---\nTone?\n{{ output }}\n", encoding="utf-8")
+    Path("tone.jinja").write_text(
+        "---\nscale: [1, 5]\n---\nTone?\n{{ output }}\n", encoding="utf-8"
+    )
     package.evaluate(
-        "texts.jsonl", ["relevance", "tone.jinja"], model="scripted/replies.yaml", metrics=[], draws=3, out="runs/first"
+        "texts.jsonl",
+        ["relevance", "tone.jinja"],
+        model="scripted/replies.yaml",
+        metrics=[],
+        draws=3,
+        out="runs/first",
     )
     assert suite("runs/first").code == 0
     made = load("first.judge.yaml")
@@ -87,7 +123,9 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     assert "retries" not in made.options
     record = Path("runs/first/run.json")
     stored = record.read_text("utf-8")
-    record.write_text(stored.replace('"name": "scripted/replies.yaml"', '"label": "small"'), "utf-8")
+    record.write_text(
+        stored.replace('"name": "scripted/replies.yaml"', '"label": "small"'), "utf-8"
+    )
     done = suite("runs/first", "--output", "other.judge.yaml")
     assert (done.code, "model: name: field required" in done.err) == (2, True)
     record.write_text(stored, "utf-8")
@@ -104,7 +142,9 @@ def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     assert "empty: no run in this folder; name a data file, or the folder of a run" in done.err
     package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
     assert "ranked: texts were compared two by two there" in suite("ranked").err
-    package.evaluate(ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows")
+    package.evaluate(
+        ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows"
+    )
     assert "rows: its data (no file) is not there" in suite("rows").err
     assert "no such file" in suite("nowhere.jsonl").err
 

@@ -39,7 +39,9 @@ def run(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 def edit(old: str, new: str, path: str = "s.judge.yaml") -> None:
-    Path(path).write_text(Path(path).read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    Path(path).write_text(
+        Path(path).read_text(encoding="utf-8").replace(old, new), encoding="utf-8"
+    )
 
 
 def test_all_met(run: Callable[..., Any]) -> None:
@@ -49,12 +51,16 @@ def test_all_met(run: Callable[..., Any]) -> None:
     assert done.err.startswith("1 suite, 2 judgments to make\n")
 
 
-def test_the_summary_of_a_job_is_added_to(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_of_a_job_is_added_to(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "job.md")
     for path in ("job.md", "own.md"):
         Path(path).write_text("# What came before\n", encoding="utf-8")
         assert run("s.judge.yaml", "--markdown", path).code == 0
-    assert Path("job.md").read_text(encoding="utf-8").startswith("# What came before\n## ✓ judge test")
+    assert (
+        Path("job.md").read_text(encoding="utf-8").startswith("# What came before\n## ✓ judge test")
+    )
     assert Path("own.md").read_text(encoding="utf-8").startswith("## ✓ judge test")
 
 
@@ -64,7 +70,11 @@ def test_one_is_not_met(run: Callable[..., Any]) -> None:
     assert done.code == 1
     assert "1 of 2 cases fail" in done.out
     tree = ElementTree.parse("made/here/junit.xml").getroot()
-    assert [len(tree.findall(f".//{kind}")) for kind in ("testcase", "failure", "error")] == [3, 1, 0]
+    assert [len(tree.findall(f".//{kind}")) for kind in ("testcase", "failure", "error")] == [
+        3,
+        1,
+        0,
+    ]
     assert "s.judge.yaml:5" in Path("summary.md").read_text(encoding="utf-8")
 
 
@@ -114,13 +124,28 @@ def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.judge.yaml"], "none.judge.yaml: no such file or folder; did you mean 's.judge.yaml'?"),
+        (
+            ["none.judge.yaml"],
+            "none.judge.yaml: no such file or folder; did you mean 's.judge.yaml'?",
+        ),
         (["s.judge.yaml", "--format", "pdf"], "unknown format 'pdf' (known: console"),
-        (["s.judge.yaml", "--cases", "sais it"], "--cases: unknown case 'sais it'; did you mean 'says it'?"),
-        (["s.judge.yaml", "--baseline", "s.judge.yaml"], "--baseline: there is no run in s.judge.yaml"),
+        (
+            ["s.judge.yaml", "--cases", "sais it"],
+            "--cases: unknown case 'sais it'; did you mean 'says it'?",
+        ),
+        (
+            ["s.judge.yaml", "--baseline", "s.judge.yaml"],
+            "--baseline: there is no run in s.judge.yaml",
+        ),
         (["s.judge.yaml", "--criteria", "none"], "criteria: none: a suite needs criteria"),
-        (["data.jsonl"], "data.jsonl: this is data, not a suite; judge init --suite data.jsonl writes one from it"),
-        (["s.judge.yaml", "--draws", "0"], "--draws: input should be greater than or equal to 1, not '0'"),
+        (
+            ["data.jsonl"],
+            "data.jsonl: this is data, not a suite; judge init --suite data.jsonl writes one from it",
+        ),
+        (
+            ["s.judge.yaml", "--draws", "0"],
+            "--draws: input should be greater than or equal to 1, not '0'",
+        ),
         (["s.judge.yaml", "--criteria", "fluency"], "no case is about it"),
     ],
 )
@@ -139,11 +164,16 @@ def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
     assert (done.code, "--junit replies.yaml/x: " in done.err) == (2, True)
 
 
-def test_files_that_would_be_lost_are_refused_before_anything_is_asked(run: Callable[..., Any]) -> None:
+def test_files_that_would_be_lost_are_refused_before_anything_is_asked(
+    run: Callable[..., Any],
+) -> None:
     Path("folder").mkdir()
     for arguments, said in (
         (("--junit", "s.judge.yaml"), "--junit s.judge.yaml: is also an input"),
-        (("--markdown", "data.jsonl"), "--markdown data.jsonl: already exists and does not look like a report"),
+        (
+            ("--markdown", "data.jsonl"),
+            "--markdown data.jsonl: already exists and does not look like a report",
+        ),
         (("--junit", "x", "--markdown", "./x"), "--markdown x: --junit is the same file"),
         (("--markdown", "folder"), "--markdown folder: folder is a folder"),
     ):
@@ -160,7 +190,9 @@ def test_the_baseline(run: Callable[..., Any]) -> None:
     assert "the same" in run("s.judge.yaml", "--baseline", "kept", "--full").out
 
 
-def test_what_a_model_is_going_to_cost_is_said_before(run: Callable[..., Any], chat_server: Any) -> None:
+def test_what_a_model_is_going_to_cost_is_said_before(
+    run: Callable[..., Any], chat_server: Any
+) -> None:
     edit("model: scripted/replies.yaml\n", "")
     done = run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--undecided", "pass")
     assert done.code == 1  # it says 4 of both
@@ -183,5 +215,8 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
     done = run("s.judge.yaml")
     assert done.code == 130
-    assert "interrupted: there are no verdicts. Run the same command again to resume. The cache answers" in done.err
+    assert (
+        "interrupted: there are no verdicts. Run the same command again to resume. The cache answers"
+        in done.err
+    )
     assert "not asked" not in run("s.judge.yaml", "--no-cache").err

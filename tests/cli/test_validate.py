@@ -15,11 +15,14 @@ ROWS = [
         "item": item,
         "system": system,
         "source": f"The town's council met on Monday about {item} and the old bridge, and voted to mend it in May.",
-        "output": f"{system} wrote that the council met about {item} and voted" + " again" * n * (system == "y"),
+        "output": f"{system} wrote that the council met about {item} and voted"
+        + " again" * n * (system == "y"),
         "references": [f"The council voted about {item}."],
         "human": {"relevance": VOTES[system]},
     }
-    for n, item in enumerate(("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools"))
+    for n, item in enumerate(
+        ("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools")
+    )
     for system in VOTES
 ]
 REPLIES = "- {when: x wrote, reply: 5}\n- {when: y wrote, reply: 3}\n- {when: [], reply: 1}\n"
@@ -65,24 +68,33 @@ def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
 def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     assert "between the systems' means" in judge("validate", "r", "--level", "system").out
-    assert "| replies.yaml | 1.000 \\[0.078, 1.000\\] |" in judge("validate", "r", "--format", "markdown").out
+    assert (
+        "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
+        in judge("validate", "r", "--format", "markdown").out
+    )
     found = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
     correlations = found["criteria"][0]["rows"][0]["correlations"]
     assert {(c["level"], c["coefficient"]) for c in correlations} == {
-        (level, name) for level in ("document", "item", "system") for name in ("spearman", "kendall", "pearson")
+        (level, name)
+        for level in ("document", "item", "system")
+        for name in ("spearman", "kendall", "pearson")
     }
     assert all("seed 7" in c["method"] for c in correlations if c["level"] == "item")
 
 
 def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "a", "--quiet")
-    Path("replies.yaml").write_text("- {when: x wrote, reply: 1}\n- {when: [], reply: 5}\n", encoding="utf-8")
+    Path("replies.yaml").write_text(
+        "- {when: x wrote, reply: 1}\n- {when: [], reply: 5}\n", encoding="utf-8"
+    )
     judge("run", "data.jsonl", *SCRIPTED, "--out", "b", "--quiet")
     done = judge("validate", "a", "b", "--format", "markdown")
     assert (done.code, done.err) == (0, "")
     assert "| replies.yaml (b) |" in done.out
     assert "replies.yaml (a): significantly better than replies.yaml (b) (+1.866" in done.out
-    made = judge("validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown")
+    made = judge(
+        "validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown"
+    )
     assert made.code == 0, made.err
     assert "| replies.yaml (b) |" in made.out
 
@@ -101,9 +113,20 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
     write("ratings.jsonl", ratings)
     judge("run", "many.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     for data in (("r",), ("many.jsonl", *SCRIPTED, "--out", "s", "--quiet")):
-        found = judge("validate", *data, "--ratings", "ratings.jsonl", "--epsilon", "0.1", "--format", "json")
+        found = judge(
+            "validate", *data, "--ratings", "ratings.jsonl", "--epsilon", "0.1", "--format", "json"
+        )
         notes = json.loads(found.out)["notes"]
-        assert len([note for note in notes if note.startswith("Ratings from ratings.jsonl (one row per rating)")]) == 1
+        assert (
+            len(
+                [
+                    note
+                    for note in notes
+                    if note.startswith("Ratings from ratings.jsonl (one row per rating)")
+                ]
+            )
+            == 1
+        )
         criterion = json.loads(found.out)["criteria"][0]
         test = criterion["rows"][0]["alt_test"]
         # Ties with Anna and Ben on all 36 texts, and is closer than Cleo to both on 24, with 12 ties.
@@ -112,7 +135,11 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
         ]  # fmt: skip
         assert (test["epsilon"], test["advantage"]) == (0.1, 1.0)
         raters = {rater["rater"]: rater for rater in criterion["raters"]}
-        assert (raters["anna"]["repeated"], raters["anna"]["same"], raters["ben"]["repeated"]) == (1, 0, 0)
+        assert (raters["anna"]["repeated"], raters["anna"]["same"], raters["ben"]["repeated"]) == (
+            1,
+            0,
+            0,
+        )
         assert raters["cleo"]["seconds"] == 8.0
     shown = judge("validate", "r", "--ratings", "ratings.jsonl").out
     assert "replies.yaml may replace a rater (ω at ε 0.2): relevance" in shown
@@ -121,11 +148,18 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
 
 
 def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
-    Path("replies.yaml").write_text("- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8")
+    Path("replies.yaml").write_text(
+        "- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8"
+    )
     done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 1
     assert "7 values failed" in done.err
-    assert json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0]["texts"] == 14
+    assert (
+        json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0][
+            "texts"
+        ]
+        == 14
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +169,10 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
             ("bare.jsonl", *SCRIPTED),
             "no text has a human rating: name a file of them with --ratings FILE, or their column with --map",
         ),
-        (("empty",), "empty: no run is there (no run.json); name a folder that judge run has written"),
+        (
+            ("empty",),
+            "empty: no run is there (no run.json); name a folder that judge run has written",
+        ),
         (("missing.jsonl", *SCRIPTED), "missing.jsonl: no such file"),
         (
             ("data.jsonl", "nowhere", *SCRIPTED),
@@ -143,20 +180,31 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
         ),
         (("data.jsonl", "empty", *SCRIPTED), "empty: no run is there (no run.json)"),
         (("data.jsonl", *SCRIPTED, "--level", "docs"), "--level: unknown level 'docs'"),
-        (("data.jsonl", *SCRIPTED, "--epsilon", "20"), "--epsilon 20.0: must be at least 0 and below 1"),
+        (
+            ("data.jsonl", *SCRIPTED, "--epsilon", "20"),
+            "--epsilon 20.0: must be at least 0 and below 1",
+        ),
         (
             ("data.jsonl", *SCRIPTED, "--format", "pdf"),
             "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
         ),
-        (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is finished; name its data"),
-        (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by rater 2 is 'high', not a number"),
+        (
+            ("empty", "--max-tokens", "5"),
+            "--max-tokens: the run in empty is finished; name its data",
+        ),
+        (
+            ("bad.jsonl", *SCRIPTED),
+            "bad.jsonl:1: human rating 'relevance' by rater 2 is 'high', not a number",
+        ),
     ],
 )
 def test_bad_input_costs_nothing_and_says_what_to_do(
     judge: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     Path("empty").mkdir()
-    write("bare.jsonl", [{key: value for key, value in row.items() if key != "human"} for row in ROWS])
+    write(
+        "bare.jsonl", [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
+    )
     write("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
     done = judge("validate", *arguments)
     assert (done.code, done.out) == (2, "")
@@ -165,8 +213,12 @@ def test_bad_input_costs_nothing_and_says_what_to_do(
 
 
 def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
-    write("mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS])  # type: ignore[index]
-    done = judge("validate", "mapped.jsonl", *SCRIPTED, "--map", "human.relevance=rel", "--out", "r")
+    write(
+        "mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS]
+    )  # type: ignore[index]
+    done = judge(
+        "validate", "mapped.jsonl", *SCRIPTED, "--map", "human.relevance=rel", "--out", "r"
+    )
     assert done.code == 0, done.err
     assert "one rater" in done.out
 
@@ -175,7 +227,9 @@ def test_only_default_criteria_that_people_rated_are_judged(judge: Callable[...,
     scripted = ("--model", "scripted/replies.yaml", "--metrics", "none")
     done = judge("validate", "data.jsonl", *scripted, "--out", "r", "--format", "json")
     assert [each["criterion"] for each in json.loads(done.out)["criteria"]] == ["relevance"]
-    assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {"relevance"}
+    assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
+        "relevance"
+    }
     refused = judge("validate", "data.jsonl", *scripted, "--criteria", "fluency", "--out", "s")
     assert (refused.code, Path("s").exists()) == (2, False)
     assert "People rated relevance, but the run judged fluency" in refused.err

@@ -25,10 +25,14 @@ def prepared() -> PreparedRun:
     return prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 
-def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any) -> str:
+def shown(
+    prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPatch, **console: Any
+) -> str:
     text = io.StringIO()
     lines = console.pop("lines", 0)
-    of = console.pop("of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5)))
+    of = console.pop(
+        "of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5))
+    )
     made = Console(file=text, width=120, **console)
     monkeypatch.setattr("rich.console.Console", lambda **_: made)
     with progress_display.show(counts, prepared.judges):
@@ -39,7 +43,9 @@ def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPat
     return text.getvalue()
 
 
-def test_plain_lines_where_there_is_no_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_lines_where_there_is_no_terminal(
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
@@ -57,10 +63,14 @@ def test_a_bar_on_a_terminal(prepared: PreparedRun, monkeypatch: pytest.MonkeyPa
 def test_a_known_price_is_shown(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
-    assert "$0.0009" in shown(prepared, Progress(), monkeypatch)  # 1,234 × $0.75 and 5 × $4.50 a million
+    assert "$0.0009" in shown(
+        prepared, Progress(), monkeypatch
+    )  # 1,234 × $0.75 and 5 × $4.50 a million
 
 
-def test_what_costs_nothing_has_no_price(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_costs_nothing_has_no_price(
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     progress = Progress()
@@ -80,7 +90,9 @@ def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
     return prepared, progress
 
 
-def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metric_under_way(
+    measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
     monkeypatch.setattr(progress_display, "_QUICK", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
@@ -95,14 +107,22 @@ def test_measuring_that_is_soon_done_shows_no_bar(
     assert "1200" not in shown(*measuring, monkeypatch, force_terminal=True)
 
 
-def test_tokens_and_retries_are_shown(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_and_retries_are_shown(
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
-    of = JudgeProgress(total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64))
+    of = JudgeProgress(
+        total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64)
+    )
     text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
-    assert "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried" in text
+    assert (
+        "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried" in text
+    )
 
 
-def test_what_may_not_be_sent_yet_is_said(prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_not_be_sent_yet_is_said(
+    prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     of = JudgeProgress(total=10, done=4)
     with of.request() as first_try:
         assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)

@@ -24,11 +24,22 @@ ROWS = [
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    Path("r.yaml").write_text("- when: [burned down]\n  reply: '4'\n- reply: '3'\n", encoding="utf-8")
+    Path("r.yaml").write_text(
+        "- when: [burned down]\n  reply: '4'\n- reply: '3'\n", encoding="utf-8"
+    )
     return tmp_path
 
 
-RUN = ("d.jsonl", "--model", "scripted/r.yaml", "--criteria", "coherence", "--weighting", "single", "--no-cache")
+RUN = (
+    "d.jsonl",
+    "--model",
+    "scripted/r.yaml",
+    "--criteria",
+    "coherence",
+    "--weighting",
+    "single",
+    "--no-cache",
+)
 
 
 def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Path) -> None:
@@ -37,24 +48,28 @@ def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Pa
     assert (shown.code, "channel=email alone, 18 of 36" in " ".join(shown.out.split())) == (0, True)
     checked = command("validate", "r", "--where", "channel=phone", "--format", "json")
     assert json.loads(checked.out)["criteria"][0]["texts"] == 18
-    assert "18 of 36 texts" in " ".join(command("plan", "r", "--where", "channel=phone").out.split())
+    assert "18 of 36 texts" in " ".join(
+        command("plan", "r", "--where", "channel=phone").out.split()
+    )
     refused = command("report", "r", "--where", "channel=email", "--format", "html")
     assert (refused.code, "name another file with --output" in refused.err) == (2, True)
     assert command("report", "r", "--where", "channel=fax").code == 2
 
 
 @pytest.mark.parametrize("name", ["plan", "run", "rank", "audit"])
-def test_every_command_that_reads_data_takes_it(command: Callable[..., Any], folder: Path, name: str) -> None:
+def test_every_command_that_reads_data_takes_it(
+    command: Callable[..., Any], folder: Path, name: str
+) -> None:
     given = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
     done = command(name, *given, "--where", "channel=fax")
     assert done.code == 2
-    assert done.err.startswith("judge: --where channel=fax: no row has it; channel is 'email' (18), 'phone' (18)")
+    assert done.err.startswith(
+        "judge: --where channel=fax: no row has it; channel is 'email' (18), 'phone' (18)"
+    )
 
 
 def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Path) -> None:
-    plan = (
-        "data: d.jsonl\nmodel: scripted/r.yaml\ncriteria: [coherence]\nwhere: {channel: email}\nout: r\nmetrics: []\n"
-    )
+    plan = "data: d.jsonl\nmodel: scripted/r.yaml\ncriteria: [coherence]\nwhere: {channel: email}\nout: r\nmetrics: []\n"
     Path("run.yaml").write_text(plan, encoding="utf-8")
     assert command("run", "run.yaml", "-q", "--weighting", "single").code == 0
     assert json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["data"]["rows"] == 18
@@ -67,11 +82,19 @@ def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Pa
     assert command("test", "s.judge.yaml", "--where", "channel=email", "--no-cache").code == 0
 
 
-def test_a_run_of_fewer_texts_replaces_another_only_by_force(command: Callable[..., Any], folder: Path) -> None:
+def test_a_run_of_fewer_texts_replaces_another_only_by_force(
+    command: Callable[..., Any], folder: Path
+) -> None:
     command("run", *RUN, "--out", "r", "-q")
     refused = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3")
     assert refused.code == 2
-    assert "would not have: 18 texts, such as item 'phone0' of system 'a'. Name another" in " ".join(
-        refused.err.split()
+    assert (
+        "would not have: 18 texts, such as item 'phone0' of system 'a'. Name another"
+        in " ".join(refused.err.split())
     )
-    assert command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--force").code == 0
+    assert (
+        command(
+            "run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--force"
+        ).code
+        == 0
+    )

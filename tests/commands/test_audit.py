@@ -36,13 +36,34 @@ from judge.commands.audit import (
 from judge.commands.judge_run import judgments
 from judge.config import load_config
 from judge.core.budget import Budget
-from judge.core.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
+from judge.core.errors import (
+    BudgetReached,
+    ConfigError,
+    DataError,
+    DeadlineReached,
+    JudgeError,
+    Refused,
+    StorageError,
+)
 from judge.core.records import Request, Response, Sample, Scale
 from judge.data import samples
 from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
 
-PLACES = ("Alder Gap", "Bern", "Corin", "Dover", "Elba", "Ferrol", "Ghent", "Huelva", "Izmir", "Jena", "Kells", "Lund")
+PLACES = (
+    "Alder Gap",
+    "Bern",
+    "Corin",
+    "Dover",
+    "Elba",
+    "Ferrol",
+    "Ghent",
+    "Huelva",
+    "Izmir",
+    "Jena",
+    "Kells",
+    "Lund",
+)
 ROWS = [
     {
         "item": place,
@@ -54,12 +75,17 @@ ROWS = [
         "human": {"coherence": 3 + n % 3},
     }
     for n, place in enumerate(PLACES)
-    for system, end in (("plain", "Nobody was hurt."), ("hopeful", "Crews hope to reopen a lane by Sunday."))
+    for system, end in (
+        ("plain", "Nobody was hurt."),
+        ("hopeful", "Crews hope to reopen a lane by Sunday."),
+    )
 ]
 TWO = ["coherence", "fluency"]
 """Of which one has a scale of 1 to 5, and the other of 1 to 3."""
 AS_WRITTEN = {row["output"] for row in ROWS}
-MARKED = re.compile(r"^<(?:output|text) ([0-9a-f]+)>\n(.*?)\n</(?:output|text) \1>", re.DOTALL | re.MULTILINE)
+MARKED = re.compile(
+    r"^<(?:output|text) ([0-9a-f]+)>\n(.*?)\n</(?:output|text) \1>", re.DOTALL | re.MULTILINE
+)
 
 
 def output_of(request: Request) -> str:
@@ -81,10 +107,17 @@ def strict(request: Request) -> Reply:
     return {top if output_of(request) in AS_WRITTEN else "1": 1.0}
 
 
-def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tuple[JudgeCard, list[Request]]:
+def audited(
+    script: Callable[[Request], Reply] = strict, **options: Any
+) -> tuple[JudgeCard, list[Request]]:
     """The card, and what was asked for it."""
     provider = ScriptedProvider(script)
-    arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False, "weighting": "logprobs"} | options
+    arguments: dict[str, Any] = {
+        "criteria": TWO,
+        "model": provider,
+        "cache": False,
+        "weighting": "logprobs",
+    } | options
     return audit(ROWS, **arguments), provider.seen
 
 
@@ -97,31 +130,49 @@ def whole() -> tuple[JudgeCard, list[Request]]:
 # ------------------------------------------------------------------------------------------------------- what is asked
 
 
-def test_every_text_is_judged_once_by_each_criterion(whole: tuple[JudgeCard, list[Request]]) -> None:
+def test_every_text_is_judged_once_by_each_criterion(
+    whole: tuple[JudgeCard, list[Request]],
+) -> None:
     _, seen = whole
-    weighed = [request for request in seen if "top_logprobs" in request.params and output_of(request) in AS_WRITTEN]
-    plain = [request for request in weighed if "You will judge one text" in request.messages[0]["content"]]
+    weighed = [
+        request
+        for request in seen
+        if "top_logprobs" in request.params and output_of(request) in AS_WRITTEN
+    ]
+    plain = [
+        request
+        for request in weighed
+        if "You will judge one text" in request.messages[0]["content"]
+    ]
     about = Counter((on(request), output_of(request)) for request in plain)
     assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
 
 
-def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[JudgeCard, list[Request]]) -> None:
+def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(
+    whole: tuple[JudgeCard, list[Request]],
+) -> None:
     card, _ = whole
     assert card.failures == {}
     damages = {cell.change for cell in card.cells}
-    assert {"shuffled sentences", "swapped number", "truncated"} <= damages <= {change.name for change in CHANGES}
+    assert (
+        {"shuffled sentences", "swapped number", "truncated"}
+        <= damages
+        <= {change.name for change in CHANGES}
+    )
     assert {cell.criterion for cell in card.cells} == set(TWO)
     assert {(cell.rate.value, cell.failed) for cell in card.cells if cell.rate} == {(1.0, 0)}
-    assert {cell.change for cell in card.cells if cell.targeted and cell.criterion == "coherence"} == {
-        "shuffled sentences"
-    }
+    assert {
+        cell.change for cell in card.cells if cell.targeted and cell.criterion == "coherence"
+    } == {"shuffled sentences"}
 
 
 def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     def gullible(request: Request) -> Reply:
         if not output_of(request):
             return {"A": 0.5, "B": 0.5}
-        known = any(text in output_of(request) for text in AS_WRITTEN) and "library" not in output_of(request)
+        known = any(
+            text in output_of(request) for text in AS_WRITTEN
+        ) and "library" not in output_of(request)
         return {"2" if output_of(request) in AS_WRITTEN or not known else "3": 1.0}
 
     card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
@@ -133,7 +184,9 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
 
 
-def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple[JudgeCard, list[Request]]) -> None:
+def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(
+    whole: tuple[JudgeCard, list[Request]],
+) -> None:
     _, seen = whole
     fives = {output_of(request) for request in seen if on(request) == "coherence"}
     threes = {output_of(request) for request in seen if on(request) == "fluency"}
@@ -150,7 +203,9 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple
     assert not texts & threes
 
 
-def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[JudgeCard, list[Request]]) -> None:
+def test_attacks_of_several_scales_have_one_row_in_the_card(
+    whole: tuple[JudgeCard, list[Request]],
+) -> None:
     card, _ = whole
     assert Counter((cell.change, cell.criterion) for cell in card.attacks) == Counter(
         {(attack, criterion): 1 for attack in ATTACKS for criterion in TWO}
@@ -178,7 +233,9 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
         1.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
     }
     for words in ("Your task is to assess a text", "Read the text below with care"):
-        assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(PLACES) * len(TWO)
+        assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(
+            PLACES
+        ) * len(TWO)
     assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, *DRAWN, PAIRS}
     assert card.info["natural_texts"] == 2 * len(PLACES)
 
@@ -209,7 +266,9 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
             assert words in page
 
 
-def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[JudgeCard, list[Request]]) -> None:
+def test_only_the_probes_that_are_asked_for_are_paid(
+    whole: tuple[JudgeCard, list[Request]],
+) -> None:
     everything, seen = whole
     parts = [audited(probes=probe) for probe in PROBES]
     originals = len(PLACES) * len(TWO)
@@ -255,7 +314,12 @@ def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
 
 
 def test_blank_and_equal_texts_are_passed_over() -> None:
-    rows = [Sample("i", "a", " \n"), Sample("i", "b", "One."), Sample("i", "c", "One."), Sample("j", "a", "")]
+    rows = [
+        Sample("i", "a", " \n"),
+        Sample("i", "b", "One."),
+        Sample("i", "c", "One."),
+        Sample("j", "a", ""),
+    ]
     originals, others = audit_samples.choose_originals(rows, 9, 0)
     assert ([s.system for s in originals], others) == (["b"], ())
     with pytest.raises(DataError, match="every output is blank"):
@@ -266,28 +330,43 @@ def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -
     audit_plan = ready_for()
     assert all(not sample.human for sample in audit_plan.texts.changed)
     assert all(sample.human for sample in (*audit_plan.texts.originals, *audit_plan.texts.others))
-    assert {s.system for s in audit_plan.texts.changed} >= {ORIGINAL, *(change.name for change in NEUTRAL)}
+    assert {s.system for s in audit_plan.texts.changed} >= {
+        ORIGINAL,
+        *(change.name for change in NEUTRAL),
+    }
 
 
 @pytest.mark.parametrize(
     ("criteria", "expected"),
-    [(("fluency_5", "coherence"), "fluency_5"), (("fluency", "fluency_5"), "fluency"), (("relevance",), "fluency")],
+    [
+        (("fluency_5", "coherence"), "fluency_5"),
+        (("fluency", "fluency_5"), "fluency"),
+        (("relevance",), "fluency"),
+    ],
 )
 def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
     criteria: tuple[str, ...], expected: str
 ) -> None:
     rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
-    texts = audit_samples.perturb(rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0)
+    texts = audit_samples.perturb(
+        rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0
+    )
     assert texts.changes["truncated"] == expected
 
 
 @pytest.mark.parametrize("language", ["ja", "ko", "zh"])
 def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language: str) -> None:
-    rows = samples.load(Path(__file__).parents[2] / "examples" / f"summaries_{language}" / "data.jsonl")
-    provider = ScriptedProvider(lambda request: {"A": 0.5, "B": 0.5} if not output_of(request) else "3")
+    rows = samples.load(
+        Path(__file__).parents[2] / "examples" / f"summaries_{language}" / "data.jsonl"
+    )
+    provider = ScriptedProvider(
+        lambda request: {"A": 0.5, "B": 0.5} if not output_of(request) else "3"
+    )
     card = audit(rows, ["coherence", "fluency"], model=provider, weighting="single", cache=False)
     assert (card.failures, card.info["language"]) == ({}, language)
-    assert {"shuffled sentences", "swapped number", "truncated"} <= {cell.change for cell in card.cells}
+    assert {"shuffled sentences", "swapped number", "truncated"} <= {
+        cell.change for cell in card.cells
+    }
     assert {finding.probe for finding in card.findings} >= {"position", "wording", "repeats"}
 
 
@@ -296,16 +375,22 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
 
 def test_a_decision_endpoint_draws_nothing() -> None:
     provider = ScriptedProvider(
-        lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]}, decides=True
+        lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]},
+        decides=True,
     )
     card = audit(ROWS, TWO, model=provider, cache=False, items=4)
-    assert card.skipped["repeats"] == "a decision endpoint returns probabilities and samples no replies"
+    assert (
+        card.skipped["repeats"]
+        == "a decision endpoint returns probabilities and samples no replies"
+    )
     assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, PAIRS}
 
 
 def test_texts_of_one_system_alone_are_not_compared() -> None:
     rows = [row for row in ROWS if row["system"] == "plain"]
-    card = audit(rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4)
+    card = audit(
+        rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4
+    )
     assert card.skipped["position"] == "no item has different texts of two systems"
     assert {NATURAL, PAIRS}.isdisjoint(card.info["runs"])
     assert card.info["natural_texts"] == 4
@@ -317,13 +402,18 @@ def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path
         "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
     )
     card, _ = audited(lambda request: "3", criteria=[str(criterion_file)], items=4)
-    assert "polite.jinja: it does not extend the built-in layouts/pointwise.jinja" in card.skipped["wording"]
+    assert (
+        "polite.jinja: it does not extend the built-in layouts/pointwise.jinja"
+        in card.skipped["wording"]
+    )
     assert card.skipped["position"] == "there is no pairwise criterion called polite"
     both, _ = audited(criteria=[str(criterion_file), "coherence"], items=4)
     assert both.skipped["position by polite"] == "no pairwise criterion has this name"
     assert {"position", "wording"}.isdisjoint(both.skipped)
     assert "wording of polite" in both.skipped
-    assert {finding.criterion for finding in both.findings if finding.probe in ("position", "wording")} == {"coherence"}
+    assert {
+        finding.criterion for finding in both.findings if finding.probe in ("position", "wording")
+    } == {"coherence"}
 
 
 class Stubborn(ScriptedProvider):
@@ -356,12 +446,21 @@ def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
     def refused(request: Request) -> bool:
         return "closed the road at Bern on Friday" in request.messages[0]["content"]
 
-    card, seen = audited(lambda request: Refused("content policy") if refused(request) else strict(request))
+    card, seen = audited(
+        lambda request: Refused("content policy") if refused(request) else strict(request)
+    )
     refusals = sum(map(refused, seen))  # a request for several draws is that of one judgment
     assert card.failures == {"Refused": refusals}
     assert card.info["failed"] == refusals
-    assert {(cell.criterion, cell.failed) for cell in card.cells} == {("coherence", 1), ("fluency", 0)}
-    assert all(cell.rate.n < len(PLACES) for cell in card.cells if cell.rate and cell.criterion == "coherence")
+    assert {(cell.criterion, cell.failed) for cell in card.cells} == {
+        ("coherence", 1),
+        ("fluency", 0),
+    }
+    assert all(
+        cell.rate.n < len(PLACES)
+        for cell in card.cells
+        if cell.rate and cell.criterion == "coherence"
+    )
 
 
 # -------------------------------------------------------------------------------------------------- limits and storage
@@ -369,7 +468,11 @@ def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
 
 def test_one_budget_is_for_all_runs() -> None:
     _, seen = audited(items=3)
-    (main,) = (len(judgments(run, "script")) for name, run in ready_for(items=3).runs.items() if name == MAIN)
+    (main,) = (
+        len(judgments(run, "script"))
+        for name, run in ready_for(items=3).runs.items()
+        if name == MAIN
+    )
     budget = sum(
         map(BudgetLedger(Budget(1, "tokens")).max_cost, seen[:main])
     )  # what is not counted costs the most it can
@@ -388,7 +491,12 @@ class Slow(ScriptedProvider):
 
 
 def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    arguments: dict[str, Any] = {"cache": False, "weighting": "single", "items": 2, "max_concurrency": 1000}
+    arguments: dict[str, Any] = {
+        "cache": False,
+        "weighting": "single",
+        "items": 2,
+        "max_concurrency": 1000,
+    }
     card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **arguments))
     assert len(card.info["runs"]) == 6
     provider = Slow(strict)
@@ -403,7 +511,11 @@ def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
     recorded, _ = audited(items=4, record=calls)
     again = audit(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
     assert again.failures == {}
-    assert (again.cells, again.attacks, again.findings) == (recorded.cells, recorded.attacks, recorded.findings)
+    assert (again.cells, again.attacks, again.findings) == (
+        recorded.cells,
+        recorded.attacks,
+        recorded.findings,
+    )
 
 
 def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
@@ -421,7 +533,9 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
 def test_what_is_ahead_is_said_in_one_line() -> None:
     audit_plan = ready_for(items=4)
     line = audit_estimate(audit_plan)
-    assert line.startswith(f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs")
+    assert line.startswith(
+        f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs"
+    )
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
 
 
@@ -448,7 +562,9 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"model": None}, "no judge is named"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_asked(options: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_said_before_anything_is_asked(
+    options: dict[str, Any], message: str
+) -> None:
     provider = ScriptedProvider(strict)
     arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
     with pytest.raises(JudgeError, match=re.escape(message)):
@@ -465,7 +581,16 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
     calls = tmp_path / "calls.jsonl"
     for model in ("one", "two"):
         provider = ScriptedProvider(strict, model=model)
-        audit(ROWS, TWO, model=provider, cache=False, weighting="single", items=1, probes="injection", record=calls)
+        audit(
+            ROWS,
+            TWO,
+            model=provider,
+            cache=False,
+            weighting="single",
+            items=1,
+            probes="injection",
+            record=calls,
+        )
     with pytest.raises(ConfigError, match="several judges: name one of one, two with --model"):
         audit(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
 
@@ -482,9 +607,17 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]) -> Iterator[str]:
     """The address of a server that judges SummEval's texts as people did, and any other text by chance."""
-    command = [shared_tool("replay_server.py"), "--data", shared_data("summeval_smoke.jsonl"), "--port", 0]
+    command = [
+        shared_tool("replay_server.py"),
+        "--data",
+        shared_data("summeval_smoke.jsonl"),
+        "--port",
+        0,
+    ]
     arguments = [*command, "--oracle", 0, "--as-logprobs", "--on-miss", "synthetic"]
-    server = subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
     yield server.stdout.readline().split()[2]
     server.terminate()
     server.communicate()

@@ -30,8 +30,16 @@ ROWS = [
 
 
 def run(rows: Any = ROWS, **options: Any) -> judge.Result:
-    provider = ScriptedProvider(lambda request: request.messages[0]["content"].split(" says ")[1][0])
-    options = {"criteria": ["relevance"], "metrics": [], "cache": False, "calibrate": True, **options}
+    provider = ScriptedProvider(
+        lambda request: request.messages[0]["content"].split(" says ")[1][0]
+    )
+    options = {
+        "criteria": ["relevance"],
+        "metrics": [],
+        "cache": False,
+        "calibrate": True,
+        **options,
+    }
     return judge.evaluate(rows, model=provider, **options)
 
 
@@ -39,7 +47,10 @@ def test_a_run_that_is_asked_for_it_has_means_on_peoples_scale(tmp_path: Path) -
     result = run(out=tmp_path)
     (found,) = result.calibrated
     assert (found,) == calibrate(result.table)
-    assert [(one.system, one.estimate.n, one.judged) for one in found.means] == [("x", 16, 24), ("y", 16, 24)]
+    assert [(one.system, one.estimate.n, one.judged) for one in found.means] == [
+        ("x", 16, 24),
+        ("y", 16, 24),
+    ]
     assert load(tmp_path).calibrated == result.calibrated
     assert run(calibrate=False).calibrated == ()
 
@@ -55,7 +66,10 @@ def test_every_format_shows_them() -> None:
     (stored,) = json.loads(result.report("json"))["calibrated"]
     assert stored["means"][0]["estimate"]["value"] == result.calibrated[0].means[0].estimate.value
     plain = run(calibrate=False)
-    assert not any("people's scale" in plain.report(name, full=True) for name in ("console", "markdown", "html"))
+    assert not any(
+        "people's scale" in plain.report(name, full=True)
+        for name in ("console", "markdown", "html")
+    )
     assert "calibrated" not in json.loads(plain.report("json"))
 
 
@@ -64,7 +78,10 @@ def test_they_come_from_the_rows() -> None:
 
     result = run()
     rows = list(result.table.rows())
-    assert analyze(result.table.samples, result.table.columns, rows, people=True).calibrated == result.calibrated
+    assert (
+        analyze(result.table.samples, result.table.columns, rows, people=True).calibrated
+        == result.calibrated
+    )
     assert analyze(result.table.samples, result.table.columns, rows).calibrated == ()
 
 
@@ -75,7 +92,9 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     assert judge.validate(plain, n_resamples=20).calibrated == ()
     made = judge.validate(plain, n_resamples=20, calibrate=True)
     assert made.calibrated == result.calibrated
-    assert "Means on people's scale, by ratings and judge (λ: its weight)." in made.report("markdown")
+    assert "Means on people's scale, by ratings and judge (λ: its weight)." in made.report(
+        "markdown"
+    )
     (calibrated,) = made.calibrated
     best, *_ = calibrated.means
     shown = made.report("console")
@@ -83,7 +102,9 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     line = next(line.split() for line in shown.splitlines() if line.startswith(f"{best.system} "))
     assert line[1] == f"{best.estimate.value:.2f}"
     assert line[2:4] == [f"[{best.estimate.low:.2f},", f"{best.estimate.high:.2f}]"]
-    noted = replace(made, calibrated=(replace(calibrated, note="not a random sample?"),)).report("console")
+    noted = replace(made, calibrated=(replace(calibrated, note="not a random sample?"),)).report(
+        "console"
+    )
     assert "! relevance on people's scale: not a random sample?" in noted
     assert len(json.loads(made.report("json"))["calibrated"]) == 1
 
@@ -91,8 +112,14 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": [{**row, "human": {}} for row in ROWS]}, "calibrate: no text has a rating by people for relevance"),
-        ({"criteria": ["coherence"]}, r"for coherence; .*their column with map=\{'human\.coherence': 'COLUMN'\}"),
+        (
+            {"rows": [{**row, "human": {}} for row in ROWS]},
+            "calibrate: no text has a rating by people for relevance",
+        ),
+        (
+            {"criteria": ["coherence"]},
+            r"for coherence; .*their column with map=\{'human\.coherence': 'COLUMN'\}",
+        ),
         (
             {"criteria": [], "metrics": ["stats"]},
             "this run has no judge scores to calibrate",
@@ -103,4 +130,8 @@ def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, messa
     with pytest.raises(ConfigError, match=message):
         run(**options)
     with pytest.raises(ConfigError, match="this run has no judge scores to calibrate"):
-        prepare(RankConfig.load(given={"calibrate": True}), ROWS, providers=[ScriptedProvider(lambda _: "A")])
+        prepare(
+            RankConfig.load(given={"calibrate": True}),
+            ROWS,
+            providers=[ScriptedProvider(lambda _: "A")],
+        )

@@ -35,8 +35,12 @@ def graded(x: str, y: str, model: str = "m") -> ScriptedProvider:
     return ScriptedProvider(script, model=model)
 
 
-def run(provider: ScriptedProvider, rows: Any = ROWS, criteria: Any = ("relevance",), **options: Any) -> judge.Result:
-    return judge.evaluate(rows, list(criteria), model=provider, **{"metrics": [], "cache": False, **options})
+def run(
+    provider: ScriptedProvider, rows: Any = ROWS, criteria: Any = ("relevance",), **options: Any
+) -> judge.Result:
+    return judge.evaluate(
+        rows, list(criteria), model=provider, **{"metrics": [], "cache": False, **options}
+    )
 
 
 def change(comparison: RunComparison, name: str) -> Change:
@@ -49,7 +53,10 @@ def test_what_moved_by_system_and_over_all() -> None:
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
     assert comparison.names == ("before", "after")
     assert comparison.changes == ()
-    assert repr(comparison) == "<RunComparison: 6 of 12 values differ, 1 of 2 means changed significantly>"
+    assert (
+        repr(comparison)
+        == "<RunComparison: 6 of 12 values differ, 1 of 2 means changed significantly>"
+    )
     assert "relevance rose by 0.50" in comparison.report()
 
 
@@ -64,7 +71,9 @@ def test_folders_are_read_and_give_the_names(tmp_path: Path) -> None:
 def test_models_and_options_that_changed_are_named_once_for_all_their_columns() -> None:
     criteria = ["relevance", "coherence"]
     before = run(graded("3", "3", model="small"), criteria=criteria)
-    after = run(graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5)
+    after = run(
+        graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5
+    )
     comparison = judge.compare(before, after)
     assert {c.what: (c.before, c.after) for c in comparison.changes} == {
         "model": ("scripted/small", "scripted/large"), "temperature": ("0/1", "0.5"), "weighting": ("auto", "single"),
@@ -78,7 +87,9 @@ def test_a_prompt_that_changed_is_shown_line_by_line(tmp_path: Path) -> None:
     path.write_text(CRITERION, encoding="utf-8")
     before = run(graded("3", "3"), criteria=[str(path)])
     path.write_text(CRITERION.replace("Is it kind?", "Is it very kind?"), encoding="utf-8")
-    prompt_change = change(judge.compare(before, run(graded("3", "3"), criteria=[str(path)])), "prompt")
+    prompt_change = change(
+        judge.compare(before, run(graded("3", "3"), criteria=[str(path)])), "prompt"
+    )
     assert prompt_change.columns == ("kind",)
     assert prompt_change.before != prompt_change.after
     assert [text for text in prompt_change.diff if text[0] in "+-" and text[1] not in "+-"] == [
@@ -90,10 +101,15 @@ def test_a_prompt_that_changed_is_shown_line_by_line(tmp_path: Path) -> None:
 def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     rows = [{**row, "output": row["output"] + " mended"} for row in ROWS]
     for name, data in (("a", ROWS), ("b", rows)):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(__import__("json").dumps, data)), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text(
+            "\n".join(map(__import__("json").dumps, data)), encoding="utf-8"
+        )
     sides = [
         judge.evaluate(
-            tmp_path / f"{name}.jsonl", [], metrics=["rouge"], set={"rouge": {"stem": stem, "types": ["rouge1"]}}
+            tmp_path / f"{name}.jsonl",
+            [],
+            metrics=["rouge"],
+            set={"rouge": {"stem": stem, "types": ["rouge1"]}},
         )
         for name, stem in (("a", True), ("b", False))
     ]
@@ -103,30 +119,53 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert comparison.runs.edited == 12
     assert "Output, source or references differ in 12 texts of both runs." in comparison.report()
     judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
-    sides = [replace(side, info={**side.info, "judges": served}) for side, served in zip(sides, judges, strict=True)]
+    sides = [
+        replace(side, info={**side.info, "judges": served})
+        for side, served in zip(sides, judges, strict=True)
+    ]
     assert change(judge.compare(*sides), "model behind m").after == "m-2027-05"
 
 
 def test_another_tokenizer_is_a_warning() -> None:
-    rows = [{"item": str(n), "system": "x", "output": "駅が開く", "references": ["駅が閉まる"]} for n in range(2)]
-    english = [*rows, {"item": "3", "system": "x", "output": "The station opens", "references": ["It opens"]}]
+    rows = [
+        {"item": str(n), "system": "x", "output": "駅が開く", "references": ["駅が閉まる"]}
+        for n in range(2)
+    ]
+    english = [
+        *rows,
+        {"item": "3", "system": "x", "output": "The station opens", "references": ["It opens"]},
+    ]
 
     def measured(data: Any, tokenizer: str | None) -> judge.Result:
         return judge.evaluate(data, [], metrics=["rouge"], set={"rouge": {"tokenizer": tokenizer}})
 
     char = measured(rows, "char")
-    (note,) = [text for text in judge.compare(char, measured(rows, "words")).notes if "first run" in text]
-    assert note.startswith("rouge1, rouge2, rougeL, rougeLsum: the first run split the texts by the tokenizer char, ")
+    (note,) = [
+        text for text in judge.compare(char, measured(rows, "words")).notes if "first run" in text
+    ]
+    assert note.startswith(
+        "rouge1, rouge2, rougeL, rougeLsum: the first run split the texts by the tokenizer char, "
+    )
     assert "the second one by words" in note
     fewer, more = measured(rows, None), measured(english, None)
-    assert not any("first run" in text for text in judge.compare(fewer, more).notes), "texts of one more script"
+    assert not any("first run" in text for text in judge.compare(fewer, more).notes), (
+        "texts of one more script"
+    )
     assert judge.compare(char, char).notes == ()
 
 
 def test_a_panels_mean_is_not_signed_twice() -> None:
-    judges = [[graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))]
-    before, after = (run(providers, weighting=way) for providers, way in zip(judges, ("auto", "single"), strict=True))  # type: ignore[arg-type]
-    assert change(judge.compare(before, after), "weighting").columns == ("relevance/a", "relevance/b")
+    judges = [
+        [graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))
+    ]
+    before, after = (
+        run(providers, weighting=way)
+        for providers, way in zip(judges, ("auto", "single"), strict=True)
+    )  # type: ignore[arg-type]
+    assert change(judge.compare(before, after), "weighting").columns == (
+        "relevance/a",
+        "relevance/b",
+    )
 
 
 def test_warnings_of_one_run_have_its_name() -> None:
@@ -165,7 +204,9 @@ def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, me
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     before, other = run(graded("3", "2")), run(graded("3", "2"), criteria=["fluency"])
-    with pytest.raises(ConfigError, match=r"no column with values in common \(relevance; fluency\)"):
+    with pytest.raises(
+        ConfigError, match=r"no column with values in common \(relevance; fluency\)"
+    ):
         judge.compare(before, other)
     ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.8, "B": 0.2}), cache=False)
     with pytest.raises(ConfigError, match="after: this run ranks systems in pairs"):
@@ -181,7 +222,10 @@ def test_a_change_is_split_into_the_judge_and_the_system() -> None:
         for n in range(8)
         for s in "abcx"
     ]
-    edited = [row | {"output": f"{row['output']}, better"} if row["system"] == "x" else row for row in rows]
+    edited = [
+        row | {"output": f"{row['output']}, better"} if row["system"] == "x" else row
+        for row in rows
+    ]
 
     def judge_that(shifts: bool) -> ScriptedProvider:
         def script(request: Any) -> Reply:

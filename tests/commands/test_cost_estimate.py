@@ -26,7 +26,12 @@ from judge.providers.scripted import ScriptedProvider
 from judge.results.planning import Forecast
 
 ROWS = [
-    {"item": item, "system": s, "source": f"The source {item}.", "output": "same" if item == "0" else f"{s} {item}"}
+    {
+        "item": item,
+        "system": s,
+        "source": f"The source {item}.",
+        "output": "same" if item == "0" else f"{s} {item}",
+    }
     for item in "0123"
     for s in "xyz"
 ]
@@ -39,7 +44,12 @@ class Asked(ScriptedProvider):
     notice = ""
 
     def __init__(
-        self, real: Callable[[int], int] = lambda n: n, *, reply: Any = None, logprobs: bool = True, **about: Any
+        self,
+        real: Callable[[int], int] = lambda n: n,
+        *,
+        reply: Any = None,
+        logprobs: bool = True,
+        **about: Any,
     ) -> None:
         about = {"model": "gpt-5.4-mini", "endpoint": DEFAULT_URL} | about
         super().__init__(lambda request: reply or {"4": 1.0}, **about)
@@ -49,7 +59,9 @@ class Asked(ScriptedProvider):
         response = await super().complete(request)
         usage = Usage(self._real(budget.estimate_request(request)), 3 * len(response.choices))
         choices = (
-            response.choices if self._logprobs else tuple(replace(choice, tokens=None) for choice in response.choices)
+            response.choices
+            if self._logprobs
+            else tuple(replace(choice, tokens=None) for choice in response.choices)
         )
         return replace(response, choices=choices, usage=usage)
 
@@ -71,7 +83,9 @@ class OneByOne(Asked):
         return replace(response, unmet=("n",) if "n" in request.params else ())
 
 
-def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> PreparedRun:
+def prepared(
+    judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any
+) -> PreparedRun:
     run_plan = (RankConfig.load if given.pop("pairwise", False) else load_config)(
         given={"criteria": WORDS, "metrics": []} | given
     )
@@ -96,21 +110,35 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     counted = totals(make_forecast(prepared(Asked(**about))))
     assert (counted["judgments"], counted["cached"]) == (24, 12)
     assert run(prepared(Asked(**about)))["sent"] == counted["requests"]
-    assert totals(make_forecast(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
+    assert totals(make_forecast(prepared(Asked(**about)))) == {
+        "judgments": 24,
+        "equal": 0,
+        "cached": 24,
+        "requests": 0,
+    }
 
 
 @pytest.mark.parametrize("given", [{}, {"temperature": 0.0}, {"weighting": "samples", "draws": 3}])
 @pytest.mark.parametrize("rows", [ROWS[:6], ROWS[6:], ROWS])
-def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+def test_draws_that_come_one_by_one_are_requests_each(
+    given: dict[str, Any], rows: list[dict[str, Any]]
+) -> None:
     """Where the vendor's table says so, and where the cache does, wherever in it."""
     first = totals(make_forecast(prepared(OneByOne(told=True), rows, **given)))["requests"]
     assert run(prepared(OneByOne(), rows, **given))["sent"] == first
     forecast = make_forecast(prepared(OneByOne(), **given))
-    assert totals(forecast)["requests"] == totals(make_forecast(prepared(OneByOne(told=True), **given)))["requests"]
+    assert (
+        totals(forecast)["requests"]
+        == totals(make_forecast(prepared(OneByOne(told=True), **given)))["requests"]
+    )
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
     assert result.info["requests"]["sent"] == totals(forecast)["requests"]
-    assert forecast.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
-    assert forecast.judges[0].usage.completion_tokens == pytest.approx(result.info["usage"]["completion_tokens"], abs=2)
+    assert forecast.judges[0].usage.prompt_tokens == pytest.approx(
+        result.info["usage"]["prompt_tokens"], abs=2
+    )
+    assert forecast.judges[0].usage.completion_tokens == pytest.approx(
+        result.info["usage"]["completion_tokens"], abs=2
+    )
 
 
 def test_more_draws_are_more_requests_where_each_is_one() -> None:
@@ -192,10 +220,14 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
 
 
 @pytest.mark.parametrize("words", [1, 2000])
-def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path, words: int) -> None:
+def test_a_document_that_several_prompts_begin_with_can_be_cached(
+    tmp_path: Path, words: int
+) -> None:
     """Each prompt but the first begins with it, counted in steps of 128 tokens from 1,024 on."""
     file = tmp_path / "clear.jinja"
-    file.write_text("---\nscale: [1, 5]\n---\n{{ source }}\n\n{{ output }}\n\nHow clear? A number from 1 to 5.\n")
+    file.write_text(
+        "---\nscale: [1, 5]\n---\n{{ source }}\n\n{{ output }}\n\nHow clear? A number from 1 to 5.\n"
+    )
     source = "long " * words
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
@@ -205,7 +237,12 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (forecast.estimate.total.shared, forecast.estimate.total.stored) == expected
     total, money = forecast.estimate.total, forecast.money
-    usage = Usage(int(total.read), int(total.written), cached_tokens=expected[0], cache_write_tokens=expected[1])
+    usage = Usage(
+        int(total.read),
+        int(total.written),
+        cached_tokens=expected[0],
+        cache_write_tokens=expected[1],
+    )
     assert money.cached == pytest.approx(cost_usd(judge.model, DEFAULT_URL, usage))
 
 
@@ -231,13 +268,18 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
     for vendor, model in (("anthropic", "claude-haiku-4-5"), ("gemini", "gemini-2.5-flash")):
-        own = options | {"engine": "batch", "model": f"{vendor}/{model}", "key_env": "OPENAI_API_KEY"}
+        own = options | {
+            "engine": "batch",
+            "model": f"{vendor}/{model}",
+            "key_env": "OPENAI_API_KEY",
+        }
         (judge,) = make_forecast(prepare(load_config(given=own), ROWS)).judges
         whole = cost_usd(model, judge.endpoint, judge.usage)
         assert whole
         assert judge.money.price == pytest.approx(whole / 2)
     plans = load_config(
-        given=options | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
+        given=options
+        | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
     (elsewhere,) = make_forecast(prepare(plans, ROWS)).judges
     assert elsewhere.money.price == pytest.approx(
@@ -250,11 +292,15 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("about", [{}, {"decides": True, "model": "gpt-6-luna"}])
 def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -> None:
     rows = [
-        {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
+        {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"}
+        for n in range(40)
+        for s in "xy"
     ]
 
     def forecast(budget: str) -> Forecast:
-        return make_forecast(prepared(Asked(**about), rows, budget=budget, criteria=WORDS[:1], cache=False))
+        return make_forecast(
+            prepared(Asked(**about), rows, budget=budget, criteria=WORDS[:1], cache=False)
+        )
 
     whole = forecast("5usd" if unit == "usd" else "5mtokens")
     assert whole.fits == whole.requests
@@ -265,7 +311,9 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
-    free, slow = (make_forecast(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
+    free, slow = (
+        make_forecast(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2})
+    )
     assert slow.seconds == pytest.approx(10 * 60, abs=5)
     assert "--rpm 2" in slow.why
     assert free.seconds is not None
@@ -285,7 +333,9 @@ def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
 
 
 @pytest.mark.parametrize("judge", [Asked, OneByOne])
-def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(judge: type[Asked]) -> None:
+def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(
+    judge: type[Asked],
+) -> None:
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
@@ -300,10 +350,18 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
 
 
 def test_some_items_stand_for_all() -> None:
-    rows = [{"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"} for i in range(100) for s in "ab"]
+    rows = [
+        {"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"}
+        for i in range(100)
+        for s in "ab"
+    ]
     (whole,), (some,) = (count_requests(prepared(Asked(), rows), most) for most in (None, 40))
     assert (whole.exact, some.exact) == (True, False)
-    assert (some.total.judgments, some.total.requests) == (whole.total.judgments, whole.total.requests) == (400, 400)
+    assert (
+        (some.total.judgments, some.total.requests)
+        == (whole.total.judgments, whole.total.requests)
+        == (400, 400)
+    )
     assert some.total.read == pytest.approx(whole.total.read, rel=0.02)
 
 
@@ -323,7 +381,9 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
 def test_the_method_is_explained(judge: Asked) -> None:
     (forecast,) = make_forecast(prepared(judge)).judges
-    assert forecast.method.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
+    assert forecast.method.startswith(
+        "samples: the mean of 20 draws" if judge.learned else "logprobs: "
+    )
     assert ("one extra request checks" in forecast.method) == bool(judge.learned)
     (alone,) = make_forecast(prepared(judge, weighting="single")).judges
     assert alone.method == "single: one reply per judgment"
@@ -340,8 +400,13 @@ def test_the_rate_is_that_of_the_price() -> None:
 def test_criteria_that_nobody_named_are_named() -> None:
     run_plan = load_config(given={"metrics": []})
     (first, *_) = make_forecast(prepare(run_plan, ROWS, providers=[Asked()])).notes
-    assert first == "Default criteria: relevance, coherence, consistency, fluency. Choose others with --criteria."
-    assert not any(note.startswith("Default criteria") for note in make_forecast(prepared(Asked())).notes)
+    assert (
+        first
+        == "Default criteria: relevance, coherence, consistency, fluency. Choose others with --criteria."
+    )
+    assert not any(
+        note.startswith("Default criteria") for note in make_forecast(prepared(Asked())).notes
+    )
 
 
 def test_a_ranking_is_foreseen_too() -> None:
@@ -351,7 +416,9 @@ def test_a_ranking_is_foreseen_too() -> None:
 
 def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
-    file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
+    file.write_text(
+        "---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n"
+    )
     run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
     forecast = make_forecast(prepare(run_plan, ROWS, providers=[Asked()]))
     assert forecast.judges[0].estimate.total.broken == 3
@@ -364,7 +431,9 @@ def test_one_line_is_said_before_a_run() -> None:
     assert "$" in line
     run(prepared(Asked()))
     assert one_line_estimate(prepared(Asked())).endswith("all of them answered from the cache")
-    assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is called")
+    assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith(
+        "no model is called"
+    )
 
 
 def test_it_is_plain_json() -> None:
@@ -377,7 +446,12 @@ def test_it_is_plain_json() -> None:
 
 
 def test_numbers_are_short() -> None:
-    assert [dollars(x) for x in (0.0, 0.00001, 0.0123, 12.3)] == ["$0.00", "less than $0.0001", "$0.012", "$12.30"]
+    assert [dollars(x) for x in (0.0, 0.00001, 0.0123, 12.3)] == [
+        "$0.00",
+        "less than $0.0001",
+        "$0.012",
+        "$12.30",
+    ]
     assert [str(Budget(x, "usd")) for x in (0.003, 0.5, 1234)] == ["$0.003", "$0.50", "$1,234.00"]
     assert Budget(1, "usd").lacking(0.00123) == "raise --budget above $0.0013"
     assert Budget(1, "tokens").lacking(1234) == "raise --budget above 1,300 tokens"

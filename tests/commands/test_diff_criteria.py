@@ -61,7 +61,9 @@ def write(tmp_path: Path) -> Write:
     return write_criterion
 
 
-def grades(before: Mapping[str, str], after: Mapping[str, str], mark: str = "very kind") -> ScriptedProvider:
+def grades(
+    before: Mapping[str, str], after: Mapping[str, str], mark: str = "very kind"
+) -> ScriptedProvider:
     """A judge that grades a text (`x0`) by one table, or by another where the prompt holds the mark."""
 
     def script(request: Request) -> Reply:
@@ -74,7 +76,11 @@ def grades(before: Mapping[str, str], after: Mapping[str, str], mark: str = "ver
 
 def table(x: str, y: str, z: str) -> dict[str, str]:
     """Grades by text, from the digits of each system's items."""
-    return {f"{system}{n}": grade for system, row in zip("xyz", (x, y, z), strict=True) for n, grade in enumerate(row)}
+    return {
+        f"{system}{n}": grade
+        for system, row in zip("xyz", (x, y, z), strict=True)
+        for n, grade in enumerate(row)
+    }
 
 
 def pair(write: Write) -> tuple[str, str]:
@@ -82,7 +88,9 @@ def pair(write: Write) -> tuple[str, str]:
     return write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
 
 
-def judged(write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any) -> CriterionDiff:
+def judged(
+    write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any
+) -> CriterionDiff:
     arguments = {"model": grades(before, after), "weighting": "single", "cache": False, **options}
     return diff(*pair(write), ROWS, **arguments)
 
@@ -96,7 +104,10 @@ HIGH = table("2345", "2345", "4155")
 
 def test_headers_and_files_are_told_apart(write: Write) -> None:
     old = write("kind")
-    new = write("kinder", **{"[1,_5]": "{labels: [rude, kind], values: [0, 1]}", "Read_the": "Read all of the"})
+    new = write(
+        "kinder",
+        **{"[1,_5]": "{labels: [rude, kind], values: [0, 1]}", "Read_the": "Read all of the"},
+    )
     comparison = diff(old, new)
     assert {c.what: (c.before, c.after) for c in comparison.changes if c.what != "digest"} == {
         "scale": ("1–5", "rude (0), kind (1)"),
@@ -111,15 +122,22 @@ def test_headers_and_files_are_told_apart(write: Write) -> None:
     assert comparison.judged is None
 
 
-def test_a_layout_that_differs_is_shown_though_the_files_are_equal(write: Write, tmp_path: Path) -> None:
+def test_a_layout_that_differs_is_shown_though_the_files_are_equal(
+    write: Write, tmp_path: Path
+) -> None:
     old = write("kind")
     (tmp_path / "other" / "layouts").mkdir(parents=True)
     layout = criteria.load(old).layouts["layouts/pointwise.jinja"]
-    (tmp_path / "other" / "layouts" / "pointwise.jinja").write_text(layout.replace("judge one text", "read one text"))
+    (tmp_path / "other" / "layouts" / "pointwise.jinja").write_text(
+        layout.replace("judge one text", "read one text")
+    )
     new = write("other/kind")
     comparison = diff(old, new)
     assert [change.what for change in comparison.changes] == ["digest"]
-    assert comparison.diff[:2] == (f"--- layouts/pointwise.jinja of {old}", f"+++ layouts/pointwise.jinja of {new}")
+    assert comparison.diff[:2] == (
+        f"--- layouts/pointwise.jinja of {old}",
+        f"+++ layouts/pointwise.jinja of {new}",
+    )
 
 
 def test_a_criterion_is_no_different_from_itself() -> None:
@@ -134,7 +152,9 @@ def test_a_criterion_is_no_different_from_itself() -> None:
     [("[-2, 2]", "-2–2"), ("{min: 0, max: 100, step: 10}", "0–100 in 11 labels")],
 )
 def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
-    (change,) = [c for c in diff(write("a"), write("b", **{"[1,_5]": scale})).changes if c.what == "scale"]
+    (change,) = [
+        c for c in diff(write("a"), write("b", **{"[1,_5]": scale})).changes if c.what == "scale"
+    ]
     assert change.after == shown
 
 
@@ -143,7 +163,12 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 
 def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
     comparison = diff(*pair(write), ROWS).prompts
-    assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (12, 4, 12, 4)
+    assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (
+        12,
+        4,
+        12,
+        4,
+    )
     (way,) = comparison.differences
     assert way.texts == 12
     changed = [row for row in way.lines[2:] if row[0] in "+-"]
@@ -153,11 +178,16 @@ def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) ->
 
 def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> None:
     """The words for texts without a note, which are the first item's, are not the words for the others."""
-    noted = KIND.replace("Is the text", "{% if note is defined %}By the note: {% endif %}Is the text")
+    noted = KIND.replace(
+        "Is the text", "{% if note is defined %}By the note: {% endif %}Is the text"
+    )
     rows = [row | ({"note": "by hand"} if row["item"] in ("i1", "i2") else {}) for row in ROWS]
     old, new = write("a"), write("b", noted)
     prompts = diff(old, new, rows).prompts
-    sides = [[prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows] for name in (old, new)]
+    sides = [
+        [prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows]
+        for name in (old, new)
+    ]
     assert prompts.differ == sum(a != b for a, b in zip(*sides, strict=True)) == 6
     assert prompts.items_differ == 2
     assert sum(way.texts for way in prompts.differences) == 6
@@ -165,22 +195,35 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
 
 
 def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
-    old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
+    old, new = (
+        write("a"),
+        write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend"),
+    )
     prompts = diff(old, new, ROWS).prompts
     for name, mean in zip((old, new), prompts.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
-        assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(ROWS)
+        assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(
+            ROWS
+        )
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:
     old, new = write("a"), write("b", Is_the_text="Is this text")
-    sizes = [diff(old, new, ROWS, **options).prompts for options in ({"item": "i1"}, {"system": "x"}, {"limit": 5})]
+    sizes = [
+        diff(old, new, ROWS, **options).prompts
+        for options in ({"item": "i1"}, {"system": "x"}, {"limit": 5})
+    ]
     assert [(old.texts, old.items) for old in sizes if old] == [(3, 1), (4, 4), (5, 2)]
 
 
 def test_criteria_that_compare_two_texts_are_rendered_on_pairs() -> None:
-    comparison = diff(criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS)
-    assert (comparison.prompts.texts, comparison.prompts.differ) == (12, 12)  # 4 items, 3 pairs of systems
+    comparison = diff(
+        criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS
+    )
+    assert (comparison.prompts.texts, comparison.prompts.differ) == (
+        12,
+        12,
+    )  # 4 items, 3 pairs of systems
     assert any("Criterion: Coherence" in row for row in comparison.prompts.differences[0].lines)
 
 
@@ -192,7 +235,10 @@ class Priced(ScriptedProvider):
 
 def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL)
-    old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
+    old, new = (
+        write("a"),
+        write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend"),
+    )
     prompts = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
     assert prompts.cost is not None
     for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
@@ -204,7 +250,9 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
 
 def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
-    comparison = diff(write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False)
+    comparison = diff(
+        write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False
+    )
     assert comparison.prompts.cost is None
     assert "The cost is unknown: a server of your own" in " ".join(comparison.report().split())
 
@@ -214,7 +262,9 @@ def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
 
 def test_scores_are_compared_system_by_system(write: Write) -> None:
     scores = judged(write, LOW, HIGH).judged
-    rows = {row.system: (row.before, row.after) for row in scores.comparison.runs.means if row.system}
+    rows = {
+        row.system: (row.before, row.after) for row in scores.comparison.runs.means if row.system
+    }
     assert rows == {"x": (2.5, 3.5), "y": (3.5, 3.5), "z": (2.75, 3.75)}
     assert scores.comparison.runs.means[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
     assert scores.failed == (0, 0)
@@ -231,27 +281,40 @@ def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
     )
 
 
-def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(write: Write) -> None:
+def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(
+    write: Write,
+) -> None:
     before, after = table("5432", "2345", "3152"), table("1234", "2345", "3152")
     scores = judged(write, before, after).judged
     assert (scores.rating, scores.level) == ("kind", "document")
     rho = [
-        [spearmanr([int(side[f"{s}{n}"]) for s in "xyz"], [HUMAN[s][n] for s in "xyz"]).statistic for n in range(4)]
+        [
+            spearmanr([int(side[f"{s}{n}"]) for s in "xyz"], [HUMAN[s][n] for s in "xyz"]).statistic
+            for n in range(4)
+        ]
         for side in (before, after)
     ]
     assert scores.leading.before.value == pytest.approx(sum(rho[0]) / 4)
     assert scores.leading.after.value == pytest.approx(1.0)
     apart = [b - a for a, b in zip(*rho, strict=True)]
-    sums = [abs(sum(s * d for s, d in zip(signs, apart, strict=True))) for signs in product((1, -1), repeat=4)]
+    sums = [
+        abs(sum(s * d for s, d in zip(signs, apart, strict=True)))
+        for signs in product((1, -1), repeat=4)
+    ]
     exact = sum(total >= abs(sum(apart)) - 1e-12 for total in sums) / len(sums)
     assert scores.leading.difference.value == pytest.approx(sum(apart) / 4)
     assert scores.leading.difference.p == pytest.approx(exact)
     every = [
-        spearmanr([int(side[f"{s}{n}"]) for s in "xyz" for n in range(4)], [v for s in "xyz" for v in HUMAN[s]])
+        spearmanr(
+            [int(side[f"{s}{n}"]) for s in "xyz" for n in range(4)],
+            [v for s in "xyz" for v in HUMAN[s]],
+        )
         for side in (before, after)
     ]
     (whole,) = [agreement for agreement in scores.agreement if agreement.level == "item"]
-    assert [whole.before.value, whole.after.value] == pytest.approx([one.statistic for one in every])
+    assert [whole.before.value, whole.after.value] == pytest.approx(
+        [one.statistic for one in every]
+    )
 
 
 def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> None:
@@ -269,11 +332,16 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     scores = diff(old, new, rows, human="warmth", **options).judged
     assert (scores.rating, scores.no_agreement) == ("warmth", "")
     scores = diff(old, new, rows, **options).judged
-    assert scores.no_agreement.startswith("No text has a human rating of kind (--human selects another: warmth)")
+    assert scores.no_agreement.startswith(
+        "No text has a human rating of kind (--human selects another: warmth)"
+    )
 
 
 def test_other_scales_are_compared_as_shares(write: Write) -> None:
-    old, new = write("kind"), write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"})
+    old, new = (
+        write("kind"),
+        write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"}),
+    )
     doubled = {name: str(2 * int(grade)) for name, grade in LOW.items()}
     comparison = diff(old, new, ROWS, model=grades(LOW, doubled), weighting="single", cache=False)
     row = next(row for row in comparison.judged.comparison.runs.means if row.system == "x")
@@ -346,7 +414,9 @@ class Slow(ScriptedProvider):
         return await super().complete(request)
 
 
-def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+def test_both_runs_have_one_deadline(
+    write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> None:
     old, new = pair(write)
 
     def requests_within(deadline: float) -> tuple[int, bool]:
@@ -375,17 +445,31 @@ def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[
         ({"item": "i9"}, ConfigError, "item: unknown item 'i9'"),
         ({"system": "q"}, ConfigError, "system: unknown system 'q'"),
         ({"human": "kind"}, ConfigError, "human: agreement with people needs scores"),
-        ({"human": "kin", "model": "gpt-5.4-mini"}, ConfigError, "--human: unknown rating 'kin'; did you mean 'kind'"),
+        (
+            {"human": "kin", "model": "gpt-5.4-mini"},
+            ConfigError,
+            "--human: unknown rating 'kin'; did you mean 'kind'",
+        ),
         ({"model": 42}, ConfigError, "a prompt and returns a reply; this int has no name"),
         ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),
         ({"metrics": "rouge"}, ConfigError, "metrics: a diff of criteria has no such option"),
         ({"before": "relevanse"}, CriterionError, "unknown criterion 'relevanse'"),
-        ({"before": "overall"}, ConfigError, "one criterion judges one text, the other compares two"),
+        (
+            {"before": "overall"},
+            ConfigError,
+            "one criterion judges one text, the other compares two",
+        ),
         ({"before": "nowhere.jinja"}, CriterionError, "nowhere.jinja: no such file"),
-        ({"data": [{k: v for k, v in ROWS[0].items() if k != "source"}]}, DataError, "reads source"),
+        (
+            {"data": [{k: v for k, v in ROWS[0].items() if k != "source"}]},
+            DataError,
+            "reads source",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_said(write: Write, given: dict[str, Any], error: type, message: str) -> None:
+def test_what_cannot_be_done_is_said(
+    write: Write, given: dict[str, Any], error: type, message: str
+) -> None:
     options: dict[str, Any] = {"before": write("a"), "after": write("b"), "data": ROWS, **given}
     with pytest.raises(error, match=message.replace("?", r"\?")):
         diff(options.pop("before"), options.pop("after"), options.pop("data"), **options)

@@ -13,7 +13,9 @@ import judge
 from judge.core.errors import StorageError
 from judge.results.result import load
 
-ROWS = [{"item": str(n), "system": s, "output": f"Ferry {n} of {s}."} for n in range(3) for s in "ab"]
+ROWS = [
+    {"item": str(n), "system": s, "output": f"Ferry {n} of {s}."} for n in range(3) for s in "ab"
+]
 Fill = Callable[[Callable[[Path], bool]], None]
 
 
@@ -58,7 +60,9 @@ def test_a_full_output_folder_is_not_said_to_hold_results(tmp_path: Path, full: 
     assert list(out.iterdir()) == []
 
 
-def test_without_a_cache_results_are_written_beside_a_full_folder(tmp_path: Path, full: Fill) -> None:
+def test_without_a_cache_results_are_written_beside_a_full_folder(
+    tmp_path: Path, full: Fill
+) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
     said = said_by_run(out, False)

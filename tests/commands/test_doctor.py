@@ -47,7 +47,11 @@ def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         (folder / "refs").mkdir(parents=True)
         (folder / "refs" / "main").write_text("abc")
         (folder / "snapshots" / "abc").mkdir(parents=True)
-        for file in ("config.json", "tokenizer.json", *(["model.safetensors"] if name != "half" else [])):
+        for file in (
+            "config.json",
+            "tokenizer.json",
+            *(["model.safetensors"] if name != "half" else []),
+        ):
             (folder / "snapshots" / "abc" / file).write_text("{}")
     (tmp_path / "models--gone" / "refs").mkdir(parents=True)
     (tmp_path / "models--gone" / "refs" / "main").write_text("abc")
@@ -62,7 +66,12 @@ def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = ["rich>=14.0", "there>=1; extra == 'one'", 'gone>=2 ; extra == "one"', "there; extra == 'two'"]
+    listed = [
+        "rich>=14.0",
+        "there>=1; extra == 'one'",
+        'gone>=2 ; extra == "one"',
+        "there; extra == 'two'",
+    ]
     listed += ["textjudge[one]; extra == 'all'", "gone; extra == 'dev'", "lost<3,>=2"]
 
     def version(name: str) -> str:
@@ -78,7 +87,9 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
         "packages", "lost", "error", "not installed", "pip install 'lost'"
     )
     extras = findings_of(findings, "extras")
-    assert extras["one"] == Finding("extras", "one", "missing", "lacks gone", "pip install 'textjudge[one]'")
+    assert extras["one"] == Finding(
+        "extras", "one", "missing", "lacks gone", "pip install 'textjudge[one]'"
+    )
     assert extras["two"] == Finding("extras", "two", "ok", "there 1.5")
     assert extras.keys() == {"one", "two"}
 
@@ -116,7 +127,9 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000))  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000)
+    )  # type: ignore[attr-defined]
     checks = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
     assert checks["folder"].text.startswith(f"{place}: replies kept: 1, ")
     assert checks["disk"].text == "5.0 GB free"
@@ -124,8 +137,13 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    wrong = findings_of(doctor.check_environment(load_config(given={"cache": tmp_path / "file"})), "cache")["folder"]
-    assert (wrong.state, wrong.text) == ("error", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
+    wrong = findings_of(
+        doctor.check_environment(load_config(given={"cache": tmp_path / "file"})), "cache"
+    )["folder"]
+    assert (wrong.state, wrong.text) == (
+        "error",
+        f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file",
+    )
     assert wrong.fix == "name another with --cache DIR or $JUDGE_CACHE"
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     findings = doctor.check_environment(load_config(given={"cache": tmp_path / "kept"}))
@@ -150,7 +168,11 @@ def server(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> 
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         for name in chat_server.lacks & body.keys():
-            return 400, {}, {"error": {"message": f"Unsupported parameter: '{name}'", "param": name}}
+            return (
+                400,
+                {},
+                {"error": {"message": f"Unsupported parameter: '{name}'", "param": name}},
+            )
         text = '{"score": 3}' if "response_format" in body else "3"
         top = {"3": 0.9, "2": 0.1} if body.get("logprobs") else None
         data = make_completion(text, top=top)
@@ -179,27 +201,48 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
-    two_judges = load_config(given={"model": ["my-model", "decisions/other"], "base_url": server.url})
+    two_judges = load_config(
+        given={"model": ["my-model", "decisions/other"], "base_url": server.url}
+    )
     announcement = doctor.announce(doctor.open_checks(two_judges))
     assert announcement.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, with replies of at most 16"
     )
     assert server.bodies == []
-    assert doctor.announce(doctor.open_checks(load_config(given={"model": "scripted/none.yaml"}))) == ""
+    assert (
+        doctor.announce(doctor.open_checks(load_config(given={"model": "scripted/none.yaml"})))
+        == ""
+    )
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
     server.lacks = {"logprobs"}
     checks = tried(plan_for(server))
     assert (checks["token probabilities"].state, checks["draws"].state) == ("missing", "ok")
-    assert checks["--weighting auto"].text.startswith("takes samples: the mean of 20 draws, as the reply came without")
+    assert checks["--weighting auto"].text.startswith(
+        "takes samples: the mean of 20 draws, as the reply came without"
+    )
 
 
 def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
-    server.lacks = {"logprobs", "n", "temperature", "response_format", "max_completion_tokens", "max_tokens"}
+    server.lacks = {
+        "logprobs",
+        "n",
+        "temperature",
+        "response_format",
+        "max_completion_tokens",
+        "max_tokens",
+    }
     checks = tried(plan_for(server))
     lacking = {name for name, finding in checks.items() if finding.state == "missing"}
-    assert lacking == {"token probabilities", "temperature", "length", "draws", "JSON schema", "price"}
+    assert lacking == {
+        "token probabilities",
+        "temperature",
+        "length",
+        "draws",
+        "JSON schema",
+        "price",
+    }
     assert checks["draws"].text == "1 in one request: 5 draws are as many requests"
     assert all(finding.state != "error" for finding in checks.values())
 
@@ -215,7 +258,11 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     ],
 )  # fmt: skip
 def test_what_a_reply_gives_away(
-    server: Any, make_completion: Callable[..., dict[str, Any]], reply: dict[str, Any], check: str, said: str
+    server: Any,
+    make_completion: Callable[..., dict[str, Any]],
+    reply: dict[str, Any],
+    check: str,
+    said: str,
 ) -> None:
     server.answer = lambda body: (200, {}, make_completion("3", **reply))
     assert said in tried(plan_for(server))[check].text
@@ -236,7 +283,12 @@ def test_a_key_that_is_taken_and_one_that_is_not(
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(404, "check --model and --base-url"), (429, "try again in a minute"), (500, "it said so"), (400, "it said so")],
+    [
+        (404, "check --model and --base-url"),
+        (429, "try again in a minute"),
+        (500, "it said so"),
+        (400, "it said so"),
+    ],
 )
 def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
     server.answer = lambda body: (status, {}, {"error": {"message": "it said so"}})
@@ -260,7 +312,9 @@ def test_a_server_that_hangs(server: Any) -> None:
     assert "did not answer within 0.05 s" in checks["address"].text
 
 
-def test_a_reply_without_a_score(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
+def test_a_reply_without_a_score(
+    server: Any, make_completion: Callable[..., dict[str, Any]]
+) -> None:
     server.answer = lambda body: (200, {}, make_completion("I would rather not say."))
     checks = tried(plan_for(server))
     assert checks["--weighting auto"].state == "error"
@@ -270,7 +324,9 @@ def test_a_reply_without_a_score(server: Any, make_completion: Callable[..., dic
 
 def test_trouble_with_the_later_requests_is_no_trouble_with_the_model(server: Any) -> None:
     usual = server.answer
-    server.answer = lambda body: usual(body) if "logprobs" in body else (503, {}, {"error": {"message": "too much"}})
+    server.answer = lambda body: (
+        usual(body) if "logprobs" in body else (503, {}, {"error": {"message": "too much"}})
+    )
     checks = tried(plan_for(server))
     assert checks["--weighting auto"].text.startswith("takes logprobs")
     assert (checks["draws"].state, checks["JSON schema"].state) == ("missing", "missing")
@@ -279,9 +335,17 @@ def test_trouble_with_the_later_requests_is_no_trouble_with_the_model(server: An
 
 def test_an_endpoint_of_typed_questions(server: Any) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        levels = [{"label": label, "probability": p} for label, p in (("1", 0.1), ("2", 0.2), ("3", 0.7))]
-        answers = [{"name": q["name"], "type": "score", "probabilities": levels} for q in body["questions"]]
-        return 200, {}, {"model": "m", "answers": answers, "usage": {"input_tokens": 50, "output_tokens": 0}}
+        levels = [
+            {"label": label, "probability": p} for label, p in (("1", 0.1), ("2", 0.2), ("3", 0.7))
+        ]
+        answers = [
+            {"name": q["name"], "type": "score", "probabilities": levels} for q in body["questions"]
+        ]
+        return (
+            200,
+            {},
+            {"model": "m", "answers": answers, "usage": {"input_tokens": 50, "output_tokens": 0}},
+        )
 
     server.answer = answer
     checks = tried(load_config(given={"model": "decisions/other", "base_url": server.url}))
@@ -290,21 +354,34 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
 
 
 def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6))
+    monkeypatch.setattr(
+        pricing, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6)
+    )
     price = tried(plan_for(server))["price"].text  # 1,000 · (1,000 · $1 + 1 · $5) / million
-    assert price.startswith("about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 (")
+    assert price.startswith(
+        "about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 ("
+    )
     server.lacks = {"logprobs", "n"}
     price = tried(plan_for(server))["price"].text  # 20 times as much of each
-    assert price.startswith("about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 (")
+    assert price.startswith(
+        "about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 ("
+    )
 
 
-def test_models_that_have_no_server_or_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_have_no_server_or_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     keyless = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
     assert keyless.state == "error"
     assert "$ANTHROPIC_API_KEY is not set" in keyless.text
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
-    assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].text
+    assert (
+        "no server"
+        in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))[
+            "model"
+        ].text
+    )
     nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
     assert (nowhere.state, "none.yaml" in nowhere.text) == ("error", True)
     assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].text

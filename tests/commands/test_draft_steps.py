@@ -34,10 +34,16 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_steps_are_written_into_the_file(file: Path, chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_the_steps_are_written_into_the_file(
+    file: Path, chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
     steps = draft_steps(file, load_config(given={"model": "m", "base_url": chat_server.url}))
-    assert steps == ("Read the text.", "Look for rude words.", "Choose the score.") == load(str(file)).steps
+    assert (
+        steps
+        == ("Read the text.", "Look for rude words.", "Choose the score.")
+        == load(str(file)).steps
+    )
     text = file.read_text(encoding="utf-8")
     assert "# why this criterion exists" in text
     assert text.endswith(FILE[FILE.index("{% extends") :])
@@ -61,10 +67,18 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
 
 @pytest.mark.parametrize(
     ("reply", "choice"),
-    [("I would rather not.", {}), (STEPS, {"finish_reason": "length"}), ("1. {{ output }}\n2. x", {})],
+    [
+        ("I would rather not.", {}),
+        (STEPS, {"finish_reason": "length"}),
+        ("1. {{ output }}\n2. x", {}),
+    ],
 )
 def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
-    file: Path, chat_server: Any, make_completion: Callable[..., Any], reply: str, choice: dict[str, Any]
+    file: Path,
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    reply: str,
+    choice: dict[str, Any],
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(reply, choice=choice))
     with pytest.raises(ParseError, match="the reply was:\n"):
@@ -72,7 +86,9 @@ def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
     assert file.read_text(encoding="utf-8") == FILE
 
 
-def test_what_cannot_be_drafted_is_said_before_anything_is_asked(file: Path, chat_server: Any) -> None:
+def test_what_cannot_be_drafted_is_said_before_anything_is_asked(
+    file: Path, chat_server: Any
+) -> None:
     there = {"base_url": chat_server.url}
     with pytest.raises(CriterionError, match="criteria show relevance"):
         draft_steps("relevance", load_config(given={"model": "m", **there}))
@@ -81,7 +97,10 @@ def test_what_cannot_be_drafted_is_said_before_anything_is_asked(file: Path, cha
     with pytest.raises(ConfigError, match="writes no text"):
         draft_steps(file, load_config(given={"model": "decisions/m", **there}))
     flow = file.with_name("flow.jinja")
-    flow.write_text(FILE.replace("scale: [1, 5]", "...").replace("# why", "{scale: [1, 5]} # why"), encoding="utf-8")
+    flow.write_text(
+        FILE.replace("scale: [1, 5]", "...").replace("# why", "{scale: [1, 5]} # why"),
+        encoding="utf-8",
+    )
     with pytest.raises(CriterionError):
         draft_steps(flow, load_config(given={"model": "m", **there}))
     assert chat_server.bodies == []

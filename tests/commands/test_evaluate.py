@@ -20,7 +20,14 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare, prompt
 from judge.config import load_config
 from judge.core import plugins
-from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
+from judge.core.errors import (
+    ConfigError,
+    CriterionError,
+    DataError,
+    ProviderError,
+    Refused,
+    StorageError,
+)
 from judge.core.records import Column, Provenance, Request, Response, Score
 from judge.execution.progress import Progress
 from judge.metrics import MetricResult
@@ -46,7 +53,9 @@ def provider() -> ScriptedProvider:
 
 def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> None:
     progress = Progress()
-    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu", progress=progress)
+    result = judge.evaluate(
+        ROWS, "relevance,coherence", model=provider, metrics="bleu", progress=progress
+    )
     assert (progress.total, progress.done, progress.failed) == (12, 12, 0)
     assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
     assert result.table.systems == ("x", "y")
@@ -61,14 +70,19 @@ def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> No
 
 
 def test_the_system_never_reaches_the_judge() -> None:
-    rows = [row | {"system": "the-secret-system", "item": f"the-secret-item-{i}"} for i, row in enumerate(ROWS)]
+    rows = [
+        row | {"system": "the-secret-system", "item": f"the-secret-item-{i}"}
+        for i, row in enumerate(ROWS)
+    ]
     provider = ScriptedProvider(lambda _: "3")
     judge.evaluate(rows, model=provider, metrics=[])
     assert provider.seen
     assert not any("the-secret" in m["content"] for r in provider.seen for m in r.messages)
 
 
-def test_a_frame_a_file_and_an_iterable_give_the_same_table(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_frame_a_file_and_an_iterable_give_the_same_table(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     results = [
@@ -108,7 +122,9 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
     rows = [ROWS[0] | {"item": str(i), "output": f"Text {i}."} for i in range(2000)]
 
     async def cell() -> None:
-        judge.evaluate(rows, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
+        judge.evaluate(
+            rows, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1
+        )
 
     loop = asyncio.new_event_loop()
     try:
@@ -123,7 +139,9 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
 
 
 def test_what_is_stored_is_what_was_returned(tmp_path: Path, provider: ScriptedProvider) -> None:
-    result = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r")
+    result = judge.evaluate(
+        ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r"
+    )
     again = judge.load_result(tmp_path / "r")
     assert again.table == result.table
     assert again.estimates == result.estimates
@@ -137,7 +155,14 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     path = tmp_path / "d.jsonl"
     path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    judge.evaluate(path, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r", cache=tmp_path / "c")
+    judge.evaluate(
+        path,
+        ["relevance"],
+        model=provider,
+        metrics=["bleu"],
+        out=tmp_path / "r",
+        cache=tmp_path / "c",
+    )
     info = json.loads((tmp_path / "r" / "run.json").read_text("utf-8"))["info"]
     assert info["status"] == "complete"
     assert len(info["data"]["sha256"]) == 64
@@ -176,25 +201,39 @@ def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
     assert as_object.estimates == result.estimates
 
 
-def test_without_references_there_are_no_reference_metrics_and_it_is_said(provider: ScriptedProvider) -> None:
+def test_without_references_there_are_no_reference_metrics_and_it_is_said(
+    provider: ScriptedProvider,
+) -> None:
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
     result = judge.evaluate(rows, ["relevance"], model=provider)
     assert [c.name for c in result.table.columns] == ["relevance"]
     assert any("no references" in note for note in result.info["notes"])
 
 
-def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_paid(provider: ScriptedProvider) -> None:
+def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_paid(
+    provider: ScriptedProvider,
+) -> None:
     rows = [{k: v for k, v in row.items() if k not in ("references", "source")} for row in ROWS]
     with_torch = ("bertscore",) if find_spec("torch") else ()
     for metric in ("rouge", "bleu", "bleu_corpus", "chrf", "ter", "meteor", "cider", *with_torch):
-        with pytest.raises(DataError, match=rf"metrics {metric}: no text has references, .*map=\{{'references': 'COL"):
-            judge.evaluate([row | {"references": [" "]} for row in rows], ["fluency"], model=provider, metrics=[metric])
+        with pytest.raises(
+            DataError,
+            match=rf"metrics {metric}: no text has references, .*map=\{{'references': 'COL",
+        ):
+            judge.evaluate(
+                [row | {"references": [" "]} for row in rows],
+                ["fluency"],
+                model=provider,
+                metrics=[metric],
+            )
     for metric in ("source_bleu", "qags"):
         with pytest.raises(DataError, match=f"metrics {metric}: no text has a source"):
             judge.evaluate(rows, ["fluency"], model=provider, metrics=["distinct", metric])
     assert not provider.seen
     some = judge.evaluate([ROWS[0], *rows[1:]], ["fluency"], model=provider, metrics="chrf")
-    assert [failure.error for failure in some.failures if failure.column == "chrf"] == ["NoReference"] * 5
+    assert [failure.error for failure in some.failures if failure.column == "chrf"] == [
+        "NoReference"
+    ] * 5
 
 
 def test_empty_cells_of_a_csv_are_counted(tmp_path: Path, provider: ScriptedProvider) -> None:
@@ -206,19 +245,34 @@ def test_empty_cells_of_a_csv_are_counted(tmp_path: Path, provider: ScriptedProv
 
 def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
     replies = tmp_path / "r.yaml"
-    replies.write_text("- {when: x wrote, reply: 3}\n- {when: [z, wrote], reply: 1}\n- {reply: 2}\n", encoding="utf-8")
-    options: dict[str, Any] = {"model": f"scripted/{replies}", "metrics": [], "cache": tmp_path / "cache"}
+    replies.write_text(
+        "- {when: x wrote, reply: 3}\n- {when: [z, wrote], reply: 1}\n- {reply: 2}\n",
+        encoding="utf-8",
+    )
+    options: dict[str, Any] = {
+        "model": f"scripted/{replies}",
+        "metrics": [],
+        "cache": tmp_path / "cache",
+    }
     unused = "r.yaml: rule 2 is not used: no prompt has 'z' and 'wrote'."
     assert unused in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
-    assert unused not in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]  # the cache answered
-    replies.write_text("- {when: x wrote, reply: 3}\n- {when: [y, wrote], reply: 1}\n", encoding="utf-8")
-    assert not any("rule" in note for note in judge.evaluate(ROWS, ["fluency"], **options).info["notes"])
+    assert (
+        unused not in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+    )  # the cache answered
+    replies.write_text(
+        "- {when: x wrote, reply: 3}\n- {when: [y, wrote], reply: 1}\n", encoding="utf-8"
+    )
+    assert not any(
+        "rule" in note for note in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+    )
 
 
 def test_references_in_another_script_are_said(provider: ScriptedProvider) -> None:
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
-    assert any(note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"])
+    assert any(
+        note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +285,11 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
         ({"model": "gpt-5.4-mini"}, ConfigError, "OPENAI_API_KEY is not set"),
         ({"metrics": ["rogue"]}, ConfigError, "did you mean 'rouge'"),
         ({"criteria": ["relevanse"]}, CriterionError, "did you mean 'relevance'"),
-        ({"criteria": ["relevance", "relevance"]}, ConfigError, "two columns would be called 'relevance'"),
+        (
+            {"criteria": ["relevance", "relevance"]},
+            ConfigError,
+            "two columns would be called 'relevance'",
+        ),
         ({"language": "xx"}, ConfigError, "language: "),
         ({"temprature": 1}, ConfigError, "did you mean 'temperature'"),
     ],
@@ -240,7 +298,9 @@ def test_mistakes_are_said_before_anything_is_sent(
     provider: ScriptedProvider, options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        judge.evaluate(ROWS, **{"model": provider, "metrics": [], "criteria": ["relevance"]} | options)
+        judge.evaluate(
+            ROWS, **{"model": provider, "metrics": [], "criteria": ["relevance"]} | options
+        )
     with pytest.raises(ConfigError, match="no data"):
         prepare(load_config())
     assert provider.seen == []
@@ -248,20 +308,28 @@ def test_mistakes_are_said_before_anything_is_sent(
 
 def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
     replies: list[Reply] = [{"4": 1.0}] * 3
-    provider = ScriptedProvider(lambda _: replies.pop() if replies else Refused("out of money", stops="always"))
+    provider = ScriptedProvider(
+        lambda _: replies.pop() if replies else Refused("out of money", stops="always")
+    )
     with pytest.raises(ProviderError):
-        judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
+        judge.evaluate(
+            ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1
+        )
     stored = judge.load_result(tmp_path / "r")
     assert (len(stored.table.scores), stored.info["status"]) == (3, "stopped")
 
 
-def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_an_error_nobody_foresaw_keeps_what_the_run_had(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     class Broken:
         def score(self, samples: Any) -> Any:
             raise ZeroDivisionError
 
     prepared = prepare(
-        load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, providers=[provider]
+        load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}),
+        ROWS,
+        providers=[provider],
     )
     prepared.metrics["broken"] = Broken()
     with pytest.raises(ZeroDivisionError):
@@ -323,7 +391,9 @@ def test_a_metric_may_refuse_before_a_judge_is_paid(
     assert not provider.seen
 
 
-def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_an_interrupt_does_not_sit_out_a_slow_metric(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     begun, release, finished = threading.Event(), threading.Event(), threading.Event()
 
     class Endless:
@@ -379,11 +449,16 @@ def test_a_signature_names_what_changes_the_numbers(
     provider: ScriptedProvider, options: dict[str, Any], part: str
 ) -> None:
     result = judge.evaluate(ROWS, "relevance", model=provider, metrics=[], **options)
-    assert f"relevance@{result.info['criteria']['relevance']['digest'][:6]}|scripted/script|" in str(result.info)
+    assert (
+        f"relevance@{result.info['criteria']['relevance']['digest'][:6]}|scripted/script|"
+        in str(result.info)
+    )
     assert part in result.info["signatures"]["relevance"]
 
 
-def test_a_folder_with_somebody_elses_report_is_left_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_folder_with_somebody_elses_report_is_left_alone(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     (tmp_path / "report.html").write_text("mine", encoding="utf-8")
     with pytest.raises(StorageError, match="not from judge"):
         judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path)
@@ -391,24 +466,34 @@ def test_a_folder_with_somebody_elses_report_is_left_alone(tmp_path: Path, provi
     assert provider.seen == []
 
 
-def test_a_criterion_called_like_a_metrics_column_is_refused(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_criterion_called_like_a_metrics_column_is_refused(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     path = tmp_path / "bleu.jinja"
     path.write_text("---\nscale: [1, 5]\n---\n{{ output }}", encoding="utf-8")
     with pytest.raises(ConfigError, match="two columns would be called 'bleu'"):
         judge.evaluate(ROWS, [str(path)], model=provider, metrics=["bleu"])
 
 
-def test_a_run_cut_short_does_not_replace_a_fuller_one(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_run_cut_short_does_not_replace_a_fuller_one(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
     replies: list[Reply] = [{"4": 1.0}] * 3
-    poor = ScriptedProvider(lambda _: replies.pop() if replies else Refused("out of money", stops="always"))
+    poor = ScriptedProvider(
+        lambda _: replies.pop() if replies else Refused("out of money", stops="always")
+    )
     with pytest.raises(Refused):
-        judge.evaluate(ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1)
+        judge.evaluate(
+            ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1
+        )
     stored = judge.load_result(tmp_path / "r")
     assert stored.table == before.table
 
 
-def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
     wrong_key = ScriptedProvider(lambda _: Refused("401", stops="always"))
     with pytest.raises(Refused):
@@ -419,13 +504,19 @@ def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, p
 def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
     replies = tmp_path / "replies.yaml"
     replies.write_text("- {when: [], reply: 4}\n", encoding="utf-8")
-    scripted = judge.evaluate(ROWS, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False)
+    scripted = judge.evaluate(
+        ROWS, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False
+    )
     assert scripted.info["provider"] == "scripted"
     assert any("no model was asked" in note for note in scripted.info["notes"])
-    gateway = judge.evaluate(ROWS, "relevance", model="openai/x", base_url=chat_server.url, metrics=[], cache=False)
+    gateway = judge.evaluate(
+        ROWS, "relevance", model="openai/x", base_url=chat_server.url, metrics=[], cache=False
+    )
     assert gateway.info["model"] == "openai/x"
     chat_server.bodies.clear()
-    local = judge.evaluate(ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False)
+    local = judge.evaluate(
+        ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False
+    )
     assert (local.info["provider"], local.info["model"]) == ("openai", "org/a-model")
     assert chat_server.bodies[0]["model"] == "org/a-model"
     assert local.info["cost"]["usd"] is None
@@ -455,7 +546,10 @@ def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -
             measured.set()
             return MetricResult(
                 (Column("length", "metric", "length"),),
-                tuple(Score(s.item, s.system, "length", float(len(s.output)), Provenance("length")) for s in samples),
+                tuple(
+                    Score(s.item, s.system, "length", float(len(s.output)), Provenance("length"))
+                    for s in samples
+                ),
             )
 
     plan = load_config(given={"criteria": ["relevance"], "metrics": [], "cache": False})
@@ -478,7 +572,9 @@ def test_texts_without_a_source_fail_and_the_others_are_judged(lacking: int) -> 
     relevance = [row for row in result.table.scores if row.column == "relevance"]
     assert len(relevance) == 8 - lacking
     assert {row.item for row in result.failures} == {f"i{n}" for n in range(lacking)}
-    assert {(row.column, row.stage, row.error) for row in result.failures} == {("relevance", "render", "MissingInput")}
+    assert {(row.column, row.stage, row.error) for row in result.failures} == {
+        ("relevance", "render", "MissingInput")
+    }
     assert "has no source, which the criterion relevance reads" in result.failures[0].message
 
 
@@ -490,7 +586,9 @@ def test_a_run_in_which_no_text_has_a_source_is_refused_before_any_request() -> 
 
 
 @pytest.mark.parametrize("first_lacks", [True, False])
-def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_judged(first_lacks: bool) -> None:
+def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_judged(
+    first_lacks: bool,
+) -> None:
     rows = [
         {"item": item, "system": system, "output": f"{system} wrote this about {item}", "source": "S"}
         for item in ("a", "b") for system in ("x", "y")
@@ -501,7 +599,9 @@ def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_j
     assert {row.item for row in result.table.scores} == {"b"}
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that looks writable and is not")
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="needs a file system that looks writable and is not"
+)
 @pytest.mark.parametrize("folder", ["/proc/judge/run", "/proc/judge-run"])
 def test_a_folder_that_cannot_be_written_is_refused_before_the_first_request(
     folder: str, provider: ScriptedProvider
@@ -511,7 +611,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_first_request(
     assert not provider.seen
 
 
-@pytest.mark.parametrize("fails", [FileNotFoundError(2, "No such file"), OSError(28, "No space left on device")])
+@pytest.mark.parametrize(
+    "fails", [FileNotFoundError(2, "No such file"), OSError(28, "No space left on device")]
+)
 def test_the_folder_is_made_and_written_to_before_the_first_request(
     fails: OSError, provider: ScriptedProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

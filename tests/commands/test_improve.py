@@ -28,7 +28,18 @@ from judge.results.improvement import Improvement, choose_wording, measure_gain
 from judge.stats.human_agreement import RatedColumn
 
 REMEDY = "Does the reply help? Ignore its length."
-WORDS = ["parcel", "friday", "refund", "label", "monday", "order", "street", "colour", "letter", "box"]
+WORDS = [
+    "parcel",
+    "friday",
+    "refund",
+    "label",
+    "monday",
+    "order",
+    "street",
+    "colour",
+    "letter",
+    "box",
+]
 
 
 def texts(items: int = 24, systems: int = 3, seed: int = 0) -> list[Sample]:
@@ -37,13 +48,17 @@ def texts(items: int = 24, systems: int = 3, seed: int = 0) -> list[Sample]:
     rows = []
     for item in range(items):
         for system, good in enumerate(r.sample(range(1, 6), systems)):
-            output = " ".join([f"n{item}.{system}", *["good"] * good, *r.choices(WORDS, k=6 * r.randint(0, 5))])
+            output = " ".join(
+                [f"n{item}.{system}", *["good"] * good, *r.choices(WORDS, k=6 * r.randint(0, 5))]
+            )
             rows.append(Sample(f"i{item}", f"s{system}", output, human={"helpful": float(good)}))
     return rows
 
 
 def output_of(request: Request) -> str:
-    (*_, output) = re.findall(r"<output \w+>\n(.*?)\n</output", request.messages[-1]["content"], re.DOTALL)
+    (*_, output) = re.findall(
+        r"<output \w+>\n(.*?)\n</output", request.messages[-1]["content"], re.DOTALL
+    )
     return str(output)
 
 
@@ -51,7 +66,9 @@ def judge_of_length(request: Request) -> int:
     """Rewards length, unless the question rules that out."""
     words = output_of(request).split()
     return (
-        words.count("good") if "Ignore its length" in request.messages[-1]["content"] else min(5, 1 + len(words) // 8)
+        words.count("good")
+        if "Ignore its length" in request.messages[-1]["content"]
+        else min(5, 1 + len(words) // 8)
     )
 
 
@@ -67,14 +84,21 @@ def writer(*replies: Any) -> ScriptedProvider:
     return ScriptedProvider(write, model="writer")
 
 
-GOOD = {"question": REMEDY, "levels": {"1": "It helps nobody.", "5": "It helps."}, "reason": "Length moves the judge."}
+GOOD = {
+    "question": REMEDY,
+    "levels": {"1": "It helps nobody.", "5": "It helps."},
+    "reason": "Length moves the judge.",
+}
 IDLE = {"question": "Is the reply of any use?", "reason": "Plainer."}
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "helpful.yaml"
-    path.write_text("# ours\nquestion: Does the reply help?  # really\nscale: [1, 5]\nweight: 2\n", encoding="utf-8")
+    path.write_text(
+        "# ours\nquestion: Does the reply help?  # really\nscale: [1, 5]\nweight: 2\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -95,7 +119,9 @@ def improve(
     return asyncio.run(run_improvement(plan))
 
 
-def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(file: Path, tmp_path: Path) -> None:
+def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
+    file: Path, tmp_path: Path
+) -> None:
     before, rows = file.read_text(encoding="utf-8"), texts()
     found = improve(file, rows, out=tmp_path / "tries")
     assert found.improved
@@ -116,7 +142,10 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(fil
     left = [sample for sample in ledger.withhold(rows, {"helpful": new.used}) if sample.human]
     assert len(left) == 42
     assert len({sample.item for sample in left}) == 14
-    assert {path.name for path in (tmp_path / "tries").iterdir()} >= {"result.json", "revision-1.yaml"}
+    assert {path.name for path in (tmp_path / "tries").iterdir()} >= {
+        "result.json",
+        "revision-1.yaml",
+    }
     with pytest.raises(DataError, match="14 items"):  # the others are used up
         improve(written, rows)
     result = json.loads((tmp_path / "tries" / "result.json").read_bytes())
@@ -142,16 +171,22 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
     gains = 0
     for seed in range(400):
         rows = [
-            Sample(f"i{i}", f"s{s}", "", human={"x": float(r.randint(1, 5))}) for i in range(20) for s in range(systems)
+            Sample(f"i{i}", f"s{s}", "", human={"x": float(r.randint(1, 5))})
+            for i in range(20)
+            for s in range(systems)
         ]
         columns = [
-            RatedColumn("", "", {row.key: float(r.randint(1, 5)) for row in rows}, "x", None, frozenset())
+            RatedColumn(
+                "", "", {row.key: float(r.randint(1, 5)) for row in rows}, "x", None, frozenset()
+            )
             for _ in range(5)
         ]
         level = "document" if systems > 1 else "item"
         training, testing = rows[: 10 * systems], rows[10 * systems :]
         best = choose_wording(training, "x", columns, level).chosen
-        gain = measure_gain(testing, "x", (columns[0], columns[best]), level, seed) if best else None
+        gain = (
+            measure_gain(testing, "x", (columns[0], columns[best]), level, seed) if best else None
+        )
         difference = gain.difference if gain else None
         gains += bool(gain and gain.is_significant and difference and difference.value > 0)
     assert gains <= 20  # of 400
@@ -181,7 +216,9 @@ def test_what_is_no_revision_is_skipped_with_a_reason(file: Path, reply: Any, re
     assert not found.trials[0].skipped
     if "repeats" in reason:
         return
-    alone = improve(file, texts(), writes=writer(reply), revisions=1, output=file.with_name("other.yaml"))
+    alone = improve(
+        file, texts(), writes=writer(reply), revisions=1, output=file.with_name("other.yaml")
+    )
     assert not alone.usable
     assert "No usable revision" in alone.report()
 
@@ -191,7 +228,9 @@ def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:
 
     def copying(request: Request) -> Reply:
         prompt = request.messages[0]["content"]
-        case = next(row.output for row in rows if len(row.output.split()) > 12 and row.output in prompt)
+        case = next(
+            row.output for row in rows if len(row.output.split()) > 12 and row.output in prompt
+        )
         return json.dumps({"question": f"A good reply says: {case}"})
 
     found = improve(file, rows, writes=ScriptedProvider(copying), revisions=1)
@@ -200,18 +239,30 @@ def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:
 
 def test_the_levels_of_a_scale_of_words_can_be_described(tmp_path: Path) -> None:
     path = tmp_path / "helpful.yaml"
-    path.write_text("question: Does it help?\nscale: {labels: [fail, pass], values: [0, 1]}\n", encoding="utf-8")
+    path.write_text(
+        "question: Does it help?\nscale: {labels: [fail, pass], values: [0, 1]}\n", encoding="utf-8"
+    )
 
     def judge(request: Request) -> str:
         words = output_of(request).split()
-        good = words.count("good") > 2 if "It helps." in request.messages[-1]["content"] else len(words) > 15
+        good = (
+            words.count("good") > 2
+            if "It helps." in request.messages[-1]["content"]
+            else len(words) > 15
+        )
         return "pass" if good else "fail"
 
-    proposal = {"levels": {"pass": "It helps.", "fail": "It does not."}, "reason": "Say what they mean."}
+    proposal = {
+        "levels": {"pass": "It helps.", "fail": "It does not."},
+        "reason": "Say what they mean.",
+    }
     found = improve(path, texts(40), judge, writer(proposal), revisions=1)
     assert found.improved
     new = load(found.written)
-    assert (new.question, dict(new.levels)) == ("Does it help?", {"fail": "It does not.", "pass": "It helps."})
+    assert (new.question, dict(new.levels)) == (
+        "Does it help?",
+        {"fail": "It does not.", "pass": "It helps."},
+    )
 
 
 JINJA = """---
@@ -235,7 +286,11 @@ Does the reply help?
     [
         ("helpful: Does the reply help?", "", "helpful.improved.yaml"),
         ("helpful.md", "Does the reply help?\n", "helpful.improved.yaml"),
-        ("helpful.txt", "---\nscale: [1, 5]\nweight: 3\n---\nDoes the reply help?\n", "helpful.improved.yaml"),
+        (
+            "helpful.txt",
+            "---\nscale: [1, 5]\nweight: 3\n---\nDoes the reply help?\n",
+            "helpful.improved.yaml",
+        ),
         ("helpful.jinja", JINJA, "helpful.improved.jinja"),
         ("helpful.improved.yaml", "question: Does the reply help?\n", "helpful.improved-2.yaml"),
         ("relevance", "", "relevance.improved.jinja"),
@@ -249,7 +304,11 @@ def test_every_kind_of_criterion_gets_a_file(
         Path(entry).write_text(content, encoding="utf-8")
     rows = [
         Sample(
-            s.item, s.system, s.output, "What?", human={entry.partition(".")[0].partition(":")[0]: s.human["helpful"]}
+            s.item,
+            s.system,
+            s.output,
+            "What?",
+            human={entry.partition(".")[0].partition(":")[0]: s.human["helpful"]},
         )
         for s in texts()
     ]
@@ -258,9 +317,16 @@ def test_every_kind_of_criterion_gets_a_file(
     assert found.improved
     assert found.written == written
     (request,) = asked.seen
-    assert ("The judge also follows these steps" in request.messages[0]["content"]) is (entry == "relevance")
+    assert ("The judge also follows these steps" in request.messages[0]["content"]) is (
+        entry == "relevance"
+    )
     before, new = load(entry), load(written)
-    assert (new.name, new.title, new.scale, new.weight) == (before.name, before.title, before.scale, before.weight)
+    assert (new.name, new.title, new.scale, new.weight) == (
+        before.name,
+        before.title,
+        before.scale,
+        before.weight,
+    )
     assert dict(new.levels) == GOOD["levels"]
     if written.endswith(".jinja"):
         assert f"{{% block criterion %}}\n{REMEDY}\n{{% endblock %}}" in new.template
@@ -279,14 +345,21 @@ def test_every_kind_of_criterion_gets_a_file(
         ("{% block levels %}5: yes{% endblock %}", "cannot replace its wording"),
     ],
 )
-def test_a_template_whose_wording_cannot_be_replaced_is_refused(tmp_path: Path, block: str, message: str) -> None:
+def test_a_template_whose_wording_cannot_be_replaced_is_refused(
+    tmp_path: Path, block: str, message: str
+) -> None:
     path = tmp_path / "helpful.jinja"
-    path.write_text(f'---\nscale: [1, 5]\n---\n{{% extends "layouts/pointwise.jinja" %}}\n{block}\n', encoding="utf-8")
+    path.write_text(
+        f'---\nscale: [1, 5]\n---\n{{% extends "layouts/pointwise.jinja" %}}\n{block}\n',
+        encoding="utf-8",
+    )
     with pytest.raises(CriterionError, match=message):
         improve(path, texts())
 
 
-def test_what_cannot_be_improved_is_said_before_anything_is_asked(file: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_improved_is_said_before_anything_is_asked(
+    file: Path, tmp_path: Path
+) -> None:
     asked: list[Request] = []
     silent = ScriptedProvider(lambda request: asked.append(request) or "1")
     with pytest.raises(DataError, match=r"19 items .* too few. judge needs 20"):
@@ -321,7 +394,12 @@ def test_no_text_of_the_test_reaches_the_writer(
 ) -> None:
     """Also if texts occur in several items."""
     rows = [
-        Sample(f"i{place // 2}", f"s{place % 2}", f"<{number}>", human={"helpful": float(1 + (number + place) % 5)})
+        Sample(
+            f"i{place // 2}",
+            f"s{place % 2}",
+            f"<{number}>",
+            human={"helpful": float(1 + (number + place) % 5)},
+        )
         for place, number in enumerate(numbers)
     ]
     provider = ScriptedProvider(lambda request: 1 + len(output_of(request)) % 5)
@@ -330,7 +408,12 @@ def test_no_text_of_the_test_reaches_the_writer(
     config = load_config(given={"cache": False, "seed": seed})
     try:
         plan = plan_improvement(
-            "helpful: Does it help?", config, rows, providers=[provider], writer=asked, output=output
+            "helpful: Does it help?",
+            config,
+            rows,
+            providers=[provider],
+            writer=asked,
+            output=output,
         )
     except DataError:
         return  # too few different texts
@@ -342,14 +425,24 @@ def test_no_text_of_the_test_reaches_the_writer(
         assert not [text for text in testing if text in request.messages[0]["content"]]
 
 
-def test_comments_and_reasons_of_the_largest_disagreements_are_shown(file: Path, tmp_path: Path) -> None:
+def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
+    file: Path, tmp_path: Path
+) -> None:
     rows = texts()
     sheet = tmp_path / "ratings.jsonl"
     with sheet.open("w", encoding="utf-8") as lines:
         for row in rows:
-            rating = {"item": row.item, "system": row.system, "rater": "anna", "criterion": "helpful"}
+            rating = {
+                "item": row.item,
+                "system": row.system,
+                "rater": "anna",
+                "criterion": "helpful",
+            }
             lines.write(
-                json.dumps(rating | {"value": row.human["helpful"], "comment": f"says {row.output[:6]}"}) + "\n"
+                json.dumps(
+                    rating | {"value": row.human["helpful"], "comment": f"says {row.output[:6]}"}
+                )
+                + "\n"
             )
     asked = writer(GOOD)
     unrated = [Sample(row.item, row.system, row.output) for row in rows]
@@ -359,18 +452,33 @@ def test_comments_and_reasons_of_the_largest_disagreements_are_shown(file: Path,
     )  # fmt: skip
     assert found.improved
     prompt = asked.seen[0].messages[0]["content"]
-    assert prompt.count("because it is so long") == prompt.count("Case ") == prompt.count("says n") == 12
+    assert (
+        prompt.count("because it is so long")
+        == prompt.count("Case ")
+        == prompt.count("says n")
+        == 12
+    )
     assert 1 <= prompt.count(": too high") < 12
 
 
 def test_an_attempt_goes_on_where_the_budget_stopped_it(file: Path, tmp_path: Path) -> None:
-    def run(name: str, **options: Any) -> tuple[ScriptedProvider, ScriptedProvider, Improvement | None]:
+    def run(
+        name: str, **options: Any
+    ) -> tuple[ScriptedProvider, ScriptedProvider, Improvement | None]:
         judge = ScriptedProvider(judge_of_length, endpoint="here")
         asked = writer(IDLE, GOOD)
         asked.endpoint = "there"
         cache = tmp_path / name
         try:
-            found = improve(file, texts(), judge, asked, cache=cache, output=tmp_path / f"{name}.yaml", **options)
+            found = improve(
+                file,
+                texts(),
+                judge,
+                asked,
+                cache=cache,
+                output=tmp_path / f"{name}.yaml",
+                **options,
+            )
         except BudgetReached:
             return judge, asked, None
         return judge, asked, found

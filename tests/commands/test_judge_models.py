@@ -32,7 +32,9 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(**options: Any) -> judge.Result:
-    return judge.evaluate(ROWS, **{"metrics": [], "cache": False, "criteria": ["relevance"], **options})
+    return judge.evaluate(
+        ROWS, **{"metrics": [], "cache": False, "criteria": ["relevance"], **options}
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,11 @@ def run(**options: Any) -> judge.Result:
         ("gpt-5.4-mini", OWN, ("openai", "gpt-5.4-mini", OWN)),
         ("openai/gpt-5.4-mini", OWN, ("openai", "openai/gpt-5.4-mini", OWN)),
         ("meta-llama/Llama-3", OWN, ("openai", "meta-llama/Llama-3", OWN)),
-        ("anthropic/claude-haiku-5-5", None, ("anthropic", "claude-haiku-5-5", "https://api.anthropic.com/v1")),
+        (
+            "anthropic/claude-haiku-5-5",
+            None,
+            ("anthropic", "claude-haiku-5-5", "https://api.anthropic.com/v1"),
+        ),
         ("anthropic/claude-haiku-5-5", OWN, ("anthropic", "claude-haiku-5-5", OWN)),
         ("openrouter/anthropic/claude", None, ("openrouter", "anthropic/claude", OPENROUTER)),
         ("anthropic/claude", OPENROUTER, ("openai", "anthropic/claude", OPENROUTER)),
@@ -89,7 +95,9 @@ def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
 def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
-    panel = load_config(given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]})
+    panel = load_config(
+        given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]}
+    )
     assert list(open_judges(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
     for_all = load_config(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
     assert list(open_judges(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
@@ -111,10 +119,15 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"criteria": [], "metrics": ["distinct"], "record": "calls.jsonl"}, "no replies to record"),
+        (
+            {"criteria": [], "metrics": ["distinct"], "record": "calls.jsonl"},
+            "no replies to record",
+        ),
     ],
 )
-def test_what_would_be_dropped_without_a_word_is_refused(options: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_what_would_be_dropped_without_a_word_is_refused(
+    options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
     if "record" in options:
         options = options | {"record": tmp_path / options["record"]}
     with pytest.raises(ConfigError, match=said):
@@ -129,7 +142,9 @@ def recorded(tmp_path: Path, server: Any, model: str) -> Path:
     return path
 
 
-def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(chat_server: Any, tmp_path: Path) -> None:
+def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(
+    chat_server: Any, tmp_path: Path
+) -> None:
     path = recorded(tmp_path, chat_server, "meta/m")
     path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
     with pytest.raises(ConfigError, match="unknown model"):

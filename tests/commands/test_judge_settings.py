@@ -16,7 +16,10 @@ from judge.core.errors import ConfigError
 from judge.core.request_options import ALLOWED
 
 SOURCE = "The library of Vell closed for repairs in May and opened again in October."
-ROWS = [{"item": item, "system": "s", "source": SOURCE, "output": f"It closed, says note {item}."} for item in "123"]
+ROWS = [
+    {"item": item, "system": "s", "source": SOURCE, "output": f"It closed, says note {item}."}
+    for item in "123"
+]
 SETTINGS: dict[str, Any] = {
     "system": "You are a strict editor.", "reasoning_effort": "low", "extra_body": {"top_p": 0.9},
     "headers": {"X-Team": "evals"},
@@ -34,10 +37,17 @@ def reasoning(server: Any, completion: Callable[..., Any]) -> None:
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "logprobs" in body:
-            problem = {"message": "Unsupported parameter: 'logprobs' with this model.", "param": "logprobs"}
+            problem = {
+                "message": "Unsupported parameter: 'logprobs' with this model.",
+                "param": "logprobs",
+            }
             return 400, {}, {"error": problem}
         n = body.get("n", 1)
-        usage = {"prompt_tokens": 100, "completion_tokens": 701 * n, "completion_tokens_details": {}}
+        usage = {
+            "prompt_tokens": 100,
+            "completion_tokens": 701 * n,
+            "completion_tokens_details": {},
+        }
         usage["completion_tokens_details"] = {"reasoning_tokens": 700 * n}
         return 200, {}, completion(usage=usage) | {"choices": completion()["choices"] * n}
 
@@ -53,20 +63,30 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
         assert "headers" not in body
     (signature,) = result.info["signatures"].values()
     assert f"|t=0|{SIGNED}|single|" in signature
-    assert result.info["judges"]["m"]["settings"] == SETTINGS | {"headers": {"X-Team": "…081654cb6a9c"}}
+    assert result.info["judges"]["m"]["settings"] == SETTINGS | {
+        "headers": {"X-Team": "…081654cb6a9c"}
+    }
     roles = [role for sheet in result.info["prompts"]["sheets"] for role, _ in sheet]
     assert roles == ["system", "user"]
     page = result.report("html")
     assert "reasoning_effort low" in page
     assert "system message: You are a strict editor." in page
-    replayed = {"replay": recording, "model": "m", "metrics": [], "cache": False, "weighting": "single"}
+    replayed = {
+        "replay": recording,
+        "model": "m",
+        "metrics": [],
+        "cache": False,
+        "weighting": "single",
+    }
     assert judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS).failures == ()
     with pytest.raises(judge.JudgeError, match="does not hold the reply"):
         judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS | {"system": "Be kind."})
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_each_setting_has_cache_entries_of_its_own(chat_server: Any, tmp_path: Path, name: str) -> None:
+def test_each_setting_has_cache_entries_of_its_own(
+    chat_server: Any, tmp_path: Path, name: str
+) -> None:
     for options in ({}, {name: SETTINGS[name]}, {}, {name: SETTINGS[name]}):
         run(chat_server, cache=tmp_path / "cache", **options)
     assert len(chat_server.bodies) == 2 * len(ROWS)
@@ -77,7 +97,12 @@ def test_settings_that_are_not_used_change_no_key_and_no_signature(chat_server: 
     empty = run(chat_server, system="", extra_body={}, headers={}, reasoning_effort="").info
     assert plain["signatures"] == empty["signatures"]
     assert "settings" not in empty["judges"]["m"]
-    assert chat_server.bodies[0].keys() == {"model", "messages", "temperature", "max_completion_tokens"}
+    assert chat_server.bodies[0].keys() == {
+        "model",
+        "messages",
+        "temperature",
+        "max_completion_tokens",
+    }
 
 
 def test_a_judges_own_settings_replace_the_runs(chat_server: Any) -> None:
@@ -100,8 +125,12 @@ def test_repair_questions_and_drafts_have_the_settings(
     criterion = tmp_path / "c.jinja"
     text = '---\ntitle: C\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
     criterion.write_text(text + "{% block criterion %}How good is it?{% endblock %}\n", "utf-8")
-    draft_steps(criterion, load_config(given={"model": "m", "base_url": chat_server.url, **SETTINGS}))
-    assert all(body["reasoning_effort"] == "low" and body["top_p"] == 0.9 for body in chat_server.bodies)
+    draft_steps(
+        criterion, load_config(given={"model": "m", "base_url": chat_server.url, **SETTINGS})
+    )
+    assert all(
+        body["reasoning_effort"] == "low" and body["top_p"] == 0.9 for body in chat_server.bodies
+    )
     assert chat_server.bodies[-1]["messages"][0]["role"] == "system"
 
 
@@ -114,14 +143,21 @@ def test_a_prompt_is_shown_with_the_system_message() -> None:
 def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
     replies = tmp_path / "replies.yaml"
     replies.write_text('- {when: [strict editor], reply: "1"}\n- {reply: "5"}\n', "utf-8")
-    judges = [{"name": f"scripted/{replies}", "system": system} for system in ("", SETTINGS["system"])]
+    judges = [
+        {"name": f"scripted/{replies}", "system": system} for system in ("", SETTINGS["system"])
+    ]
     result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], cache=False)
     kind, strict = result.info["judges"]
     assert [result.estimates["s", f"relevance/{name}"].value for name in (kind, strict)] == [5, 1]
 
 
 def test_an_effort_that_the_server_refuses_is_no_other_effort(chat_server: Any) -> None:
-    problem = {"error": {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}}
+    problem = {
+        "error": {
+            "message": "Unsupported parameter: 'reasoning_effort'",
+            "param": "reasoning_effort",
+        }
+    }
     chat_server.answer = lambda body: (400, {}, problem)
     result = run(chat_server, reasoning_effort="low")
     assert "reasoning_effort" in result.failures[0].message
@@ -137,7 +173,10 @@ def test_an_effort_that_the_server_refuses_is_no_other_effort(chat_server: Any) 
         ([{"temperature": 0}, {"temperature": 1}], ["m t=0", "m t=1"]),
         ([{}, {"reasoning_effort": "low"}], ["m", "m effort=low"]),
         ([{"system": "A"}, {"system": "B"}], ["m system@559aea", "m system@df7e70"]),
-        ([{"extra_body": {"top_p": 0.5}}, {"headers": {"X-Mode": "b c"}}], ["m top_p=0.5", "m x-mode@47d8a4"]),
+        (
+            [{"extra_body": {"top_p": 0.5}}, {"headers": {"X-Mode": "b c"}}],
+            ["m top_p=0.5", "m x-mode@47d8a4"],
+        ),
         ([{"temperature": 0, "label": "cold"}, {"temperature": 1}], ["cold", "m t=1"]),
         ([{"temperature": 0}, {"temperature": 1}, {"name": "n"}], ["m t=0", "m t=1", "n"]),
     ],
@@ -173,24 +212,39 @@ def test_judges_that_differ_in_no_request_are_no_panel(chat_server: Any, judges:
 
 @pytest.mark.parametrize(
     ("options", "drawn"),
-    [({}, 5), ({"draws": 3}, 3), ({"draws": 20}, 20), ({"weighting": "samples"}, 20), ({"reasoning_effort": "low"}, 5)],
+    [
+        ({}, 5),
+        ({"draws": 3}, 3),
+        ({"draws": 20}, 20),
+        ({"weighting": "samples"}, 20),
+        ({"reasoning_effort": "low"}, 5),
+    ],
 )
 def test_a_model_that_reasons_is_asked_for_few_draws(
-    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, options: dict[str, Any], drawn: int
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    tmp_path: Path,
+    options: dict[str, Any],
+    drawn: int,
 ) -> None:
     reasoning(chat_server, make_completion)
     recording, cache = tmp_path / "calls.jsonl", tmp_path / "cache"
     result = run(chat_server, cache=cache, record=recording, **{"weighting": "auto"} | options)
     assert {score.provenance.n for score in result.table.scores} == {drawn}
     replies = sum(body.get("n", 1) for body in chat_server.bodies if "logprobs" not in body)
-    assert replies == drawn * len(ROWS) + ("weighting" not in options)  # one shows that there are no probabilities
+    assert replies == drawn * len(ROWS) + (
+        "weighting" not in options
+    )  # one shows that there are no probabilities
     (signature,) = result.info["signatures"].values()
     assert f"|draws={drawn}|" in signature
     notes = " ".join(result.info["notes"])
     assert ("20 would take about" in notes) == (drawn == 5)
     # From the cache, in the plan and in a replay the number is the same.
     again = run(chat_server, cache=cache, **{"weighting": "auto"} | options)
-    assert (again.info["requests"]["sent"], again.info["signatures"]) == (0, result.info["signatures"])
+    assert (again.info["requests"]["sent"], again.info["signatures"]) == (
+        0,
+        result.info["signatures"],
+    )
     offline = {"weighting": "auto", "model": "m", "metrics": [], "cache": False} | options
     replayed = judge.evaluate(ROWS, ["relevance"], replay=recording, **offline)
     assert {score.provenance.n for score in replayed.table.scores} == {drawn}
@@ -222,20 +276,29 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
         ({"model": "decisions/m", "system": "Be strict."}, "decisions/m cannot use it"),
         ({"model": "scripted/m.yaml", "headers": {"X-A": "1"}}, "scripted/m.yaml cannot use it"),
         (
-            {"model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True), "system": "Be strict."},
+            {
+                "model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True),
+                "system": "Be strict.",
+            },
             "cannot use it",
         ),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused(chat_server: Any, options: dict[str, Any], said: str) -> None:
+def test_a_setting_that_cannot_be_used_is_refused(
+    chat_server: Any, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
         run(chat_server, **options)
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_command_in_a_file_has_to_be_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_in_a_file_has_to_be_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = tmp_path / "run.yaml"
-    plan.write_text("data: d.jsonl\nmodel:\n  - m\n  - {name: n, key_command: print-key --for n}\n", "utf-8")
+    plan.write_text(
+        "data: d.jsonl\nmodel:\n  - m\n  - {name: n, key_command: print-key --for n}\n", "utf-8"
+    )
     with pytest.raises(ConfigError, match=rf"run.yaml:2: key_command: .*\${ALLOWED}"):
         load_config(plan)
     monkeypatch.setenv(ALLOWED, "print-key\nprint-key --for n")
@@ -248,7 +311,9 @@ def test_a_command_in_a_file_has_to_be_allowed(tmp_path: Path, monkeypatch: pyte
 
 
 def test_on_the_command_line_headers_keep_their_commas() -> None:
-    made = RunConfig.load(given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']})
+    made = RunConfig.load(
+        given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']}
+    )
     assert made.headers == {"X-A": "b,c=d", "X-B": "e"}
     assert made.extra_body == {"top_p": 0.9, "a": [1, 2]}
     stored = made.model_dump(mode="json")["headers"]

@@ -36,7 +36,12 @@ Prepare = Callable[..., Labelling]
 def data(tmp_path: Path) -> Path:
     """30 items with a text of each of three systems; two wrote the same about item 7."""
     rows = [
-        {"item": f"i{k}", "system": system, "source": f"Source {k}.", "output": f"Text {k} of kind {place}."}
+        {
+            "item": f"i{k}",
+            "system": system,
+            "source": f"Source {k}.",
+            "output": f"Text {k} of kind {place}.",
+        }
         for k in range(30)
         for place, system in enumerate(SYSTEMS)
     ]
@@ -48,17 +53,29 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def prepared(data: Path, tmp_path: Path) -> Prepare:
-    def prepare(criteria: Any = RELEVANT, raters: tuple[str, ...] = ("anna", "ben"), **options: Any) -> Labelling:
+    def prepare(
+        criteria: Any = RELEVANT, raters: tuple[str, ...] = ("anna", "ben"), **options: Any
+    ) -> Labelling:
         given = {name: options.pop(name) for name in ("where", "limit", "seed") if name in options}
-        config = RunConfig.load(None, {"data": options.pop("data", data), "criteria": criteria, **given})
+        config = RunConfig.load(
+            None, {"data": options.pop("data", data), "criteria": criteria, **given}
+        )
         return prepare_labelling(config, raters, tmp_path / "ratings.jsonl", **options)
 
     return prepare
 
 
-def rating(labelling: Labelling, place: int = 0, rater: str = "anna", **more: Any) -> dict[str, Any]:
+def rating(
+    labelling: Labelling, place: int = 0, rater: str = "anna", **more: Any
+) -> dict[str, Any]:
     task = labelling.tasks(rater)[place]
-    return {"text": task.unit.id, "rater": rater, "criterion": labelling.criteria[0].name, "value": "4", **more}
+    return {
+        "text": task.unit.id,
+        "rater": rater,
+        "criterion": labelling.criteria[0].name,
+        "value": "4",
+        **more,
+    }
 
 
 def lines(labelling: Labelling) -> list[dict[str, Any]]:
@@ -85,7 +102,11 @@ def test_repetitions_come_after_the_first_time_and_apart(prepared: Prepare, shar
         tasks = prepared(repeat=share, seed=seed).tasks("anna")
         first = {task.unit.id: place for place, task in enumerate(tasks) if not task.repeat}
         again = [(place, task.unit.id) for place, task in enumerate(tasks) if task.repeat]
-        assert len(again) == len({unit for _, unit in again}) == min(round(share * len(first)), len(first) - 20)
+        assert (
+            len(again)
+            == len({unit for _, unit in again})
+            == min(round(share * len(first)), len(first) - 20)
+        )
         assert all(place - first[unit] >= 20 for place, unit in again)
 
 
@@ -94,7 +115,9 @@ def test_a_single_text_is_not_repeated(prepared: Prepare) -> None:
 
 
 def test_items_are_a_random_sample_that_is_the_same_for_all(prepared: Prepare) -> None:
-    drawn = [{unit.item for unit in prepared(items=5, seed=seed).units.values()} for seed in range(3)]
+    drawn = [
+        {unit.item for unit in prepared(items=5, seed=seed).units.values()} for seed in range(3)
+    ]
     assert {len(items) for items in drawn} == {5}
     assert drawn[0] != drawn[1]
     assert drawn[0] == {unit.item for unit in prepared(raters=("zoe",), items=5).units.values()}
@@ -132,7 +155,11 @@ def test_equal_texts_are_rated_once_for_both_systems(prepared: Prepare) -> None:
 
 
 def test_labels_that_are_no_numbers_are_joined_to_the_data(prepared: Prepare, data: Path) -> None:
-    criterion = {"name": "safe", "question": "Safe?", "scale": {"labels": ["no", "yes"], "values": [0, 1]}}
+    criterion = {
+        "name": "safe",
+        "question": "Safe?",
+        "scale": {"labels": ["no", "yes"], "values": [0, 1]},
+    }
     labelling = prepared([criterion])
     labelling.record(rating(labelling, value="yes"))
     (made,) = labelling.ratings().single
@@ -177,14 +204,18 @@ def test_a_file_without_a_last_line_break_is_continued(prepared: Prepare) -> Non
         {"seconds": -1}, {"seconds": float("nan")}, {"seconds": "1"}, {"comment": ["x"]}, {"comment": "x" * 10_001},
     ],
 )  # fmt: skip
-def test_what_no_page_sends_is_refused_and_not_written(prepared: Prepare, wrong: dict[str, Any]) -> None:
+def test_what_no_page_sends_is_refused_and_not_written(
+    prepared: Prepare, wrong: dict[str, Any]
+) -> None:
     labelling = prepared()
     with pytest.raises(DataError):
         labelling.record(rating(labelling, **wrong))
     assert not labelling.output.exists()
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(prepared: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_file_as_it_was(
+    prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labelling = prepared()
     labelling.record(rating(labelling))
     before = labelling.output.read_bytes()
@@ -212,9 +243,12 @@ def test_a_full_disk_leaves_the_file_as_it_was(prepared: Prepare, monkeypatch: p
 def test_a_file_about_other_texts_is_refused(prepared: Prepare) -> None:
     labelling = prepared()
     labelling.output.write_text(
-        '{"item": "other", "system": "zeta-large", "rater": "anna", "criterion": "fit", "value": 3}\n', encoding="utf-8"
+        '{"item": "other", "system": "zeta-large", "rater": "anna", "criterion": "fit", "value": 3}\n',
+        encoding="utf-8",
     )
-    with pytest.raises(DataError, match=r"ratings.jsonl:1: rates item 'other'.* not in the data; .*--output"):
+    with pytest.raises(
+        DataError, match=r"ratings.jsonl:1: rates item 'other'.* not in the data; .*--output"
+    ):
         labelling.ratings()
 
 
@@ -233,10 +267,14 @@ def test_a_filter_does_not_make_ratings_foreign(prepared: Prepare) -> None:
 
 def test_a_pair_is_written_in_one_order_whatever_was_shown(prepared: Prepare) -> None:
     labelling = prepared("relevance", pairwise=True)
-    assert len(labelling.units) == 3 * 30 - 2  # item 7: one pair is equal, and two are the same pair of texts
+    assert (
+        len(labelling.units) == 3 * 30 - 2
+    )  # item 7: one pair is equal, and two are the same pair of texts
     unit = next(unit for unit in labelling.units.values() if len(unit.systems) == 1)
     for rater, value in (("anna", "a"), ("ben", "tie")):
-        labelling.record({"text": unit.id, "rater": rater, "criterion": "relevance", "value": value})
+        labelling.record(
+            {"text": unit.id, "rater": rater, "criterion": "relevance", "value": value}
+        )
     first, second = labelling.ratings().pairs
     assert (first.first, first.second) == tuple(sorted(unit.systems[0]))
     winner = first.first if first.value == "first" else first.second
@@ -255,7 +293,11 @@ def test_the_two_sides_of_pairs_are_mixed_and_say_nothing_about_systems(prepared
     flips = {task.unit.id: task.flip for task in tasks if not task.repeat}
     assert 20 < sum(flips.values()) < 68
     assert all(task.flip is not flips[task.unit.id] for task in tasks if task.repeat)
-    one_pair = [u.systems[0] for u in labelling.units.values() if {*u.systems[0]} == {"zeta-large", "alpha-mini"}]
+    one_pair = [
+        u.systems[0]
+        for u in labelling.units.values()
+        if {*u.systems[0]} == {"zeta-large", "alpha-mini"}
+    ]
     assert 5 < one_pair.count(("zeta-large", "alpha-mini")) < 25
 
 
@@ -269,30 +311,50 @@ def test_pairs_need_two_different_texts(prepared: Prepare) -> None:
 
 def test_raters_are_told_what_a_judge_is_told(prepared: Prepare) -> None:
     labelling = prepared(
-        ["relevance", "fluency_5", {"name": "ok", "question": "Fine?", "levels": {1: "No.", 5: "Yes."}}]
+        [
+            "relevance",
+            "fluency_5",
+            {"name": "ok", "question": "Fine?", "levels": {1: "No.", 5: "Yes."}},
+        ]
     )
     relevance, fluency, ok = labelling.told
-    assert relevance[0].startswith("Relevance is about the choice of content: does the text tell what matters most in")
+    assert relevance[0].startswith(
+        "Relevance is about the choice of content: does the text tell what matters most in"
+    )
     assert "1: The main point is missing, or most of the text is padding." in relevance
-    assert "5: There are no mistakes, or next to none; the text reads like the work of a careful writer." in fluency
+    assert (
+        "5: There are no mistakes, or next to none; the text reads like the work of a careful writer."
+        in fluency
+    )
     assert ok == ("Fine?", "1: No.", "5: Yes.")
     ((told,),) = ([lines[:2] for lines in prepared("relevance", pairwise=True).told],)
     assert told[0] == "Which text is better?"
     assert "which text tells more" in told[1]
-    assert not any("A or B" in line or '"A"' in line for line in prepared("relevance", pairwise=True).told[0])
+    assert not any(
+        "A or B" in line or '"A"' in line for line in prepared("relevance", pairwise=True).told[0]
+    )
 
 
 def test_a_template_without_a_mark_is_described(prepared: Prepare, tmp_path: Path) -> None:
-    (tmp_path / "own.jinja").write_text("---\ndescription: Is it fine?\nscale: [1, 5]\n---\n{{ output }}\nRate it.\n")
+    (tmp_path / "own.jinja").write_text(
+        "---\ndescription: Is it fine?\nscale: [1, 5]\n---\n{{ output }}\nRate it.\n"
+    )
     assert prepared(str(tmp_path / "own.jinja")).told == (("Is it fine?",),)
 
 
 def test_what_the_criteria_show_stands_beside_the_text(prepared: Prepare, tmp_path: Path) -> None:
     data = tmp_path / "more.jsonl"
-    data.write_text('{"item": "a", "output": "x", "source": "s", "references": ["r", "q"], "my_tone": "warm"}\n')
+    data.write_text(
+        '{"item": "a", "output": "x", "source": "s", "references": ["r", "q"], "my_tone": "warm"}\n'
+    )
     criterion = {"name": "ok", "question": "Fine?", "show": ["references", "my_tone"]}
     (unit,) = prepared([criterion], data=data).units.values()
-    assert unit.around == (("Source", "s"), ("My tone", "warm"), ("References", "r"), ("References", "q"))
+    assert unit.around == (
+        ("Source", "s"),
+        ("My tone", "warm"),
+        ("References", "r"),
+        ("References", "q"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -300,13 +362,18 @@ def test_what_the_criteria_show_stands_beside_the_text(prepared: Prepare, tmp_pa
     [
         ({"criteria": "none"}, "--criteria none: people rate by a criterion"),
         ({"criteria": ["fit: A?", "fit: B?"]}, "--criteria"),
-        ({"criteria": [{"name": "list", "questions": ["Is it?"]}]}, "a checklist has a question for each answer"),
+        (
+            {"criteria": [{"name": "list", "questions": ["Is it?"]}]},
+            "a checklist has a question for each answer",
+        ),
         ({"repeat": 1.5}, "--repeat"),
         ({"items": 31}, "there are only 30 items"),
         ({"items": 0}, "name 1 item or more"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(prepared: Prepare, options: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense_are_refused(
+    prepared: Prepare, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises((ConfigError, CriterionError), match=message):
         prepared(**options)
 
@@ -327,7 +394,9 @@ def serving(labelling: Labelling) -> Iterator[LabelServer]:
         thread.join()
 
 
-def ask(server: LabelServer, path: str, body: Any = None, **headers: str) -> tuple[int, str, dict[str, str]]:
+def ask(
+    server: LabelServer, path: str, body: Any = None, **headers: str
+) -> tuple[int, str, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     content = body if body is None or isinstance(body, str) else json.dumps(body)
     more = {"Content-Type": "application/json"} if body is not None else {}
@@ -346,14 +415,31 @@ def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
         assert server.server_address[0] == "127.0.0.1"
         assert ask(server, f"/{token}/")[0] == 200
         assert ask(server, f"/{token}", Host=f"localhost:{port}")[0] == 200
-        for path in ("/", "", "/x/", f"/{token}x/", f"/{token[:-1]}/", f"/{server.token}/", "/favicon.ico"):
+        for path in (
+            "/",
+            "",
+            "/x/",
+            f"/{token}x/",
+            f"/{token[:-1]}/",
+            f"/{server.token}/",
+            "/favicon.ico",
+        ):
             assert ask(server, path or "/?rater=anna")[0] == 403
-        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1",
+            f"127.0.0.1:{port + 1}",
+            "",
+        ):
             assert ask(server, f"/{token}/", Host=host)[0] == 403
             assert ask(server, f"/{token}/rate", rating(labelling), Host=host)[0] == 403
         assert ask(server, "/x/rate", rating(labelling))[0] == 403
         assert ask(server, f"/{token}/other")[0] == 404
-        assert ask(server, f"/{token}/rate", rating(labelling), **{"Content-Type": "text/plain"})[0] == 404
+        assert (
+            ask(server, f"/{token}/rate", rating(labelling), **{"Content-Type": "text/plain"})[0]
+            == 404
+        )
         assert ask(server, f"/{token}/rate", "{")[0] == 400
         assert ask(server, f"/{token}/rate", "[1]")[0] == 400
         assert ask(server, f"/{token}/rate", rating(labelling, value="9"))[:2] == (
@@ -382,7 +468,10 @@ def test_a_raters_address_reads_and_writes_in_no_other_name(prepared: Prepare) -
             assert ("a secret of anna" in shown) == (name == "anna")
             for other in tokens:
                 expected = 200 if other == name else 403
-                assert ask(server, f"/{token}/rate", rating(labelling, 1) | {"rater": other})[0] == expected
+                assert (
+                    ask(server, f"/{token}/rate", rating(labelling, 1) | {"rater": other})[0]
+                    == expected
+                )
     assert [line["rater"] for line in lines(labelling)[1:]] == list(tokens)
 
 
@@ -397,7 +486,10 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_the_first_rating(
     labelling.check_output()
     assert labelling.output.read_bytes() == before
     (labelling.output.parent / "file").write_text("")
-    for output in (labelling.output.parent / "none" / "r.jsonl", labelling.output.parent / "file" / "r.jsonl"):
+    for output in (
+        labelling.output.parent / "none" / "r.jsonl",
+        labelling.output.parent / "file" / "r.jsonl",
+    ):
         with pytest.raises(StorageError, match=r"cannot write .*r\.jsonl"):
             replace(labelling, output=output).check_output()
 
@@ -409,7 +501,9 @@ def test_no_answer_names_a_system_or_an_item(prepared: Prepare) -> None:
             labelling.record(rating(labelling, place, value="a" if pairwise else "4", comment="hm"))
         with serving(labelling) as server:
             anna, ben = map(server.token_of, ("anna", "ben"))
-            answers = [ask(server, f"/{path}") for path in (server.token, anna, ben, f"{anna}/other")]
+            answers = [
+                ask(server, f"/{path}") for path in (server.token, anna, ben, f"{anna}/other")
+            ]
             answers.append(ask(server, f"/{anna}/rate", {"text": "wrong"}))
         everything = str(answers) + page(labelling, None, served=False)
         assert "Text 3 of kind 1." in everything
@@ -434,7 +528,10 @@ def content_of(html: str) -> Any:
 def test_texts_cannot_leave_the_page_s_data(prepared: Prepare, tmp_path: Path) -> None:
     hostile = "</script><script>alert(1)</script><!-- ]]> \u202e \u2028 &amp; '\" {{ 7 }}"
     data = tmp_path / "hostile.jsonl"
-    data.write_text(json.dumps({"item": hostile, "system": hostile, "output": hostile, "source": hostile}) + "\n")
+    data.write_text(
+        json.dumps({"item": hostile, "system": hostile, "output": hostile, "source": hostile})
+        + "\n"
+    )
     html = page(prepared(f"fit: Is it {hostile}", raters=("<b>",), data=data), None, served=False)
     assert html.count("<script") == html.count("</script>") == 2
     assert "<b>" not in html
@@ -458,21 +555,32 @@ def test_a_saved_file_is_added_once(prepared: Prepare, tmp_path: Path) -> None:
     path = saved(labelling, tmp_path / "saved.jsonl", *rows)
     assert labelling.import_file(path) == Imported(4, 1)
     assert labelling.import_file(path) == Imported(0, 5)
-    assert [(r.value, r.repeat) for r in labelling.ratings().single] == [(4, False)] * 3 + [(2, True)]
+    assert [(r.value, r.repeat) for r in labelling.ratings().single] == [(4, False)] * 3 + [
+        (2, True)
+    ]
 
 
-def test_of_a_saved_file_with_a_wrong_line_nothing_is_added(prepared: Prepare, tmp_path: Path) -> None:
+def test_of_a_saved_file_with_a_wrong_line_nothing_is_added(
+    prepared: Prepare, tmp_path: Path
+) -> None:
     labelling = prepared()
-    path = saved(labelling, tmp_path / "saved.jsonl", rating(labelling), rating(labelling, 1, text="other"))
+    path = saved(
+        labelling, tmp_path / "saved.jsonl", rating(labelling), rating(labelling, 1, text="other")
+    )
     with pytest.raises(DataError, match=r"saved.jsonl:2: no such text: the data.* have changed"):
         labelling.import_file(path)
     saved(labelling, path, rating(labelling, value="9"))
-    with pytest.raises(DataError, match=r"saved.jsonl:1: fit: '9' is no answer; the scale is '1', '2', '3', '4', '5'$"):
+    with pytest.raises(
+        DataError,
+        match=r"saved.jsonl:1: fit: '9' is no answer; the scale is '1', '2', '3', '4', '5'$",
+    ):
         labelling.import_file(path)
     assert not labelling.output.exists()
 
 
-def test_a_file_that_no_page_saved_is_called_that(prepared: Prepare, data: Path, tmp_path: Path) -> None:
+def test_a_file_that_no_page_saved_is_called_that(
+    prepared: Prepare, data: Path, tmp_path: Path
+) -> None:
     labelling = prepared()
     labelling.record(rating(labelling))
     for path in (data, labelling.output):
@@ -486,7 +594,9 @@ def test_a_file_that_no_page_saved_is_called_that(prepared: Prepare, data: Path,
 
 
 @pytest.mark.parametrize(("sd", "half", "items"), [(1.0, 0.4, 27), (0.5, 0.1, 99), (2.0, 0.5, 64)])
-def test_items_for_a_mean_are_the_fewest_with_that_interval(sd: float, half: float, items: int) -> None:
+def test_items_for_a_mean_are_the_fewest_with_that_interval(
+    sd: float, half: float, items: int
+) -> None:
     assert items_for_mean(sd, half) == items
     widths = [stats.t.ppf(0.975, n - 1) * sd / n**0.5 for n in (items, items - 1)]
     assert widths[0] <= half < widths[1]
@@ -496,7 +606,9 @@ def test_items_for_a_correlation_agree_with_simulated_ones() -> None:
     rng = np.random.default_rng(5)
     n = items_for_correlation(4, 0.1)
     means = [
-        np.mean([stats.spearmanr(rng.permutation(4), rng.permutation(4)).statistic for _ in range(n)])
+        np.mean(
+            [stats.spearmanr(rng.permutation(4), rng.permutation(4)).statistic for _ in range(n)]
+        )
         for _ in range(60)
     ]
     assert 1.96 * np.std(means) == pytest.approx(0.1, rel=0.3)
@@ -516,13 +628,18 @@ def test_texts_for_agreement_agree_with_simulated_ones(rho: float) -> None:
     assert 1.96 * np.std(alphas) == pytest.approx(0.1, rel=0.1)
 
 
-def test_the_plan_uses_existing_ratings(prepared: Prepare, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_uses_existing_ratings(
+    prepared: Prepare, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labelling = prepared(repeat=0)
     monkeypatch.chdir(data.parent)
     words = ["label", "data.jsonl", "--criteria", RELEVANT, "--plan"]
     before = CliRunner().invoke(app, words)
     assert before.exit_code == 0
-    assert "Each rater gives 98 ratings: 30 items, 89 texts, 9 shown twice, 1 criterion." in before.output
+    assert (
+        "Each rater gives 98 ratings: 30 items, 89 texts, 9 shown twice, 1 criterion."
+        in before.output
+    )
     assert "assuming ratings spread evenly over the scale (SD 1.41)" in before.output
     for rater in ("anna", "ben"):
         for place in range(89):
@@ -550,7 +667,9 @@ def test_the_command_refuses_what_it_cannot_do(data: Path, monkeypatch: pytest.M
         (["--raters", "anna", "--file", "data.jsonl"], "--file"),
     ):
         with pytest.raises(JudgeError, match=message):
-            CliRunner().invoke(app, ["label", "data.jsonl", "--criteria", RELEVANT, *words], catch_exceptions=False)
+            CliRunner().invoke(
+                app, ["label", "data.jsonl", "--criteria", RELEVANT, *words], catch_exceptions=False
+            )
 
 
 def test_a_page_is_written_and_its_ratings_imported(

@@ -29,7 +29,9 @@ from judge.suite.agreement import agreement_change
 from judge.table import Table
 
 ITEMS, PICKED = 24, ("i0", "i5", "i7")
-SENTENCE = "The tram runs again from Monday because the bridge is safe, and the town pays for the work."
+SENTENCE = (
+    "The tram runs again from Monday because the bridge is safe, and the town pays for the work."
+)
 
 
 def grade(system: str, n: int) -> int:
@@ -37,13 +39,17 @@ def grade(system: str, n: int) -> int:
     return min(5, max(1, {"good": 4, "poor": 2}[system] + (n * 7) % 3 - 1))
 
 
-def rows(left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambda n: True) -> list[dict[str, Any]]:
+def rows(
+    left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambda n: True
+) -> list[dict[str, Any]]:
     """Two systems' texts of 24 items; without the ratings of `left_out`."""
     made = []
     for n in range(ITEMS):
         for system in ("good", "poor"):
             more = "very very surely " * (n % 3) if system == "good" else ""
-            text = f"{SENTENCE[: 30 + 5 * (n % 9)]} {system} {n} {more}ends with {grade(system, n)}."
+            text = (
+                f"{SENTENCE[: 30 + 5 * (n % 9)]} {system} {n} {more}ends with {grade(system, n)}."
+            )
             votes = [grade(system, n), min(5, grade(system, n) + n % 2)]
             human = {"polite": votes} if rated(n) and f"i{n}" not in left_out else {}
             row = {"item": f"i{n}", "system": system, "source": f"{SENTENCE} {n}", "output": text}
@@ -81,7 +87,9 @@ def run(data: Any, name: str, **options: Any) -> Result:
 
 def agreement(validated: Any) -> Any:
     gaps = of_result(validated) if isinstance(validated, Result) else validated.disagreements
-    return [asdict(one) for one in (*(replace(rated, excluded=0) for rated in validated.rated), *gaps)]
+    return [
+        asdict(one) for one in (*(replace(rated, excluded=0) for rated in validated.rated), *gaps)
+    ]
 
 
 def suite(data: Any, name: str, **options: Any) -> Any:
@@ -111,7 +119,9 @@ def worded(data: Any, name: str) -> Any:
 
 
 def carded(data: Any, name: str) -> Any:
-    return judge.audit(data, name, model=ScriptedProvider(answer, model="grader"), probes="bias", cache=False)
+    return judge.audit(
+        data, name, model=ScriptedProvider(answer, model="grader"), probes="bias", cache=False
+    )
 
 
 COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] = {
@@ -145,10 +155,14 @@ def test_the_ratings_would_have_changed_the_numbers(name: str, seen: str) -> Non
     assert numbers(command(rows(), unseen)) != numbers(command(rows(PICKED), unseen))
 
 
-def test_means_on_peoples_scale_use_neither_the_ratings_nor_the_scores_of_these_texts(seen: str) -> None:
+def test_means_on_peoples_scale_use_neither_the_ratings_nor_the_scores_of_these_texts(
+    seen: str,
+) -> None:
     data = rows(rated=lambda n: n % 3 != 1 or f"i{n}" in PICKED)
     (full,) = run(data, seen, calibrate=True).calibrated
-    (without,) = run([row for row in data if row["item"] not in PICKED], seen, calibrate=True).calibrated
+    (without,) = run(
+        [row for row in data if row["item"] not in PICKED], seen, calibrate=True
+    ).calibrated
     assert (full.means, full.differences) == (without.means, without.differences)
     assert "6 texts excluded: used to make the prompt" in full.note
     assert full.note.endswith("drawn at random") or "drawn at random;" in full.note
@@ -161,14 +175,20 @@ def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
     assert [rated["excluded"] for rated in stored["rated"]] == [6]
     assert load(tmp_path / "run") == result
     table = result.table
-    with pytest.raises(DataError, match=r"polite: ratings of 6 texts used to make the prompt.* \(the first: row 1\)"):
+    with pytest.raises(
+        DataError,
+        match=r"polite: ratings of 6 texts used to make the prompt.* \(the first: row 1\)",
+    ):
         replace(table, samples=tuple(judge.load_samples(rows())))
 
 
 @pytest.mark.parametrize("format", ["console", "markdown", "html", "latex", "json"])
 def test_every_format_counts_them(format: str, seen: str) -> None:
     counted = '"excluded": 6' if format == "json" else "6 texts excluded: used to make the prompt."
-    for report in (run(rows(), seen).report(format), COMMANDS["validate"][0](rows(), seen).report(format)):
+    for report in (
+        run(rows(), seen).report(format),
+        COMMANDS["validate"][0](rows(), seen).report(format),
+    ):
         assert counted in " ".join(str(report).split()).replace("% ", "")
 
 
@@ -176,10 +196,14 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
     """An example without a source may be any text with this output."""
     shown = [row for row in rows() if row["item"] in PICKED]
     examples = [{"output": f"{row['output']}\n", "score": 3} for row in shown[:2]]
-    examples += [{"output": row["output"], "source": row["source"], "score": 3} for row in shown[2:5]]
+    examples += [
+        {"output": row["output"], "source": row["source"], "score": 3} for row in shown[2:5]
+    ]
     examples += [{"output": shown[5]["output"], "source": "Another source.", "score": 3}]
     path = tmp_path / "polite.yaml"
-    path.write_text(json.dumps({"question": "Is it polite?", "examples": examples}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"question": "Is it polite?", "examples": examples}), encoding="utf-8"
+    )
     result = run(rows(), str(path))
     assert [rated.excluded for rated in result.rated] == [5]
     assert any("5 of the judged texts are also an example" in note for note in result.info["notes"])
@@ -193,14 +217,20 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
             ConfigError,
             r"calibrate.*48 texts excluded: used to make the prompt\. No rating is left",
         ),
-        ({}, DataError, r"polite: 48 texts excluded: used to make the prompt\. No rating is left\. Rate other texts"),
+        (
+            {},
+            DataError,
+            r"polite: 48 texts excluded: used to make the prompt\. No rating is left\. Rate other texts",
+        ),
     ],
 )
 def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path) -> None:
     name = criterion(tmp_path, seen=[seen_digest(row["source"], row["output"]) for row in rows()])
     with pytest.raises(error, match=message):
         judge.validate(run(rows(), name, **options))
-    with pytest.raises(ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(48 texts"):
+    with pytest.raises(
+        ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(48 texts"
+    ):
         suite(rows(), name)
 
 
@@ -208,8 +238,12 @@ def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
     """Ratings that only the baseline's prompt has seen do not count in the change of agreement."""
     suite(rows(), seen, baseline=tmp_path / "base", update_baseline=True)
     old = criterion(tmp_path, "old")
-    full, without = (suite(data, old, baseline=tmp_path / "base") for data in (rows(), rows(PICKED)))
-    assert [(v.name, v.found) for v in full.verdicts] == [(v.name, v.found) for v in without.verdicts]
+    full, without = (
+        suite(data, old, baseline=tmp_path / "base") for data in (rows(), rows(PICKED))
+    )
+    assert [(v.name, v.found) for v in full.verdicts] == [
+        (v.name, v.found) for v in without.verdicts
+    ]
     assert "polite: 6 texts excluded: used to make the prompt." in full.notes
     assert "baseline" in {v.subject for v in full.verdicts}
     with pytest.raises(DataError, match="ratings of 6 texts used"):
@@ -222,23 +256,37 @@ def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
 @cache
 def recorded(path: Path) -> tuple[Sample, ...]:
     samples = judge.load_samples(path, map={"output": "summary", "item": "doc_id"})[:160]
-    return tuple(replace(sample, human={"coherence": sample.human["coherence"]}) for sample in samples)
+    return tuple(
+        replace(sample, human={"coherence": sample.human["coherence"]}) for sample in samples
+    )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
-def test_an_estimate_with_leaked_examples_is_refused(data: Any, shared_data: Callable[[str], Path]) -> None:
+def test_an_estimate_with_leaked_examples_is_refused(
+    data: Any, shared_data: Callable[[str], Path]
+) -> None:
     """Any split of examples and validation: it overlaps and is refused, or no rating is withheld."""
     samples = recorded(shared_data("summeval.jsonl"))
     places = st.sets(st.integers(0, len(samples) - 1), min_size=1, max_size=60)
     examples, validated = data.draw(places), sorted(data.draw(places))
     texts = [samples[n] for n in validated]
-    shown = {(" ".join(str(samples[n].source).split()), " ".join(samples[n].output.split())) for n in examples}
-    leaked = [s for s in texts if (" ".join(str(s.source).split()), " ".join(s.output.split())) in shown]
+    shown = {
+        (" ".join(str(samples[n].source).split()), " ".join(samples[n].output.split()))
+        for n in examples
+    }
+    leaked = [
+        s for s in texts if (" ".join(str(s.source).split()), " ".join(s.output.split())) in shown
+    ]
     digests = tuple(sorted({seen_digest(samples[n].source, samples[n].output) for n in examples}))
     column = Column("coherence", "criterion", "s", 1.0, 5.0, criterion="coherence", seen=digests)
     values = np.random.default_rng(0).integers(1, 6, len(texts)).tolist()
-    scores = [Score(*s.key, "coherence", value, Provenance("single")) for s, value in zip(texts, values, strict=True)]
+    scores = [
+        Score(*s.key, "coherence", value, Provenance("single"))
+        for s, value in zip(texts, values, strict=True)
+    ]
     unsigned = Table(tuple(texts), (replace(column, seen=()),), tuple(scores))
     judges = [replace(column_from_table(column, unsigned, "judge"), criterion="coherence")]
     estimates: list[Callable[[], Any]] = [
@@ -247,12 +295,18 @@ def test_an_estimate_with_leaked_examples_is_refused(data: Any, shared_data: Cal
     ]
     for estimate in estimates:
         if leaked:
-            with pytest.raises(DataError, match=f"coherence: ratings of {len(leaked):,} text.* no estimate may use"):
+            with pytest.raises(
+                DataError, match=f"coherence: ratings of {len(leaked):,} text.* no estimate may use"
+            ):
                 estimate()
         else:
             estimate()
     kept = tuple(ledger.withhold(texts, {"coherence": digests}))
-    assert [s.key for s in kept if not s.human] == [s.key for s in leaked] == [s.key for s in kept if s.withheld]
+    assert (
+        [s.key for s in kept if not s.human]
+        == [s.key for s in leaked]
+        == [s.key for s in kept if s.withheld]
+    )
     table = Table(kept, (column,), tuple(scores))
     others = [s for s in texts if s not in leaked]
     keys = {s.key for s in others}

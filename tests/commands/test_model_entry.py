@@ -18,10 +18,14 @@ ROWS = [{"item": str(i), "output": f"Text number {i}."} for i in range(6)]
 def run(url: str, **entry: Any) -> judge.Result:
     options = {name: entry.pop(name) for name in ("budget", "retries") if name in entry}
     model = {"name": "house-model", "base_url": url, **entry}
-    return judge.evaluate(ROWS, ["fluency_5"], model=model, metrics="none", cache=False, weighting="single", **options)
+    return judge.evaluate(
+        ROWS, ["fluency_5"], model=model, metrics="none", cache=False, weighting="single", **options
+    )
 
 
-def test_a_price_makes_a_budget_in_dollars_possible(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_a_price_makes_a_budget_in_dollars_possible(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("4"))
     with pytest.raises(ConfigError, match="price"):
         run(chat_server.url, budget="5usd")
@@ -32,19 +36,25 @@ def test_a_price_makes_a_budget_in_dollars_possible(chat_server: Any, make_compl
     assert read > 0
 
 
-def test_a_budget_at_a_given_price_stops_the_run(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_a_budget_at_a_given_price_stops_the_run(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("4"))
     with pytest.raises(judge.JudgeError, match="budget"):
         run(chat_server.url, budget="0.01usd", price={"input": 1000.0, "output": 1000.0})
 
 
-@pytest.mark.parametrize("price", [{"input": 1.0}, {"input": -1, "output": 2}, {"input": 1, "output": 2, "cached": 0}])
+@pytest.mark.parametrize(
+    "price", [{"input": 1.0}, {"input": -1, "output": 2}, {"input": 1, "output": 2, "cached": 0}]
+)
 def test_a_price_that_is_none_is_refused(price: Any) -> None:
     with pytest.raises(ConfigError, match="price"):
         run("http://127.0.0.1:9/v1", price=price)
 
 
-def test_max_concurrency_of_an_entry_holds(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_max_concurrency_of_an_entry_holds(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     lock = threading.Lock()
     running, most = 0, 0
 
@@ -63,7 +73,9 @@ def test_max_concurrency_of_an_entry_holds(chat_server: Any, make_completion: Ca
     assert most == 1
 
 
-def test_the_timeout_of_an_entry_holds(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_the_timeout_of_an_entry_holds(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     release = threading.Event()
 
     def answer(body: dict[str, Any]) -> Any:

@@ -15,7 +15,9 @@ from judge.criteria import load
 
 
 def texts(items: int, systems: str, *, same: bool = False) -> list[Sample]:
-    return [Sample(str(i), s, "same" if same else f"{s} on {i}") for i in range(items) for s in systems]
+    return [
+        Sample(str(i), s, "same" if same else f"{s} on {i}") for i in range(items) for s in systems
+    ]
 
 
 def test_every_pair_is_shown_in_both_orders() -> None:
@@ -59,7 +61,8 @@ def test_a_budget_is_spread_evenly_over_the_systems(budget: int, seed: int) -> N
     assert pairs.chosen == min(budget, 60)
     assert len(pairs.compared) == 2 * pairs.chosen
     counts = [
-        by_systems[frozenset(pair)] for pair in (("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"))
+        by_systems[frozenset(pair)]
+        for pair in (("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"))
     ]
     assert max(counts) - min(counts) <= 2
 

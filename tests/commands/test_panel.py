@@ -19,7 +19,11 @@ from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.stats import analyze
 
-ROWS = [{"item": item, "system": s, "source": "The source.", "output": f"{s} {item}"} for item in "1234" for s in "xy"]
+ROWS = [
+    {"item": item, "system": s, "source": "The source.", "output": f"{s} {item}"}
+    for item in "1234"
+    for s in "xy"
+]
 
 
 COLUMNS = [Column(f"c/{name}", "criterion", name, criterion="c", judge=name) for name in "ab"]
@@ -35,10 +39,15 @@ def scale(low: int) -> Any:
 
 
 def test_each_judge_has_columns_and_the_panel_has_the_mean() -> None:
-    strict, kind = ScriptedProvider(scale(1), model="strict"), ScriptedProvider(scale(4), model="kind")
+    strict, kind = (
+        ScriptedProvider(scale(1), model="strict"),
+        ScriptedProvider(scale(4), model="kind"),
+    )
     result = judge.evaluate(ROWS, ["relevance", "coherence"], model=[strict, kind], metrics=[])
     names = [c.name for c in result.table.columns]
-    assert names == [f"{c}{judge}" for c in ("relevance", "coherence") for judge in ("", "/strict", "/kind")]
+    assert names == [
+        f"{c}{judge}" for c in ("relevance", "coherence") for judge in ("", "/strict", "/kind")
+    ]
     assert result.estimates["x", "relevance/strict"].value == 2.0
     assert result.estimates["x", "relevance"].value == 3.5
     assert {s.provenance.note for s in result.table.column_scores("coherence")} == {
@@ -50,7 +59,10 @@ def test_each_judge_has_columns_and_the_panel_has_the_mean() -> None:
 
 
 def test_each_judges_requests_are_counted_apart() -> None:
-    one, other = ScriptedProvider(scale(1), model="one"), ScriptedProvider(lambda _: Refused("no"), model="other")
+    one, other = (
+        ScriptedProvider(scale(1), model="one"),
+        ScriptedProvider(lambda _: Refused("no"), model="other"),
+    )
     result = judge.evaluate(ROWS, ["relevance"], model=[one, other], metrics=[])
     judges = result.info["judges"]
     assert (judges["one"]["requests"]["failed"], judges["other"]["requests"]["failed"]) == (0, 8)
@@ -60,9 +72,15 @@ def test_each_judges_requests_are_counted_apart() -> None:
 
 def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
     same = [ScriptedProvider(scale(2), model=name) for name in "ab"]
-    assert judge.evaluate(ROWS, ["relevance"], model=same, metrics=[]).agreement["relevance"].value == 1.0
+    assert (
+        judge.evaluate(ROWS, ["relevance"], model=same, metrics=[]).agreement["relevance"].value
+        == 1.0
+    )
     apart = [ScriptedProvider(scale(2), model="a"), ScriptedProvider(scale(4), model="b")]
-    assert judge.evaluate(ROWS, ["relevance"], model=apart, metrics=[]).agreement["relevance"].value < 0
+    assert (
+        judge.evaluate(ROWS, ["relevance"], model=apart, metrics=[]).agreement["relevance"].value
+        < 0
+    )
     constant = [ScriptedProvider(lambda _: {"3": 1.0}, model=name) for name in "ab"]
     assert judge.evaluate(ROWS, ["relevance"], model=constant, metrics=[]).agreement == {}
 
@@ -75,7 +93,11 @@ def test_a_panel_has_no_value_where_one_of_its_judges_has_none() -> None:
     assert (mean.column, mean.stage, mean.message) == ("c", "panel", "no score by b")
 
 
-SCALES = {"": ((), ()), "1–5": (tuple("12345"), (1.0, 2.0, 3.0, 4.0, 5.0)), "labels": (("no", "yes"), (0.0, 1.0))}
+SCALES = {
+    "": ((), ()),
+    "1–5": (tuple("12345"), (1.0, 2.0, 3.0, 4.0, 5.0)),
+    "labels": (("no", "yes"), (0.0, 1.0)),
+}
 A, B, C = "judge 0", "judge 1", "judge 2"
 
 
@@ -83,7 +105,9 @@ def panel_of(n: int, panel: Any, scale: str = "1–5") -> list[Column]:
     labels, values = SCALES[scale]
     names = [f"judge {k}" for k in range(n)]
     return [
-        Column(f"c/{name}", "criterion", name, 1.0, 5.0, labels, "c", name, values=values, panel=panel)
+        Column(
+            f"c/{name}", "criterion", name, 1.0, 5.0, labels, "c", name, values=values, panel=panel
+        )
         for name in names
     ]
 
@@ -97,14 +121,40 @@ def panel_of(n: int, panel: Any, scale: str = "1–5") -> list[Column]:
         ("majority", "1–5", [(1, "1"), (4.3, "4"), (3.6, "4")], 4, f"{A}: 1; {B}: 4; {C}: 4"),
         # The likeliest label decides, not the value: nobody says 3.
         ("majority", "1–5", [(2.8, "5"), (3.1, "5"), (3, "1")], 5, None),
-        ("majority", "1–5", [(2, "2"), (5, "5")], 3.5, f"{A}: 2; {B}: 5; no majority, most votes for 2 and 5"),
-        ("majority", "1–5", [(n, str(n)) for n in (1, 1, 2, 3, 4)], 1, "…; no majority, most votes for 1"),
+        (
+            "majority",
+            "1–5",
+            [(2, "2"), (5, "5")],
+            3.5,
+            f"{A}: 2; {B}: 5; no majority, most votes for 2 and 5",
+        ),
+        (
+            "majority",
+            "1–5",
+            [(n, str(n)) for n in (1, 1, 2, 3, 4)],
+            1,
+            "…; no majority, most votes for 1",
+        ),
         ("majority", "1–5", [(4.4, None), (3.6, None), (2.5, None)], 4, f"{A}: 4; {B}: 4; {C}: 2"),
-        ("majority", "labels", [(0.9, "yes"), (0.2, "no"), (0.7, "yes")], 1, f"{A}: yes; {B}: no; {C}: yes"),
-        ("majority", "", [(0.25, None), (0.25, None), (0.5, None)], 0.25, f"{A}: 0.25; {B}: 0.25; {C}: 0.5"),
+        (
+            "majority",
+            "labels",
+            [(0.9, "yes"), (0.2, "no"), (0.7, "yes")],
+            1,
+            f"{A}: yes; {B}: no; {C}: yes",
+        ),
+        (
+            "majority",
+            "",
+            [(0.25, None), (0.25, None), (0.5, None)],
+            0.25,
+            f"{A}: 0.25; {B}: 0.25; {C}: 0.5",
+        ),
     ],
 )
-def test_how_a_panel_combines_its_judges(panel: Any, scale: str, votes: Any, value: float, note: str | None) -> None:
+def test_how_a_panel_combines_its_judges(
+    panel: Any, scale: str, votes: Any, value: float, note: str | None
+) -> None:
     columns = panel_of(len(votes), panel, scale)
     rows = [
         Score("1", "x", c.name, float(v), Provenance("logprobs", argmax=argmax), "y")
@@ -112,18 +162,30 @@ def test_how_a_panel_combines_its_judges(panel: Any, scale: str, votes: Any, val
     ]
     (row,) = analyze.panel_rows(columns, rows)
     assert isinstance(row, Score)
-    assert (row.value, row.column, row.rival, row.provenance.n) == (pytest.approx(value), "c", "y", len(votes))
+    assert (row.value, row.column, row.rival, row.provenance.n) == (
+        pytest.approx(value),
+        "c",
+        "y",
+        len(votes),
+    )
     assert note is None or (row.provenance.note or "").endswith(note.removeprefix("…"))
-    assert analyze.panel_column(columns).signature.startswith(f"{panel} of {len(votes)} judges: {A}; {B}")
+    assert analyze.panel_column(columns).signature.startswith(
+        f"{panel} of {len(votes)} judges: {A}; {B}"
+    )
     assert isinstance(analyze.panel_rows(columns, rows[1:])[0], Failure)
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9))
-def test_the_majority_is_that_of_a_count_and_the_order_of_the_judges_does_not_matter(votes: list[int]) -> None:
+def test_the_majority_is_that_of_a_count_and_the_order_of_the_judges_does_not_matter(
+    votes: list[int],
+) -> None:
     def combined(panel: Any, votes: list[int]) -> Score:
         columns = panel_of(len(votes), panel)
         singles = [Provenance("single", argmax=str(vote)) for vote in votes]
-        rows = [Score("1", "x", c.name, float(p.argmax or 0), p) for c, p in zip(columns, singles, strict=True)]
+        rows = [
+            Score("1", "x", c.name, float(p.argmax or 0), p)
+            for c, p in zip(columns, singles, strict=True)
+        ]
         (row,) = analyze.panel_rows(columns, rows)
         assert isinstance(row, Score)
         return row
@@ -138,8 +200,12 @@ def test_the_majority_is_that_of_a_count_and_the_order_of_the_judges_does_not_ma
 
 @pytest.mark.parametrize("panel", ["median", "majority"])
 def test_a_stored_panel_is_filtered(panel: Any, tmp_path: Path) -> None:
-    judges = [ScriptedProvider(scale(low), model=name) for name, low in (("a", 1), ("b", 4), ("c", 4))]
-    result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], panel=panel, out=tmp_path / "run")
+    judges = [
+        ScriptedProvider(scale(low), model=name) for name, low in (("a", 1), ("b", 4), ("c", 4))
+    ]
+    result = judge.evaluate(
+        ROWS, ["relevance"], model=judges, metrics=[], panel=panel, out=tmp_path / "run"
+    )
     assert {s.value for s in result.table.column_scores("relevance")} == {5.0, 4.0}
     stored = judge.load_result(tmp_path / "run")
     assert stored.table.columns[0].panel == panel
@@ -147,7 +213,9 @@ def test_a_stored_panel_is_filtered(panel: Any, tmp_path: Path) -> None:
 
 
 def test_a_panel_of_one_judge_is_remarked_upon() -> None:
-    result = judge.evaluate(ROWS, ["relevance"], model=ScriptedProvider(scale(2)), metrics=[], panel="median")
+    result = judge.evaluate(
+        ROWS, ["relevance"], model=ScriptedProvider(scale(2)), metrics=[], panel="median"
+    )
     assert "panel had no effect." in result.info["notes"]
     assert result.table.columns[0].panel == "mean"
 
@@ -155,12 +223,19 @@ def test_a_panel_of_one_judge_is_remarked_upon() -> None:
 @pytest.mark.parametrize(("panel", "rate"), [("mean", 2 / 3), ("median", 1.0), ("majority", 1.0)])
 def test_a_panel_ranks_by_its_combined_answer(panel: Any, rate: float) -> None:
     def prefers(winner: str) -> Any:
-        return lambda request: "AB"[re.findall(r"\b([xy]) \d", request.messages[0]["content"])[0] != winner]
+        return lambda request: "AB"[
+            re.findall(r"\b([xy]) \d", request.messages[0]["content"])[0] != winner
+        ]
 
-    judges = [ScriptedProvider(prefers(winner), model=name) for name, winner in (("a", "x"), ("b", "x"), ("c", "y"))]
+    judges = [
+        ScriptedProvider(prefers(winner), model=name)
+        for name, winner in (("a", "x"), ("b", "x"), ("c", "y"))
+    ]
     result = judge.rank(ROWS, ["overall"], model=judges, panel=panel)
     first = next(ranking for ranking in result.rankings if ranking.column == "overall")
-    assert {s.system: s.win_rate for s in first.standings} == pytest.approx({"x": rate, "y": 1 - rate})
+    assert {s.system: s.win_rate for s in first.standings} == pytest.approx(
+        {"x": rate, "y": 1 - rate}
+    )
 
 
 def test_equal_texts_stay_equal_texts() -> None:
@@ -171,7 +246,10 @@ def test_equal_texts_stay_equal_texts() -> None:
 
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
-    given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
+    given = {
+        "model": ["m", {"name": "m", "base_url": chat_server.url}],
+        "base_url": "http://127.0.0.1:9/v1",
+    }
     prepared = prepare(load_config(given=given), ROWS)
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
     both = load_config(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
@@ -180,4 +258,9 @@ def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
 
 def test_the_same_judge_twice_is_no_panel() -> None:
     with pytest.raises(ConfigError, match="a panel's judges differ"):
-        judge.evaluate(ROWS, ["relevance"], model=[ScriptedProvider(scale(1)), ScriptedProvider(scale(2))], metrics=[])
+        judge.evaluate(
+            ROWS,
+            ["relevance"],
+            model=[ScriptedProvider(scale(1)), ScriptedProvider(scale(2))],
+            metrics=[],
+        )

@@ -48,7 +48,9 @@ def grade(request: Request) -> Reply:
     return {"good": int(level) / 6, "fair": 1 - int(level) / 6} if "tone" in text else {level: 1.0}
 
 
-def run(folder: Path, *criteria: str, rows: Any = ROWS, model: Any = None, **options: Any) -> Result:
+def run(
+    folder: Path, *criteria: str, rows: Any = ROWS, model: Any = None, **options: Any
+) -> Result:
     paths = []
     for name, text in zip(("polite", "tone"), criteria, strict=False):
         paths.append(folder / f"{name}.jinja")
@@ -78,7 +80,9 @@ def test_failed_judgments_are_no_texts_that_fail(result: Result) -> None:
 def test_the_frame_says_of_each_score_whether_it_passes(result: Result) -> None:
     frame = result.to_frame()
     rates = frame.groupby(["system", "column"])["passed"].mean()
-    assert {key: pytest.approx(rate.value) for key, rate in result.pass_rates.items()} == rates.to_dict()
+    assert {
+        key: pytest.approx(rate.value) for key, rate in result.pass_rates.items()
+    } == rates.to_dict()
     assert frame[frame["error"].notna()]["passed"].isna().all()
 
 
@@ -105,19 +109,29 @@ def test_every_report_has_them(result: Result) -> None:
         if (row["system"], row["column"]) == ("new", "polite pass rate")
     ]  # fmt: skip
     assert (float(line["mean"]), line["mark"]) == (pytest.approx(6 / 7), "same")
-    for format, text in (("markdown", "polite, pass at 4 ↑ |"), ("latex", "pass at 4"), ("html", "at good")):
+    for format, text in (
+        ("markdown", "polite, pass at 4 ↑ |"),
+        ("latex", "pass at 4"),
+        ("html", "at good"),
+    ):
         assert text in result.report(format)
     assert '<em class="fail">below 4</em>' in result.report("html")
 
 
 def test_the_finding_of_one_system_has_its_rate(tmp_path: Path) -> None:
     found = run(tmp_path, POLITE, rows=[row for row in ROWS if row["system"] == "new"])
-    assert found.report().splitlines()[0].startswith("polite: 4.29 of 5 [3.39, 4.74], 86% pass [37, 98] over 7 items")
+    assert (
+        found.report()
+        .splitlines()[0]
+        .startswith("polite: 4.29 of 5 [3.39, 4.74], 86% pass [37, 98] over 7 items")
+    )
 
 
 def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
     """As for a scale of fail and pass whose every text has one of the two."""
-    solved = POLITE.replace("[1, 5]", "{labels: [fail, pass], values: [0, 1]}").replace("at: 4", "at: pass")
+    solved = POLITE.replace("[1, 5]", "{labels: [fail, pass], values: [0, 1]}").replace(
+        "at: 4", "at: pass"
+    )
     script = ScriptedProvider(lambda request: "pass" if str(grade(request)) > "{'3" else "fail")
     found = run(tmp_path, solved, model=script)
     assert {key: rate.value for key, rate in found.pass_rates.items()} == {
@@ -129,7 +143,9 @@ def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
 
 def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
     page = plugins.write(plugins.document(item_of(result, "i1")), "console", full=True)
-    lines = [line.split() for line in page.splitlines() if line.split()[:1] in (["polite"], ["tone"])]
+    lines = [
+        line.split() for line in page.splitlines() if line.split()[:1] in (["polite"], ["tone"])
+    ]
     assert lines == [
         ["polite", "5"],
         ["tone", "good"],
@@ -164,16 +180,29 @@ def test_two_runs_are_compared_if_the_same_values_pass(tmp_path: Path) -> None:
     compared = judge.compare(before, after)
     rows = {(row.column, row.system): row for row in compared.runs.means}
     row = rows["polite pass rate", "new"]
-    assert (row.before, row.after, row.up, row.same, row.down) == (pytest.approx(6 / 7), pytest.approx(3 / 7), 0, 4, 3)
+    assert (row.before, row.after, row.up, row.same, row.down) == (
+        pytest.approx(6 / 7),
+        pytest.approx(3 / 7),
+        0,
+        4,
+        3,
+    )
     assert ("tone pass rate", "its pass_at was 1.5 and is 0.5") in compared.runs.incomparable
     assert "43%" in compared.report(full=True)
 
 
 def test_a_panels_mean_passes_or_not(tmp_path: Path) -> None:
     low = ScriptedProvider(
-        lambda request: {"3": 1.0} if "grade 5" in str(request.messages) else grade(request), model="b"
+        lambda request: {"3": 1.0} if "grade 5" in str(request.messages) else grade(request),
+        model="b",
     )
     found = run(tmp_path, POLITE, model=[ScriptedProvider(grade, model="a"), low])
-    rates = {name: rate.value for (system, name), rate in found.pass_rates.items() if system == "new"}
-    assert rates == {"polite": 6 / 7, "polite/a": 6 / 7, "polite/b": 3 / 7}  # the mean of 5 and 3 is 4
+    rates = {
+        name: rate.value for (system, name), rate in found.pass_rates.items() if system == "new"
+    }
+    assert rates == {
+        "polite": 6 / 7,
+        "polite/a": 6 / 7,
+        "polite/b": 3 / 7,
+    }  # the mean of 5 and 3 is 4
     assert [line for line in found.report(full=True).splitlines() if "pass at" in line]

@@ -64,13 +64,21 @@ def test_one_sheet_serves_every_text() -> None:
     assert len(found["sheets"]) == 1
     assert found["asked"] == {"coherence": {"usual": 0, "others": []}}
     holes = found["sheets"][0][0][1][1::2]
-    assert holes == ["key source", "text source", "key source", "key output", "text output", "key output"]
+    assert holes == [
+        "key source",
+        "text source",
+        "key source",
+        "key output",
+        "text output",
+        "key output",
+    ]
     assert json.loads(json.dumps(found)) == found
 
 
 @given(
     st.lists(
-        st.tuples(st.text(max_size=30), st.text(min_size=1, max_size=30)) | st.just(("source", "Criterion: Coherence")),
+        st.tuples(st.text(max_size=30), st.text(min_size=1, max_size=30))
+        | st.just(("source", "Criterion: Coherence")),
         min_size=1,
         max_size=4,
     )
@@ -80,7 +88,9 @@ def test_a_sheet_filled_in_is_the_prompt_to_the_letter(texts: list[tuple[str, st
     found = kept(COHERENCE, samples)
     renderer = Renderer(COHERENCE, template_bodies(COHERENCE))
     for sample in samples:
-        assert filled(found, COHERENCE, sample) == [("user", renderer.render(sample).messages[0]["content"])]
+        assert filled(found, COHERENCE, sample) == [
+            ("user", renderer.render(sample).messages[0]["content"])
+        ]
 
 
 def test_texts_without_marks_lists_and_further_columns_have_their_places(tmp_path: Path) -> None:
@@ -91,9 +101,15 @@ def test_texts_without_marks_lists_and_further_columns_have_their_places(tmp_pat
     criterion = made(tmp_path, body)
     extra = {"topic": "The weather of the north", "year": 1999}
     samples = [
-        Sample("1", "s", "A long output, which is known.", references=("One.", "Another."), extra=extra),
         Sample(
-            "2", "s", "Another output of some length.", references=("Three.", "Four."), extra=extra | {"year": 2000}
+            "1", "s", "A long output, which is known.", references=("One.", "Another."), extra=extra
+        ),
+        Sample(
+            "2",
+            "s",
+            "Another output of some length.",
+            references=("Three.", "Four."),
+            extra=extra | {"year": 2000},
         ),
         Sample("3", "s", "short", references=("Alone.",), extra=extra),
     ]
@@ -102,7 +118,9 @@ def test_texts_without_marks_lists_and_further_columns_have_their_places(tmp_pat
     assert len(found["sheets"]) == 3  # the year and the upper case are words of the sheet
     renderer = Renderer(criterion, template_bodies(criterion))
     for sample in samples:
-        assert filled(found, criterion, sample) == [("user", renderer.render(sample).messages[0]["content"])]
+        assert filled(found, criterion, sample) == [
+            ("user", renderer.render(sample).messages[0]["content"])
+        ]
 
 
 def test_a_decision_endpoints_question_stands_apart() -> None:
@@ -110,21 +128,33 @@ def test_a_decision_endpoints_question_stands_apart() -> None:
     sample = Sample("1", "s", "output", "source")
     found = kept(criterion, [sample])
     prompt = Renderer(criterion, template_bodies(criterion)).render(sample)
-    assert filled(found, criterion, sample) == [("user", prompt.messages[0]["content"]), ("question", prompt.question)]
+    assert filled(found, criterion, sample) == [
+        ("user", prompt.messages[0]["content"]),
+        ("question", prompt.question),
+    ]
 
 
 def test_comparisons_have_a_first_and_a_second_text() -> None:
-    one, other = Sample("1", "a", "The first one.", "The source."), Sample("1", "b", "The other one.", "The source.")
-    found = run_metadata.prompt_skeletons({"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"})
+    one, other = (
+        Sample("1", "a", "The first one.", "The source."),
+        Sample("1", "b", "The other one.", "The source."),
+    )
+    found = run_metadata.prompt_skeletons(
+        {"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"}
+    )
     assert len(found["sheets"]) == 1
     renderer = Renderer(OVERALL, template_bodies(OVERALL))
     for pair in ((one, other), (other, one)):
-        assert filled(found, OVERALL, *pair) == [("user", renderer.render(*pair).messages[0]["content"])]
+        assert filled(found, OVERALL, *pair) == [
+            ("user", renderer.render(*pair).messages[0]["content"])
+        ]
 
 
 def test_a_prompt_that_cannot_be_made_has_no_sheet(tmp_path: Path) -> None:
     criterion = made(tmp_path, "{{ output }} {{ 1 // (output | length - 1) }}")
-    found = kept(criterion, [Sample("1", "s", "abc"), Sample("1", "t", "def"), Sample("2", "s", "x")])
+    found = kept(
+        criterion, [Sample("1", "s", "abc"), Sample("1", "t", "def"), Sample("2", "s", "x")]
+    )
     assert found["asked"]["own"]["others"][-1] == ["2", "s", "", None]
 
 
@@ -133,8 +163,14 @@ def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
     samples = [Sample(str(k), "s", f"ab{k}" * 30_000) for k in range(4)]
     found = kept(criterion, samples)
     assert len(found["sheets"]) == 2
-    assert found["asked"]["own"] == {"usual": None, "others": [["0", "s", "", 0], ["1", "s", "", 1]]}
-    judgments = [Judgment(sample, COHERENCE) for sample in [Sample("a", "s", "x", "y"), Sample("b", "s", "x", "y")]]
+    assert found["asked"]["own"] == {
+        "usual": None,
+        "others": [["0", "s", "", 0], ["1", "s", "", 1]],
+    }
+    judgments = [
+        Judgment(sample, COHERENCE)
+        for sample in [Sample("a", "s", "x", "y"), Sample("b", "s", "x", "y")]
+    ]
     assert run_metadata.prompt_skeletons({"": judgments}, {"c"}) == {
         "sheets": [],
         "asked": {"coherence": {"usual": None, "others": []}},
@@ -150,9 +186,20 @@ def test_a_panels_judges_are_asked_the_same() -> None:
 
 @pytest.mark.parametrize("run", [judge.evaluate, judge.rank])
 def test_a_run_keeps_them(run: Any, tmp_path: Path) -> None:
-    rows = [{"item": "1", "system": system, "source": "A source.", "output": f"Output of {system}."} for system in "ab"]
+    rows = [
+        {"item": "1", "system": system, "source": "A source.", "output": f"Output of {system}."}
+        for system in "ab"
+    ]
     answers = judge.ScriptedProvider(lambda request: "A" if run is judge.rank else "4")
-    run(rows, ["coherence"], model=answers, metrics="none", cache=False, weighting="single", out=tmp_path / "run")
+    run(
+        rows,
+        ["coherence"],
+        model=answers,
+        metrics="none",
+        cache=False,
+        weighting="single",
+        out=tmp_path / "run",
+    )
     found = load(tmp_path / "run").info["prompts"]
     assert len(found["sheets"]) == 1
     assert found["asked"] == {"coherence": {"usual": 0, "others": []}}

@@ -27,7 +27,13 @@ JUDGE: dict[str, Any] = {"model": ScriptedProvider(lambda _: "4"), "metrics": []
 
 def data(**items: int) -> list[dict[str, Any]]:
     return [
-        {"item": f"{lang}{n}", "system": system, "source": TEXTS[lang], "output": TEXTS[lang][: 30 + n], "lang": lang}
+        {
+            "item": f"{lang}{n}",
+            "system": system,
+            "source": TEXTS[lang],
+            "output": TEXTS[lang][: 30 + n],
+            "lang": lang,
+        }
         for lang, number in items.items()
         for n in range(number)
         for system in ("a", "b")
@@ -36,7 +42,13 @@ def data(**items: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "items",
-    [{"en": 1, "ja": 1}, {"en": 3, "ja": 3}, {"en": 5, "ja": 1}, {"zh": 3, "ko": 2, "ja": 1}, {"th": 1, "en": 1}],
+    [
+        {"en": 1, "ja": 1},
+        {"en": 3, "ja": 3},
+        {"en": 5, "ja": 1},
+        {"zh": 3, "ko": 2, "ja": 1},
+        {"th": 1, "en": 1},
+    ],
 )
 def test_any_proportion_of_two_languages_is_mixed(items: dict[str, int]) -> None:
     named = {"Thai" if language == "th" else language: n for language, n in items.items()}
@@ -50,17 +62,25 @@ def test_any_proportion_of_two_languages_is_mixed(items: dict[str, int]) -> None
 def test_answers_too_short_to_tell_are_of_no_language(output: str) -> None:
     rows = [{"item": f"x{n}", "output": output} for n in range(5)] + data(ja=5)
     assert (
-        mixed_languages(samples.load([{k: v for k, v in row.items() if k != "system"} for row in rows[:5]] + [])) == {}
+        mixed_languages(
+            samples.load([{k: v for k, v in row.items() if k != "system"} for row in rows[:5]] + [])
+        )
+        == {}
     )
     assert (
-        mixed_languages(samples.load([{"system": "a", **row} for row in rows if row.get("system", "a") == "a"])) == {}
+        mixed_languages(
+            samples.load([{"system": "a", **row} for row in rows if row.get("system", "a") == "a"])
+        )
+        == {}
     )
 
 
 def test_the_source_says_the_language_of_an_item_and_not_a_system_that_answers_in_another() -> None:
     rows = [row | ({"output": ENGLISH * 3} if row["system"] == "b" else {}) for row in data(ja=4)]
     assert mixed_languages(samples.load(rows)) == {}
-    translated = [row | {"output": TEXTS["ja" if n % 4 else "en"]} for n, row in enumerate(data(en=8))]
+    translated = [
+        row | {"output": TEXTS["ja" if n % 4 else "en"]} for n, row in enumerate(data(en=8))
+    ]
     assert mixed_languages(samples.load(translated)) == {}
 
 
@@ -88,7 +108,9 @@ def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
         ("首相会談", {"name": "ja", "how": "detected"}),
     ],
 )
-def test_the_language_is_only_claimed_if_it_was_identified(output: str, language: dict[str, str]) -> None:
+def test_the_language_is_only_claimed_if_it_was_identified(
+    output: str, language: dict[str, str]
+) -> None:
     rows = [{"item": str(n), "output": output} for n in range(3)]
     result = judge.evaluate(rows, ["fluency"], **JUDGE)
     assert result.info["language"] == language
@@ -97,10 +119,17 @@ def test_the_language_is_only_claimed_if_it_was_identified(output: str, language
 
 
 def test_headlines_that_may_be_chinese_or_japanese_need_the_language() -> None:
-    rows = [{"item": str(n), "output": output} for n, output in enumerate(("北海道地震", "上海市", "文化大革命"))]
-    with pytest.raises(DataError, match=r"may be Chinese or Japanese.* add language='zh' or language='ja'"):
+    rows = [
+        {"item": str(n), "output": output}
+        for n, output in enumerate(("北海道地震", "上海市", "文化大革命"))
+    ]
+    with pytest.raises(
+        DataError, match=r"may be Chinese or Japanese.* add language='zh' or language='ja'"
+    ):
         judge.evaluate(rows, ["fluency"], **JUDGE)
-    assert judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info["language"]["name"] == "ja"
+    assert (
+        judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info["language"]["name"] == "ja"
+    )
 
 
 def test_the_datas_own_language_column_is_named() -> None:
@@ -115,8 +144,9 @@ def test_the_datas_own_language_column_is_named() -> None:
     ]
     with pytest.raises(DataError) as caught:
         judge.evaluate(rows, ["coherence"], **JUDGE)
-    assert "itself, where={'Locale': 'en-GB'} or where={'Locale': 'en-US'} or where={'Locale': 'ja-JP'};" in str(
-        caught.value
+    assert (
+        "itself, where={'Locale': 'en-GB'} or where={'Locale': 'en-US'} or where={'Locale': 'ja-JP'};"
+        in str(caught.value)
     )
 
 
@@ -163,7 +193,10 @@ def test_the_criterions_language_is_that_of_most_words_and_a_notice_names_it(
         assert notes == [], "a name in five words is no mixture"
         return
     assert re.search(shares, notes[0])
-    assert "is asked in {}".format({"en": "English", "ko": "Korean", "ja": "Japanese"}[language]) in notes[0]
+    assert (
+        "is asked in {}".format({"en": "English", "ko": "Korean", "ja": "Japanese"}[language])
+        in notes[0]
+    )
     assert "The texts mix scripts" in result.report()
     chosen = judge.evaluate(rows, ["fluency"], language=language, **JUDGE)
     assert not any("mix scripts" in note for note in chosen.info["notes"])
@@ -189,6 +222,8 @@ SIMPLIFIED_AND_TRADITIONAL = [
 def test_an_output_in_the_other_form_of_chinese_than_its_reference_is_noted(
     output: str, reference: str, noted: bool
 ) -> None:
-    result = judge.evaluate([{"item": "1", "output": output, "references": reference}], [], metrics=["rouge"])
+    result = judge.evaluate(
+        [{"item": "1", "output": output, "references": reference}], [], metrics=["rouge"]
+    )
     said = "1 of 1 outputs are in Traditional Chinese and their references in Simplified, or the reverse"
     assert any(note.startswith(said) for note in result.info["notes"]) is noted

@@ -23,13 +23,19 @@ from judge.core.errors import ConfigError, CriterionError, DataError, StorageErr
 from judge.execution.progress import Progress
 
 MAP = {"output": "reply", "item": "ticket"}
-TEXT = "---\nscale: [1, 3]\n---\nIs this solved?\n{{ output | fenced('reply') }}\nAnswer 1, 2 or 3.\n"
+TEXT = (
+    "---\nscale: [1, 3]\n---\nIs this solved?\n{{ output | fenced('reply') }}\nAnswer 1, 2 or 3.\n"
+)
 Frame = pd.DataFrame
 
 
 @pytest.fixture
 def frame() -> Frame:
-    rows = {"ticket": [30, 10, 20], "reply": ["first", "second", "third"], "channel": ["mail", "chat", "mail"]}
+    rows = {
+        "ticket": [30, 10, 20],
+        "reply": ["first", "second", "third"],
+        "channel": ["mail", "chat", "mail"],
+    }
     return pd.DataFrame(rows, index=[7, 8, 9])
 
 
@@ -49,7 +55,9 @@ def run(frame: Frame, criterion: judge.Criterion, model: Any = graded, **more: A
 # Functions as judges
 
 
-def test_a_function_is_a_judge_and_the_report_says_so(frame: Frame, solved: judge.Criterion) -> None:
+def test_a_function_is_a_judge_and_the_report_says_so(
+    frame: Frame, solved: judge.Criterion
+) -> None:
     result = run(frame, solved)
     assert {(s.item, s.value) for s in result.table.scores} == {("30", 3.0), ("10", 1.0)}
     assert {s.provenance.method for s in result.table.scores} == {"single"}
@@ -90,14 +98,21 @@ def test_what_it_raises_or_returns_amiss_is_a_failed_judgment(
     result = run(frame, solved, mine)
     said = {failure.item: failure.message for failure in result.failures}
     assert said["30"] == "mine raised ValueError: out of ink"
-    assert all("mine returned" in said[item] and "probabilities by label" in said[item] for item in ("10", "20"))
+    assert all(
+        "mine returned" in said[item] and "probabilities by label" in said[item]
+        for item in ("10", "20")
+    )
 
 
 # Criteria
 
 
 def test_a_text_is_a_criterion(solved: judge.Criterion) -> None:
-    assert (solved.name, solved.scale.labels, solved.needs) == ("solved", ("1", "2", "3"), frozenset({"output"}))
+    assert (solved.name, solved.scale.labels, solved.needs) == (
+        "solved",
+        ("1", "2", "3"),
+        frozenset({"output"}),
+    )
     with pytest.raises(CriterionError, match="needs a name"):
         judge.load_criterion(text=TEXT)
 
@@ -122,7 +137,9 @@ def test_a_changed_template_is_what_is_asked(frame: Frame, solved: judge.Criteri
     assert "prompt" in [change.what for change in judge.compare(before, after).changes]
 
 
-def test_a_template_whose_header_says_another_scale_is_refused(frame: Frame, solved: judge.Criterion) -> None:
+def test_a_template_whose_header_says_another_scale_is_refused(
+    frame: Frame, solved: judge.Criterion
+) -> None:
     with pytest.raises(CriterionError, match=r"another scale, .* judge\.load_criterion\(text="):
         run(frame, replace(solved, template=TEXT.replace("[1, 3]", "[0, 10]")))
 
@@ -133,7 +150,9 @@ def test_a_criterion_made_by_hand_shows_the_text(frame: Frame) -> None:
     assert len(run(frame, own).table.scores) == 2
 
 
-@pytest.mark.parametrize(("given", "words"), [(TEXT, "this is a criterion's text"), ([3], "not a int")])
+@pytest.mark.parametrize(
+    ("given", "words"), [(TEXT, "this is a criterion's text"), ([3], "not a int")]
+)
 def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, given: Any, words: str) -> None:
     with pytest.raises(CriterionError, match=words) as raised:
         run(frame, given)
@@ -143,14 +162,18 @@ def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, given: Any, wor
 # Help, signatures, errors
 
 
-@pytest.mark.parametrize("function", [judge.evaluate, judge.rank, judge.plan, judge.audit, judge.diff, judge.test])
+@pytest.mark.parametrize(
+    "function", [judge.evaluate, judge.rank, judge.plan, judge.audit, judge.diff, judge.test]
+)
 def test_help_has_a_line_for_every_option(function: Callable[..., Any]) -> None:
     shown = " ".join(pydoc.plain(pydoc.render_doc(function)).split())
     names = inspect.signature(function).parameters
     assert {"base_url", "budget", "cache", "model"} <= set(names)
     described = run_options("audit").values()
     assert all(
-        f"{option.name} {option.description}" in shown for option in described if option.name in ("budget", "rpm")
+        f"{option.name} {option.description}" in shown
+        for option in described
+        if option.name in ("budget", "rpm")
     )
 
 
@@ -173,7 +196,11 @@ def test_every_option_has_its_default() -> None:
     ],
 )
 def test_errors_are_short_and_in_pythons_words(
-    frame: Frame, solved: judge.Criterion, options: dict[str, Any], error: type[Exception], words: str
+    frame: Frame,
+    solved: judge.Criterion,
+    options: dict[str, Any],
+    error: type[Exception],
+    words: str,
 ) -> None:
     given: dict[str, Any] = {"model": graded, "map": MAP, "metrics": [], "cache": False} | options
     with pytest.raises(error, match=words) as raised:
@@ -189,7 +216,9 @@ def test_runs_of_other_criteria_are_for_diff(frame: Frame, solved: judge.Criteri
 
 
 def test_python_m_judge_is_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "judge", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"judge {judge.__version__}\n"
 
 
@@ -200,7 +229,9 @@ def test_a_plan_sends_nothing_and_says_what_is_ahead(
     frame: Frame, solved: judge.Criterion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = judge.plan(frame, solved, model="gpt-5.4-mini", map=MAP, metrics=[], cache=False, budget="5usd")
+    found = judge.plan(
+        frame, solved, model="gpt-5.4-mini", map=MAP, metrics=[], cache=False, budget="5usd"
+    )
     assert found.requests == 3
     assert found.price is not None
     assert found.price > 0
@@ -277,7 +308,9 @@ def test_another_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None
     assert "by judge: solved" in result.join(frame.assign(solved=1), prefix="by judge: ").columns
 
 
-def test_another_run_is_not_written_over(frame: Frame, solved: judge.Criterion, tmp_path: Path) -> None:
+def test_another_run_is_not_written_over(
+    frame: Frame, solved: judge.Criterion, tmp_path: Path
+) -> None:
     first, second = run(frame, solved), run(frame, solved, lambda prompt: 2)
     first.save(tmp_path / "run")
     first.save(tmp_path / "run")
@@ -300,7 +333,9 @@ def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
     assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean changed")
     assert "<table" in moved._repr_html_()
     told = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
-    assert repr(told) == "<CriterionDiff: solved (before) → solved (after). The two criteria differ>"
+    assert (
+        repr(told) == "<CriterionDiff: solved (before) → solved (after). The two criteria differ>"
+    )
     assert "&lt;b&gt;Be strict." in told._repr_html_()
 
 

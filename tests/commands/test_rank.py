@@ -35,7 +35,9 @@ def better(request: Any) -> Reply:
 def until(replies: int) -> Callable[[Any], Reply]:
     """Prefers the better text until the money is out."""
     left = [1] * replies
-    return lambda request: better(request) if left and left.pop() else Refused("out of money", stops="always")
+    return lambda request: (
+        better(request) if left and left.pop() else Refused("out of money", stops="always")
+    )
 
 
 def _shown(request: Any) -> list[str]:
@@ -73,7 +75,9 @@ def test_equal_texts_cost_nothing_and_are_ties() -> None:
 
 def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
     def script(request: Any) -> Reply:
-        refused = _shown(request) == ["good", "fair"] and "Request 1." in request.messages[0]["content"]
+        refused = (
+            _shown(request) == ["good", "fair"] and "Request 1." in request.messages[0]["content"]
+        )
         return Refused("content policy") if refused else better(request)
 
     result = judge.rank(ROWS, model=ScriptedProvider(script))
@@ -83,7 +87,9 @@ def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
 
 
 def test_a_tie_is_no_answer_where_none_is_allowed() -> None:
-    result = judge.rank(ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single", repair="off")
+    result = judge.rank(
+        ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single", repair="off"
+    )
     assert {(f.stage, f.error, f.raw) for f in result.failures} == {("parse", "ParseError", "C")}
     assert len(result.failures) == 6
     assert result.table.scores == ()
@@ -157,7 +163,9 @@ def test_what_it_will_ask_is_said_before() -> None:
         ({"pairs": 0}, ConfigError, "pairs"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_mistakes_are_said_before_anything_is_sent(
+    options: dict[str, Any], error: type[Exception], words: str
+) -> None:
     provider = ScriptedProvider(better)
     with pytest.raises(error, match=words):
         judge.rank(ROWS, **{"model": provider} | options)
@@ -206,19 +214,26 @@ def test_against_one_system_only_its_pairs_are_asked_about(tmp_path: Path) -> No
     assert (ranking.against, ranking.n) == ("fair", ((0, 4, 0), (4, 0, 4), (0, 4, 0)))
     assert load(tmp_path / "r") == result
     assert (
-        judge.plan(ROWS, rank=True, model=ScriptedProvider(better), **options).judges[0].estimate.total.requests == 16
+        judge.plan(ROWS, rank=True, model=ScriptedProvider(better), **options)
+        .judges[0]
+        .estimate.total.requests
+        == 16
     )
 
 
 @pytest.mark.parametrize("command", [judge.rank, judge.evaluate])
 def test_against_an_unknown_system_nothing_is_asked(command: Callable[..., Any]) -> None:
     provider = ScriptedProvider(better)
-    with pytest.raises(ConfigError, match=r"against='fiar'.*unknown system 'fiar'; did you mean 'fair'"):
+    with pytest.raises(
+        ConfigError, match=r"against='fiar'.*unknown system 'fiar'; did you mean 'fair'"
+    ):
         command(ROWS, model=provider, against="fiar")
     assert provider.seen == []
 
 
 def test_a_ranking_against_one_system_does_not_replace_one_of_all(tmp_path: Path) -> None:
     judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path)
-    with pytest.raises(StorageError, match="results that this run would not have: other pairs of texts"):
+    with pytest.raises(
+        StorageError, match="results that this run would not have: other pairs of texts"
+    ):
         judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path, against="fair")

@@ -22,7 +22,13 @@ ROWS = [
     for n in range(6) for system in SYSTEMS
 ]  # fmt: skip
 RATINGS = [
-    {"item": row["item"], "system": row["system"].strip(), "rater": rater, "criterion": "fluency", "value": value}
+    {
+        "item": row["item"],
+        "system": row["system"].strip(),
+        "rater": rater,
+        "criterion": "fluency",
+        "value": value,
+    }
     for number, row in enumerate(ROWS)
     for rater, value in (("anna", 1 + number % 5), ("ben", 1 + number % 4))
 ]
@@ -36,7 +42,9 @@ FORMS: dict[str, Callable[[Path], Any]] = {
 
 
 def run(**options: Any) -> judge.Result:
-    return judge.evaluate(ROWS, "fluency", model=ScriptedProvider(lambda _: {"4": 1.0}), metrics=[], **options)
+    return judge.evaluate(
+        ROWS, "fluency", model=ScriptedProvider(lambda _: {"4": 1.0}), metrics=[], **options
+    )
 
 
 @pytest.fixture
@@ -80,7 +88,9 @@ BLANKS = ["gpt-4 ", " gpt-4", "gpt-4\t", "\u00a0gpt-4 "]
 
 @pytest.mark.parametrize("name", BLANKS)
 @pytest.mark.parametrize("form", ["rows", "samples", "wide", "CSV"])
-def test_names_are_stripped_alike_wherever_they_are_read(name: str, form: str, tmp_path: Path) -> None:
+def test_names_are_stripped_alike_wherever_they_are_read(
+    name: str, form: str, tmp_path: Path
+) -> None:
     long = [{"item": name, "system": name, "output": "x"}]
     if form == "rows":
         (sample,) = samples.load(long)
@@ -91,5 +101,7 @@ def test_names_are_stripped_alike_wherever_they_are_read(name: str, form: str, t
     else:
         pd.DataFrame(long).to_csv(tmp_path / "d.csv", index=False)
         (sample,) = samples.load(tmp_path / "d.csv")
-    (rating,) = read_ratings([{**long[0], "rater": "anna", "criterion": "fluency", "value": 4}]).single
+    (rating,) = read_ratings(
+        [{**long[0], "rater": "anna", "criterion": "fluency", "value": 4}]
+    ).single
     assert (sample.item, sample.system) == (rating.item, rating.system) == ("gpt-4", "gpt-4")

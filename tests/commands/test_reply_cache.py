@@ -32,7 +32,9 @@ def evaluate(model: Any, options: dict[str, Any]) -> Any:
 
 
 def rank(model: Any, options: dict[str, Any]) -> Any:
-    rows = [row | {"system": name, "output": f"{row['output']} {name}"} for row in ROWS for name in "ab"]
+    rows = [
+        row | {"system": name, "output": f"{row['output']} {name}"} for row in ROWS for name in "ab"
+    ]
     return judge.rank(rows, model=model, **options)
 
 
@@ -71,7 +73,12 @@ def test_a_recording_of_another_server_answers_nothing(tmp_path: Path) -> None:
 
 
 def test_failures_in_a_recording_can_be_retried_without_a_cache(tmp_path: Path) -> None:
-    options = {"cache": False, "record": tmp_path / "calls.jsonl", "weighting": "single", "repair": "off"}
+    options = {
+        "cache": False,
+        "record": tmp_path / "calls.jsonl",
+        "weighting": "single",
+        "repair": "off",
+    }
     vague = judge.ScriptedProvider(lambda _: "no idea", endpoint=SERVER)
     assert len(evaluate(vague, options).failures) == 6
     asked: list[str] = []

@@ -12,7 +12,9 @@ import judge
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Request
 
-ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(4) for s in "ab"]
+ROWS = [
+    {"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(4) for s in "ab"
+]
 PLAN: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single", "repair": "off"}
 
 
@@ -26,14 +28,20 @@ def script(*failing: str, reply: str = "2") -> judge.ScriptedProvider:
 
 
 def run(provider: Any, out: Path, rows: Any = ROWS, **options: Any) -> judge.Result:
-    return judge.evaluate(rows, options.pop("criteria", ["fluency"]), model=provider, out=out, **PLAN | options)
+    return judge.evaluate(
+        rows, options.pop("criteria", ["fluency"]), model=provider, out=out, **PLAN | options
+    )
 
 
 def of_suite(folder: Path, provider: Any, **options: Any) -> judge.Result:
     (folder / "data.json").write_text(json.dumps(ROWS), encoding="utf-8")
     case = "{name: high, criterion: fluency, item: ['0', '1'], expect: {min: 2}}"
-    (folder / "one.judge.yaml").write_text(f"data: data.json\ncases:\n  - {case}\n", encoding="utf-8")
-    (outcome,) = judge.test(folder / "one.judge.yaml", model=provider, weighting="single", **options)
+    (folder / "one.judge.yaml").write_text(
+        f"data: data.json\ncases:\n  - {case}\n", encoding="utf-8"
+    )
+    (outcome,) = judge.test(
+        folder / "one.judge.yaml", model=provider, weighting="single", **options
+    )
     assert outcome.result is not None
     return outcome.result
 
@@ -41,13 +49,23 @@ def of_suite(folder: Path, provider: Any, **options: Any) -> judge.Result:
 @pytest.mark.parametrize(
     ("command", "reply"),
     [
-        (lambda _, **how: judge.evaluate(ROWS, ["fluency"], metrics=[], weighting="single", **how), "2"),
-        (lambda _, **how: judge.rank(ROWS, ["fluency"], metrics=[], weighting="single", **how), "A"),
+        (
+            lambda _, **how: judge.evaluate(
+                ROWS, ["fluency"], metrics=[], weighting="single", **how
+            ),
+            "2",
+        ),
+        (
+            lambda _, **how: judge.rank(ROWS, ["fluency"], metrics=[], weighting="single", **how),
+            "A",
+        ),
         (lambda folder, **how: of_suite(folder, how.pop("model"), **how), "2"),
     ],
     ids=["evaluate", "rank", "test"],
 )
-def test_stored_replies_without_a_score_fail_again_at_no_cost(tmp_path: Path, command: Any, reply: str) -> None:
+def test_stored_replies_without_a_score_fail_again_at_no_cost(
+    tmp_path: Path, command: Any, reply: str
+) -> None:
     def ask(provider: judge.ScriptedProvider, **options: Any) -> tuple[int, judge.Result]:
         provider.endpoint = "x"
         result = command(tmp_path, model=provider, cache=tmp_path / "cache", **options)
@@ -56,7 +74,11 @@ def test_stored_replies_without_a_score_fail_again_at_no_cost(tmp_path: Path, co
     _, first = ask(script("Boat 1", reply=reply))
     assert len(first.failures) == 2
     sent, second = ask(script(reply=reply))
-    assert (sent, second.failures, second.info["requests"]["failed_cached"]) == (0, first.failures, 2)
+    assert (sent, second.failures, second.info["requests"]["failed_cached"]) == (
+        0,
+        first.failures,
+        2,
+    )
     note = "2 values failed again at no cost: the cached replies have no score. retry_failed=True asks the judge again."
     assert note in second.info["notes"]
     assert note not in first.info["notes"]
@@ -78,7 +100,10 @@ def test_a_retry_needs_the_cache(tmp_path: Path) -> None:
     ("change", "lost"),
     [
         ({"rows": ROWS[:2]}, "6 texts, such as item '1' of system 'a'"),
-        ({"rows": [row | {"output": row["output"] + "!"} for row in ROWS]}, "8 texts, such as item '0' of system 'a'"),
+        (
+            {"rows": [row | {"output": row["output"] + "!"} for row in ROWS]},
+            "8 texts, such as item '0' of system 'a'",
+        ),
         ({"criteria": ["fluency_5"]}, "the criterion fluency"),
         ({"criteria": [], "metrics": "stats"}, "the judge script; the criterion fluency"),
         ({"provider": judge.ScriptedProvider(lambda _: "2", model="other")}, "the judge script"),
@@ -89,7 +114,9 @@ def test_a_run_replaces_no_other_results(tmp_path: Path, change: dict[str, Any],
     run(script(), tmp_path, metrics="distinct")
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     arguments = {"provider": script(), "out": tmp_path, "metrics": "distinct", **change}
-    with pytest.raises(StorageError, match=f"a run with results that this run would not have: .*{lost}.*force=T"):
+    with pytest.raises(
+        StorageError, match=f"a run with results that this run would not have: .*{lost}.*force=T"
+    ):
         run(**arguments)
     assert getattr(arguments["provider"], "seen", []) == []
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
@@ -101,7 +128,9 @@ def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
     data, out = tmp_path / "d.jsonl", tmp_path / "r"
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     run(script(), out, data, limit=6)
-    data.write_text("".join(json.dumps(row | {"output": "New."}) + "\n" for row in ROWS), encoding="utf-8")
+    data.write_text(
+        "".join(json.dumps(row | {"output": "New."}) + "\n" for row in ROWS), encoding="utf-8"
+    )
     second = run(script(), out, data, criteria=["fluency", "fluency_5"], seed=3)
     assert len(second.table.scores) == 16
 

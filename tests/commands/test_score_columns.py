@@ -22,7 +22,9 @@ ROWS: list[dict[str, Any]] = [
 
 
 def test_they_are_compared_like_metrics_and_signed_external(tmp_path: Path) -> None:
-    result = judge.evaluate(ROWS, [], metrics=[], score_columns=["comet", "wer=lower"], out=tmp_path / "r")
+    result = judge.evaluate(
+        ROWS, [], metrics=[], score_columns=["comet", "wer=lower"], out=tmp_path / "r"
+    )
     comet, wer = judge.load_result(tmp_path / "r").table.columns
     assert (comet.signature, comet.better, comet.kind) == ("comet|external", "higher", "metric")
     assert (wer.signature, wer.better) == ("wer|external|lower is better", "lower")
@@ -33,33 +35,56 @@ def test_they_are_compared_like_metrics_and_signed_external(tmp_path: Path) -> N
         ("1", "c", "NoScore", "row 8 has no value in the column comet"),
     ]
     better = [row | {"comet": 1.0} for row in ROWS]
-    later = judge.evaluate(better, [], metrics=[], score_columns={"comet": "higher", "wer": "lower"})
+    later = judge.evaluate(
+        better, [], metrics=[], score_columns={"comet": "higher", "wer": "lower"}
+    )
     assert "comet" in {change.column for change in judge.compare(result, later).runs.means}
 
 
 def test_they_are_correlated_with_a_judge_and_validated() -> None:
-    provider = ScriptedProvider(lambda request: "3" if "a wrote" in request.messages[0]["content"] else "1")
-    result = judge.evaluate(ROWS, ["fluency"], model=provider, metrics=[], score_columns="comet,wer=lower", cache=False)
+    provider = ScriptedProvider(
+        lambda request: "3" if "a wrote" in request.messages[0]["content"] else "1"
+    )
+    result = judge.evaluate(
+        ROWS, ["fluency"], model=provider, metrics=[], score_columns="comet,wer=lower", cache=False
+    )
     assert {"fluency", "comet", "wer"} <= {*result.matrices[0].names}
     assert re.search(r"fluency +comet\n", result.report("console"))  # the metric beside the judge
     (rated,) = judge.validate(result).rated
-    rho = {row.name: row.correlation.estimates["document", "spearman"].value for row in rated.baselines[:2]}
+    rho = {
+        row.name: row.correlation.estimates["document", "spearman"].value
+        for row in rated.baselines[:2]
+    }
     assert rho == {"comet": 1.0, "wer reversed": 1.0}  # the order that people gave
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score_columns": "commet"}, "score_columns commet: unknown column 'commet'; did you mean 'comet'"),
+        (
+            {"score_columns": "commet"},
+            "score_columns commet: unknown column 'commet'; did you mean 'comet'",
+        ),
         ({"score_columns": "system2"}, "score_columns system2: no text has a number there"),
-        ({"score_columns": "comet=best"}, "score_columns: comet: input should be 'higher' or 'lower'"),
+        (
+            {"score_columns": "comet=best"},
+            "score_columns: comet: input should be 'higher' or 'lower'",
+        ),
         ({"score_columns": "fluency"}, "score_columns fluency: a criterion has this name"),
     ],
 )
-def test_columns_without_scores_are_refused_before_a_judge_is_paid(options: dict[str, Any], message: str) -> None:
+def test_columns_without_scores_are_refused_before_a_judge_is_paid(
+    options: dict[str, Any], message: str
+) -> None:
     provider = ScriptedProvider(lambda _: "3")
     with pytest.raises((ConfigError, DataError), match=message):
-        judge.evaluate([row | {"system2": "x"} for row in ROWS], ["fluency"], model=provider, metrics=[], **options)
+        judge.evaluate(
+            [row | {"system2": "x"} for row in ROWS],
+            ["fluency"],
+            model=provider,
+            metrics=[],
+            **options,
+        )
     assert not provider.seen
 
 
@@ -68,7 +93,9 @@ def test_wide_data_have_a_column_for_each_system() -> None:
     wide: dict[str, Any] = {"systems": ["a", "b"], "metrics": [], "score_columns": "comet"}
     result = judge.evaluate([row], [], **wide, map={"comet": "{system}_comet"})
     assert {score.system: score.value for score in result.table.scores} == {"a": 0.9, "b": 0.4}
-    with pytest.raises(DataError, match=r"would get 'comet' as its comet; .* map=\{'comet': '\{system\}_comet'\}"):
+    with pytest.raises(
+        DataError, match=r"would get 'comet' as its comet; .* map=\{'comet': '\{system\}_comet'\}"
+    ):
         judge.evaluate([row], [], **wide)
 
 
@@ -87,13 +114,20 @@ def test_a_suite_has_cases_about_them(tmp_path: Path) -> None:
     (outcome,) = judge.test(suite)
     assert not outcome.trouble
     verdicts = {verdict.name: (verdict.status, verdict.found) for verdict in outcome.verdicts}
-    assert (verdicts["good"][0], verdicts["bad"][0], verdicts["order"][0]) == ("passed", "failed", "passed")
+    assert (verdicts["good"][0], verdicts["bad"][0], verdicts["order"][0]) == (
+        "passed",
+        "failed",
+        "passed",
+    )
     assert verdicts["none"][0] == "error"
 
 
 def test_a_suite_compares_them_with_its_baseline(tmp_path: Path) -> None:
     suite = tmp_path / "s.judge.yaml"
-    rows = [{"item": str(n), "output": f"Text {n}.", "comet": 0.7 + n / 100, "wer": 0.2} for n in range(12)]
+    rows = [
+        {"item": str(n), "output": f"Text {n}.", "comet": 0.7 + n / 100, "wer": 0.2}
+        for n in range(12)
+    ]
     suite.write_text(
         "data: d.jsonl\nscore_columns: [comet, wer=lower]\ncases:\n"
         "- {criterion: comet, expect: {min: 0}}\n- {criterion: wer, expect: {min: 0}}\n",

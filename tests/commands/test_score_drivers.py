@@ -44,7 +44,11 @@ def test_looks_are_length_copying_and_position() -> None:
 def test_a_judge_that_counts_words_is_moved_by_length() -> None:
     def longer(request: object) -> dict[str, float]:
         text = request.messages[0]["content"]  # type: ignore[attr-defined]
-        size = max(size for size in (2, 3, 4, 5) if any(r["output"] in text for r in ROWS if r["system"] == f"s{size}"))
+        size = max(
+            size
+            for size in (2, 3, 4, 5)
+            if any(r["output"] in text for r in ROWS if r["system"] == f"s{size}")
+        )
         return {str(size): 1.0}
 
     outputs = [{**row, "source": "Something else altogether."} for row in ROWS]
@@ -64,7 +68,9 @@ def test_metrics_alone_and_comparisons_have_no_drivers() -> None:
 
 def test_people_rate_consistency_by_copying_on_summeval(shared_data: Callable[[str], Path]) -> None:
     """Not by length: what was rewritten is what was got wrong by the systems of its day."""
-    rows = samples.load(shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"})
+    rows = samples.load(
+        shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
+    )
     found = analyze(rows, [Column("consistency", "criterion", "")], [], looks=looks(rows)).drivers
     by_judge, by_people = found
     assert by_judge.note == "fewer than 10 texts"

@@ -31,7 +31,11 @@ def run(shift: dict[tuple[str, str], float], *, items: int = 45, out: Path | Non
     def reply(request: Request) -> dict[int, float]:
         words = request.messages[-1]["content"]
         row = next(row for row in rows if f"\n{row['output']}\n" in words)
-        value = 2.5 + random.Random(row["output"]).uniform(-0.4, 0.4) + shift.get((row["channel"], row["system"]), 0.0)
+        value = (
+            2.5
+            + random.Random(row["output"]).uniform(-0.4, 0.4)
+            + shift.get((row["channel"], row["system"]), 0.0)
+        )
         share = (value - 1) / 4
         return {1: 1 - share, 5: share}
 
@@ -45,7 +49,9 @@ def test_a_slice_below_the_rest_is_found(tmp_path: Path) -> None:
     assert dict(slices.items) == {"email": 15, "phone": 15, "web": 15}
     assert [(mean.slice, mean.system) for mean in slices.worst] == [("phone", "b")]
     (worst,) = slices.worst
-    others = [mean.mean.value for mean in slices.means if mean.system == "b" and mean.slice != "phone"]
+    others = [
+        mean.mean.value for mean in slices.means if mean.system == "b" and mean.slice != "phone"
+    ]
     assert worst.gap == pytest.approx(worst.mean.value - sum(others) / 2)  # equally many items each
     console = slices.report()
     assert console.startswith("Significantly worse than the rest: channel = phone")
@@ -56,8 +62,12 @@ def test_a_slice_below_the_rest_is_found(tmp_path: Path) -> None:
 
 
 def test_a_slice_that_contradicts_the_whole_is_named() -> None:
-    slices = judge.slices(run({("email", "b"): 1.4, ("web", "b"): 1.4, ("phone", "b"): -0.9}), "channel")
-    assert [(each.slice, each.better, each.worse) for each in slices.contradictions] == [("phone", "b", "a")]
+    slices = judge.slices(
+        run({("email", "b"): 1.4, ("web", "b"): 1.4, ("phone", "b"): -0.9}), "channel"
+    )
+    assert [(each.slice, each.better, each.worse) for each in slices.contradictions] == [
+        ("phone", "b", "a")
+    ]
     assert "In phone, a is better than b on clear" in " ".join(slices.report().split())
 
 
@@ -95,7 +105,14 @@ def test_small_slices_are_shown_and_not_tested() -> None:
 
 def test_generations_of_an_item_are_one_item_of_a_slice() -> None:
     rows = [
-        {"item": n, "system": "a", "output": "a b", "reference": "a b", "channel": CHANNELS[n % 3], "generation": g}
+        {
+            "item": n,
+            "system": "a",
+            "output": "a b",
+            "reference": "a b",
+            "channel": CHANNELS[n % 3],
+            "generation": g,
+        }
         for n in range(15)
         for g in (1, 2)
     ]
@@ -113,7 +130,9 @@ def test_generations_of_an_item_are_one_item_of_a_slice() -> None:
         ("note", {"note": lambda n, system: "x"}, "nothing to compare"),
     ],
 )
-def test_a_column_that_makes_no_slices_is_refused(by: str, rows: dict[str, Any], words: str) -> None:
+def test_a_column_that_makes_no_slices_is_refused(
+    by: str, rows: dict[str, Any], words: str
+) -> None:
     data = [
         {"item": n, "system": system, "output": "x", "channel": "web"}
         | {name: value(n, system) for name, value in rows.items()}
@@ -126,6 +145,8 @@ def test_a_column_that_makes_no_slices_is_refused(by: str, rows: dict[str, Any],
 
 
 def test_data_without_further_columns_have_no_slices() -> None:
-    result = judge.evaluate([{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False)
+    result = judge.evaluate(
+        [{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False
+    )
     with pytest.raises(ConfigError, match="no columns beside those that judge reads"):
         judge.slices(result, "channel")

@@ -14,7 +14,10 @@ from judge.core.errors import Refused, Transient
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.scripted import Reply
 
-ROWS = [{"item": str(n), "system": "a", "source": "The source.", "output": f"Text {n}."} for n in range(120)]
+ROWS = [
+    {"item": str(n), "system": "a", "source": "The source.", "output": f"Text {n}."}
+    for n in range(120)
+]
 BOTH = ("relevance", "coherence")
 BAD = "I have no idea."
 
@@ -30,7 +33,14 @@ class Slow(judge.ScriptedProvider):
 
 def run(script: Callable[[Request], Reply], **options: Any) -> tuple[list[Request], judge.Result]:
     provider = Slow(script, endpoint="x")
-    given = {"metrics": [], "cache": False, "weighting": "single", "repair": "off", "retries": 0, **options}
+    given = {
+        "metrics": [],
+        "cache": False,
+        "weighting": "single",
+        "repair": "off",
+        "retries": 0,
+        **options,
+    }
     rows, criteria = given.pop("rows", ROWS), given.pop("criteria", ["relevance"])
     return provider.seen, judge.evaluate(rows, criteria, model=provider, **given)
 
@@ -67,17 +77,32 @@ def unlikely(request: Request) -> Reply:
         (lambda _: {"no": 0.9, "4": 0.1}, {"weighting": "logprobs"}, 20),
         (lambda _: Response((Choice("", "content_filter"),)), {}, 20),
     ],
-    ids=["single", "repair", "auto", "draws", "one draw at a time", "unlikely", "logprobs", "filtered"],
+    ids=[
+        "single",
+        "repair",
+        "auto",
+        "draws",
+        "one draw at a time",
+        "unlikely",
+        "logprobs",
+        "filtered",
+    ],
 )
-def test_twenty_judgments_without_a_score_end_a_criterion(script: Any, options: dict[str, Any], sent: int) -> None:
+def test_twenty_judgments_without_a_score_end_a_criterion(
+    script: Any, options: dict[str, Any], sent: int
+) -> None:
     seen, result = run(script, **options)
     assert len(seen) == sent
     assert len({number(request) for request in seen}) == 20
     assert errors(result) == {"ParseError": 20, "NotAsked": 100}
     assert {f.stage for f in result.failures if f.error == "NotAsked"} == {"request"}
     (note,) = [note for note in result.info["notes"] if "stopped asking" in note]
-    assert note.startswith("relevance: judge stopped asking, because none of the first 20 replies has a score")
-    assert all(name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True"))
+    assert note.startswith(
+        "relevance: judge stopped asking, because none of the first 20 replies has a score"
+    )
+    assert all(
+        name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True")
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,12 +110,20 @@ def test_twenty_judgments_without_a_score_end_a_criterion(script: Any, options: 
     [
         (lambda _: Refused("content policy"), {"Refused": 20, "NotAsked": 100}),
         (lambda _: Transient("busy", status=500), {"Transient": 20, "NotAsked": 100}),
-        (lambda r: Refused("content policy") if number(r) % 2 else BAD, {"Refused": 60, "ParseError": 60}),
-        (lambda r: Refused("no") if number(r) % 2 else Transient("busy"), {"Refused": 60, "Transient": 60}),
+        (
+            lambda r: Refused("content policy") if number(r) % 2 else BAD,
+            {"Refused": 60, "ParseError": 60},
+        ),
+        (
+            lambda r: Refused("no") if number(r) % 2 else Transient("busy"),
+            {"Refused": 60, "Transient": 60},
+        ),
     ],
     ids=["refused", "busy", "refused or unreadable", "refused or busy"],
 )
-def test_requests_that_are_refused_for_one_reason_end_a_criterion(script: Any, counts: dict[str, int]) -> None:
+def test_requests_that_are_refused_for_one_reason_end_a_criterion(
+    script: Any, counts: dict[str, int]
+) -> None:
     seen, result = run(script)
     assert errors(result) == counts
     assert len(seen) == 120 - counts.get("NotAsked", 0)
@@ -151,7 +184,9 @@ def test_a_retry_asks_all_failures_of_a_criterion_that_has_scores(tmp_path: Path
 def test_a_recording_of_such_a_run_has_the_same_failures(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     _, first = run(lambda _: BAD, record=path)
-    again = judge.evaluate(ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False)
+    again = judge.evaluate(
+        ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False
+    )
     assert errors(again) == errors(first)
     assert "judge stopped asking" in " ".join(again.info["notes"])
 
@@ -160,5 +195,7 @@ def test_all_that_a_recording_holds_is_read(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     run(lambda _: "4", record=path)
     run(lambda _: BAD, rows=ROWS[:20], record=path)
-    again = judge.evaluate(ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False)
+    again = judge.evaluate(
+        ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False
+    )
     assert errors(again) == {"ParseError": 20}

@@ -77,7 +77,12 @@ def grading(x: Reply = "4", y: Reply = "2", **options: Any) -> ScriptedProvider:
 
 
 def one(path: str, model: Any = None, **options: Any) -> Outcome:
-    given = {"model": grading() if model is None else model, "weighting": "single", "cache": False, **options}
+    given = {
+        "model": grading() if model is None else model,
+        "weighting": "single",
+        "cache": False,
+        **options,
+    }
     (outcome,) = judge.test(path, **given)
     return outcome
 
@@ -149,7 +154,10 @@ def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder
     found = verdicts(outcome)
     assert len(provider.seen) == 2 * 2 + 2  # and nothing for equal texts
     assert sum("shorter" in prompt for prompt in prompts(provider)) == 4
-    assert {verdict.status for verdict in found.values() if verdict.kind == "order"} <= {"failed", "undecided"}
+    assert {verdict.status for verdict in found.values() if verdict.kind == "order"} <= {
+        "failed",
+        "undecided",
+    }
     assert outcome.result is None
     assert outcome.ranked is not None
     assert len(outcome.ranked.table.scores) == 6 + 2
@@ -158,7 +166,10 @@ def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder
 
 
 def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
-    text = BANDS + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
+    text = (
+        BANDS
+        + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
+    )
     (ready,) = test.prepare_suites(suite(text), model=grading())
     assert ready.judgments == 4 + 2
     outcome = one(suite(text))
@@ -168,21 +179,33 @@ def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
     assert load("runs/one").table.scores
     assert load("runs/one/pairs").rankings
     replayed = one("one.judge.yaml", [], replay="calls.jsonl")
-    assert [verdict.status for verdict in replayed.verdicts] == [verdict.status for verdict in outcome.verdicts]
+    assert [verdict.status for verdict in replayed.verdicts] == [
+        verdict.status for verdict in outcome.verdicts
+    ]
 
 
 def test_the_mean_of_a_panel_decides(folder: Path) -> None:
-    text = BANDS + "  - {name: pair, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}\n"
+    text = (
+        BANDS
+        + "  - {name: pair, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}\n"
+    )
     outcome = one(suite(text), [grading(x="5", model="a"), grading(x="2", model="b")])
     found = verdicts(outcome)
     assert found["high"].found.startswith("3.50")
     assert found["failures"].found == "0 of 8"
     assert outcome.ranked is not None
-    assert {row.column for row in outcome.ranked.table.scores} == {"shorter", "shorter/a", "shorter/b"}
+    assert {row.column for row in outcome.ranked.table.scores} == {
+        "shorter",
+        "shorter/a",
+        "shorter/b",
+    }
 
 
 def test_a_function_is_a_judge(folder: Path) -> None:
-    assert verdicts(one(suite(BANDS), lambda prompt: 5 if "x bridge" in prompt else 1))["high"].found == "5.00"
+    assert (
+        verdicts(one(suite(BANDS), lambda prompt: 5 if "x bridge" in prompt else 1))["high"].found
+        == "5.00"
+    )
 
 
 def test_an_option_that_no_suite_has(folder: Path) -> None:
@@ -205,7 +228,9 @@ def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
 
 
 def test_options_go_before_the_files(folder: Path) -> None:
-    path = suite(f"limit: 1\nweighting: logprobs\nmodel: no-such-model\nreplay: none.jsonl\n{BANDS.lstrip()}")
+    path = suite(
+        f"limit: 1\nweighting: logprobs\nmodel: no-such-model\nreplay: none.jsonl\n{BANDS.lstrip()}"
+    )
     with pytest.raises(ConfigError, match=r"none\.jsonl: no such file"):
         judge.test(path)
     with pytest.raises(ConfigError, match="unknown item 'road'"):
@@ -217,7 +242,10 @@ def test_options_go_before_the_files(folder: Path) -> None:
 
 
 def test_another_prompt_in_the_place_of_a_suites(folder: Path) -> None:
-    suite("---\nscale: [1, 5]\n---\nIs the other prompt asked?\n{{ output }}\n", "other/relevance.jinja")
+    suite(
+        "---\nscale: [1, 5]\n---\nIs the other prompt asked?\n{{ output }}\n",
+        "other/relevance.jinja",
+    )
     provider = grading()
     one(suite(BANDS), provider, criteria="other/relevance.jinja")
     assert sum("other prompt" in prompt for prompt in prompts(provider)) == 3
@@ -236,7 +264,10 @@ def test_cases_are_chosen_by_name(folder: Path) -> None:
 
 def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
     text = "data: data.jsonl\ncases:\n  - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}\n"
-    options: dict[str, Any] = {"weighting": "logprobs", "model": grading(x={"4": 0.6})}  # and .4 on nothing that counts
+    options: dict[str, Any] = {
+        "weighting": "logprobs",
+        "model": grading(x={"4": 0.6}),
+    }  # and .4 on nothing that counts
     assert verdicts(one(suite(text), **options))["a"].status == "undecided"
     assert not one("one.judge.yaml", **options).passed
     assert one("one.judge.yaml", **options, undecided="pass").passed
@@ -247,7 +278,9 @@ def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
 async def _beside() -> tuple[Outcome, ...]:
     inside = judge.test("one.judge.yaml", model=grading(), cache=False)
     progress = Progress()
-    outcomes = await test.test_async("one.judge.yaml", model=grading(), cache=False, progress=progress)
+    outcomes = await test.test_async(
+        "one.judge.yaml", model=grading(), cache=False, progress=progress
+    )
     assert progress.done == 4
     return (*inside, *outcomes)
 
@@ -264,12 +297,22 @@ def test_in_a_running_loop_too(folder: Path) -> None:
 
 def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path) -> None:
     suite(BANDS, "s/a.judge.yaml")
-    suite("data: ../data.jsonl\ncases:\n  - {criterion: relevance, item: brigde, expect: {min: 3}}\n", "s/b.judge.yaml")
-    suite("cases:\n  - {criterion: relevence, text: {output: a}, expect: {min: 3}}\n", "s/c.judge.yaml")
-    suite("data: ../data.jsonl\ncase: []\n", "s/d.judge.yaml")
-    suite("data: ../data.jsonl\ncases:\n  - {criterion: relevance, drift: {max_shift: 1}}\n", "s/e.judge.yaml")
     suite(
-        "data: ../data.jsonl\nbaseline: there\ncases:\n  - {criterion: relevance, expect: {min: 1}}\n", "s/f.judge.yaml"
+        "data: ../data.jsonl\ncases:\n  - {criterion: relevance, item: brigde, expect: {min: 3}}\n",
+        "s/b.judge.yaml",
+    )
+    suite(
+        "cases:\n  - {criterion: relevence, text: {output: a}, expect: {min: 3}}\n",
+        "s/c.judge.yaml",
+    )
+    suite("data: ../data.jsonl\ncase: []\n", "s/d.judge.yaml")
+    suite(
+        "data: ../data.jsonl\ncases:\n  - {criterion: relevance, drift: {max_shift: 1}}\n",
+        "s/e.judge.yaml",
+    )
+    suite(
+        "data: ../data.jsonl\nbaseline: there\ncases:\n  - {criterion: relevance, expect: {min: 1}}\n",
+        "s/f.judge.yaml",
     )
     provider = grading()
     with pytest.raises(ConfigError) as error:
@@ -283,7 +326,10 @@ def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path)
         ("s/e.judge.yaml:3", "drift needs a baseline: write baseline: FOLDER at the top"),
         ("s/f.judge.yaml:2", "there is no run in s/there; --update-baseline makes a new one"),
     ):
-        assert any(line.startswith(place) and what in line for line in said.splitlines()), (place, said)
+        assert any(line.startswith(place) and what in line for line in said.splitlines()), (
+            place,
+            said,
+        )
     assert provider.seen == []
 
 
@@ -312,17 +358,25 @@ def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> N
     assert whole.trouble == ""
 
 
-def test_the_longest_prompt_and_the_whole_price_are_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replies = ScriptedProvider(lambda _: "4", model="gpt-5.4-mini", endpoint="https://api.openai.com/v1")
+def test_the_longest_prompt_and_the_whole_price_are_limited(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = ScriptedProvider(
+        lambda _: "4", model="gpt-5.4-mini", endpoint="https://api.openai.com/v1"
+    )
     replies.notice = ""
     one(suite(BANDS), replies, record="calls.jsonl", weighting="single")
-    text = "replay: calls.jsonl\nweighting: single\nlimits: {tokens: 10000, cost: 0.50usd}\n" + BANDS
+    text = (
+        "replay: calls.jsonl\nweighting: single\nlimits: {tokens: 10000, cost: 0.50usd}\n" + BANDS
+    )
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (fits,) = judge.test(suite(text), cache=False)
     assert verdicts(fits)["tokens"].met
     assert verdicts(fits)["cost"].met
     assert 0 < float(verdicts(fits)["cost"].found.removeprefix("$")) < 0.01
-    (over,) = judge.test(suite(text.replace("10000", "10").replace("0.50usd", "0.00001usd")), cache=False)
+    (over,) = judge.test(
+        suite(text.replace("10000", "10").replace("0.50usd", "0.00001usd")), cache=False
+    )
     assert verdicts(over)["tokens"].status == verdicts(over)["cost"].status == "failed"
     own = "base_url: http://127.0.0.1:1/v1\n" + text
     (unknown,) = judge.test(suite(own), cache=False)
@@ -338,9 +392,17 @@ def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
 
     paths = [suite(BANDS, "a.judge.yaml"), suite(BANDS, "b.judge.yaml")]
     # A request goes when 2,768 tokens are left, the most that it can cost, and costs 301.
-    alone = judge.test(paths[0], model=ScriptedProvider(script), weighting="single", budget="3800tokens", cache=False)
+    alone = judge.test(
+        paths[0],
+        model=ScriptedProvider(script),
+        weighting="single",
+        budget="3800tokens",
+        cache=False,
+    )
     assert alone[0].trouble == ""
-    both = judge.test(paths, model=ScriptedProvider(script), weighting="single", budget="3800tokens", cache=False)
+    both = judge.test(
+        paths, model=ScriptedProvider(script), weighting="single", budget="3800tokens", cache=False
+    )
     assert [bool(outcome.trouble) for outcome in both] == [False, True]
     assert "budget" in both[1].trouble
     in_file = [suite("budget: 3800tokens\n" + BANDS, path) for path in paths]
@@ -370,7 +432,11 @@ def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: P
     path = suite(WATCHED)
     first = one(path, update_baseline=True)
     assert first.passed
-    assert set(verdicts(first)) == {"band", "fluent", "failures"}  # no drift without anything to drift from
+    assert set(verdicts(first)) == {
+        "band",
+        "fluent",
+        "failures",
+    }  # no drift without anything to drift from
     assert first.notes[-2:] == (
         "Nothing to compare with: there is no run in kept/one; 1 case of drift not judged.",
         "New baseline: kept/one.",
@@ -423,7 +489,9 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     assert renewed.comparison is None
     assert "of system 'x'; 1 case of drift not judged" in renewed.notes[-2]
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
-    with pytest.raises(ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"):
+    with pytest.raises(
+        ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"
+    ):
         one(suite(WATCHED.replace("bridge", "the bridge")))
 
 
@@ -431,8 +499,12 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     path = suite(WATCHED)
     one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
-    Path("data.jsonl").write_text(data.replace('"output": "x roof"', '"output": "x roof!"'), encoding="utf-8")
-    low = ScriptedProvider(lambda request: "1" if "roof!" in request.messages[0]["content"] else "4")
+    Path("data.jsonl").write_text(
+        data.replace('"output": "x roof"', '"output": "x roof!"'), encoding="utf-8"
+    )
+    low = ScriptedProvider(
+        lambda request: "1" if "roof!" in request.messages[0]["content"] else "4"
+    )
     edited = one(path, low)
     found = verdicts(edited)
     assert found["fluency_5 against the baseline"].reason == "the same"
@@ -440,7 +512,9 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     assert edited.notes[-1] == (
         "1 of 16 texts edited, such as item 'roof' of system 'x'; only unchanged texts show whether the judge changed."
     )
-    assert found["relevance of changed texts against the baseline"].status == "passed"  # one is too few
+    assert (
+        found["relevance of changed texts against the baseline"].status == "passed"
+    )  # one is too few
 
 
 @pytest.mark.parametrize(
@@ -466,17 +540,28 @@ def test_changed_texts_are_compared_without_the_judges_shift(
 ) -> None:
     def write(output: str) -> None:
         rows = [
-            {"item": f"i{n}", "system": s, "source": "Mend it.", "output": f"{output if s == 'z' else s} {n}"}
+            {
+                "item": f"i{n}",
+                "system": s,
+                "source": "Mend it.",
+                "output": f"{output if s == 'z' else s} {n}",
+            }
             for n in range(8)
             for s in "vwxyz"
         ]
-        Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        Path("data.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
 
-    path = suite("data: data.jsonl\nbaseline: kept\ncases:\n  - {name: band, criterion: fluency_5, expect: {min: 1}}\n")
+    path = suite(
+        "data: data.jsonl\nbaseline: kept\ncases:\n  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
+    )
     write("old")
     one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     write("edited")
-    grades = ScriptedProvider(lambda r: new_grade if "edited" in r.messages[0]["content"] else old_grade)
+    grades = ScriptedProvider(
+        lambda r: new_grade if "edited" in r.messages[0]["content"] else old_grade
+    )
     found = verdicts(one(path, grades))
     assert {name for name, verdict in found.items() if not verdict.met} == unmet
     assert found["fluency_5 of changed texts against the baseline"].reason == reason
@@ -509,11 +594,18 @@ def test_a_changed_prompt_of_a_system_is_compared(
 
     def write(new: str) -> None:
         rows = [
-            {"item": f"i{n}", "system": s, "source": "Mend it.", "output": f"{'new' if s in new else 'old'} {s} {n}"}
+            {
+                "item": f"i{n}",
+                "system": s,
+                "source": "Mend it.",
+                "output": f"{'new' if s in new else 'old'} {s} {n}",
+            }
             for n in range(8)
             for s in "vwxyz"
         ]
-        Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        Path("data.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
 
     cases = "  - {name: same, criterion: fluency_5, drift: {max_shift: 0.2}}\n"
     cases += "  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
@@ -521,13 +613,18 @@ def test_a_changed_prompt_of_a_system_is_compared(
     write("")
     one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     write(systems)
-    outcome = one(path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4"))
+    outcome = one(
+        path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4")
+    )
     found = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
     assert (found.status, found.reason) == (status, reason)
     assert outcome.passed == (status == "passed")
     if systems == "vwxyz":
         assert "1 case of drift not judged: all the texts were edited." in outcome.notes
-        assert "40 of 40 texts edited, such as item 'i0' of system 'v'; no unchanged text shows" in outcome.notes[-2]
+        assert (
+            "40 of 40 texts edited, such as item 'i0' of system 'v'; no unchanged text shows"
+            in outcome.notes[-2]
+        )
     else:
         assert verdicts(outcome)["same"].found == "0.00"
 
@@ -535,17 +632,27 @@ def test_a_changed_prompt_of_a_system_is_compared(
 def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
     one(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
     new = one(
-        suite(BANDS.replace("item: bridge, system: y, expect: {min: 3}", "system: x, expect: {min: 3}")),
+        suite(
+            BANDS.replace(
+                "item: bridge, system: y, expect: {min: 3}", "system: x, expect: {min: 3}"
+            )
+        ),
         baseline="kept",
     )
     assert new.passed
-    assert [name for name in verdicts(new) if "baseline" in name] == ["relevance against the baseline"]
+    assert [name for name in verdicts(new) if "baseline" in name] == [
+        "relevance against the baseline"
+    ]
     assert new.notes[-1] == "New, and not in the baseline: fluency_5."
     alone = (
-        BANDS.partition("  - {name: high")[0] + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
+        BANDS.partition("  - {name: high")[0]
+        + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
     )
     assert one(suite(alone), baseline="kept").passed
-    drifting = one(suite(alone + "  - {name: same, criterion: fluency_5, drift: {max_shift: 1}}\n"), baseline="kept")
+    drifting = one(
+        suite(alone + "  - {name: same, criterion: fluency_5, drift: {max_shift: 1}}\n"),
+        baseline="kept",
+    )
     assert verdicts(drifting)["same"].status == "error"
 
 
@@ -554,7 +661,10 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
     Path("mine/one").mkdir()
     Path("mine/one/report.md").write_text("Mine.", encoding="utf-8")
     provider = grading()
-    for where, said in (("mine", "mine/one holds a report that is not from judge"), ("data.jsonl", "is a file")):
+    for where, said in (
+        ("mine", "mine/one holds a report that is not from judge"),
+        ("data.jsonl", "is a file"),
+    ):
         with pytest.raises(StorageError, match=said):
             one(suite(BANDS), provider, baseline=where, update_baseline=True)
     assert Path("mine/one/report.md").read_text(encoding="utf-8") == "Mine."
@@ -562,10 +672,10 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
 
 
 @pytest.mark.parametrize("limit", ["0", "50%"])
-def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed(folder: Path, limit: str) -> None:
-    text = (
-        f"data: data.jsonl\nlimits: {{failures: {limit}}}\ncases:\n  - {{criterion: relevance, expect: {{min: 1}}}}\n"
-    )
+def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed(
+    folder: Path, limit: str
+) -> None:
+    text = f"data: data.jsonl\nlimits: {{failures: {limit}}}\ncases:\n  - {{criterion: relevance, expect: {{min: 1}}}}\n"
     path = suite(text)
     one(path, record="calls.jsonl", limit=12)
     assert one(path, [], replay="calls.jsonl", limit=12).passed
@@ -600,16 +710,22 @@ def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) 
     fewer = one("one.judge.yaml")
     assert fewer.warnings == ("1 of 16 texts of the baseline gone: item 'barn' of system 'y'.",)
     assert "1 of 16 texts of the baseline gone" in fewer.warnings[0]
-    assert one("one.judge.yaml", cases="band").warnings == ()  # of fewer cases it is known that texts are missing
+    assert (
+        one("one.judge.yaml", cases="band").warnings == ()
+    )  # of fewer cases it is known that texts are missing
 
 
 def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
         one(path, grading(model=name), record="calls.jsonl")
-    with pytest.raises(ConfigError, match="replies of large and small: name the judge with --model"):
+    with pytest.raises(
+        ConfigError, match="replies of large and small: name the judge with --model"
+    ):
         judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
-    (outcome,) = judge.test(path, replay="calls.jsonl", model="small", cache=False, weighting="single")
+    (outcome,) = judge.test(
+        path, replay="calls.jsonl", model="small", cache=False, weighting="single"
+    )
     assert outcome.trouble == ""
 
 
@@ -617,16 +733,24 @@ def test_a_column_that_was_mapped_away_is_said(folder: Path) -> None:
     text = "data: data.jsonl\nmap: {source: customer}\ncases:\n"
     rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]
     Path("data.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
-    with pytest.raises(JudgeError, match=r"unknown variable 'customer'.*; customer was mapped to source"):
+    with pytest.raises(
+        JudgeError, match=r"unknown variable 'customer'.*; customer was mapped to source"
+    ):
         one(suite(text + "  - {criterion: polite.jinja, expect: {min: 1}}\n"))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"update_baseline": True}, r"--update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR"),
+        (
+            {"update_baseline": True},
+            r"--update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR",
+        ),
         ({"baseline": "data.jsonl"}, "--baseline: there is no run in data.jsonl"),
-        ({"baseline": "b", "update_baseline": True, "cases": "high"}, "would lack the texts of other cases"),
+        (
+            {"baseline": "b", "update_baseline": True, "cases": "high"},
+            "would lack the texts of other cases",
+        ),
         ({"baseline": "ranked"}, "no text has a judge's score in ranked"),
         ({"baseline": "broken"}, "cannot read broken/run.json"),
     ],
@@ -639,11 +763,15 @@ def test_what_is_no_baseline(folder: Path, options: dict[str, Any], message: str
 
 
 def test_comparisons_have_no_baseline(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="a baseline has scores of single texts, and all cases here compare pairs"):
+    with pytest.raises(
+        ConfigError, match="a baseline has scores of single texts, and all cases here compare pairs"
+    ):
         one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
     outcome = one(suite(ORDERS), baseline="b")
     assert outcome.trouble == ""
-    assert outcome.warnings[-1].startswith("Not compared with a baseline: a baseline has scores of single texts")
+    assert outcome.warnings[-1].startswith(
+        "Not compared with a baseline: a baseline has scores of single texts"
+    )
 
 
 def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None:
@@ -651,18 +779,28 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert Path("kept/one/run.json").exists()
     text = BANDS.replace("- {name: too", "# ")
     paths = ["one.judge.yaml", suite(text, "new.judge.yaml")]
-    before, after = judge.test(paths, model=grading(), weighting="single", cache=False, baseline="kept")
+    before, after = judge.test(
+        paths, model=grading(), weighting="single", cache=False, baseline="kept"
+    )
     assert before.comparison is not None
     assert (after.passed, after.comparison) == (True, None)
     assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
     assert "Not compared with a baseline" in after.warnings[0]
-    with pytest.raises(ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; --update-bas"):
+    with pytest.raises(
+        ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; --update-bas"
+    ):
         one("new.judge.yaml", baseline="kepd")
     drifting = one(
-        suite(text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n", "d.judge.yaml"), baseline="kept"
+        suite(
+            text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n", "d.judge.yaml"
+        ),
+        baseline="kept",
     )
     assert (verdicts(drifting)["same"].status, drifting.passed) == ("error", False)
-    assert one(suite(text + "  - {name: s, criterion: relevance, item: bridge, expect: {min: 1}}\n"), baseline="kept")
+    assert one(
+        suite(text + "  - {name: s, criterion: relevance, item: bridge, expect: {min: 1}}\n"),
+        baseline="kept",
+    )
     Path("empty").mkdir()
     with pytest.raises(ConfigError, match="--baseline: there is no run in empty"):
         one("new.judge.yaml", baseline="empty")
@@ -673,7 +811,9 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
     suite(BANDS.replace("- {name: too", "# "), "s/a.judge.yaml")
     suite(BANDS.replace("- {name: too", "# "), "s/b.judge.yaml")
     Path("s/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
-    outcomes = judge.test("s", model=grading(), cache=False, baseline="kept", update_baseline=True, out="runs")
+    outcomes = judge.test(
+        "s", model=grading(), cache=False, baseline="kept", update_baseline=True, out="runs"
+    )
     assert all(outcome.passed for outcome in outcomes)
     assert (Path("kept/a/run.json").exists(), Path("kept/b/run.json").exists()) == (True, True)
     assert Path("runs/b/report.html").exists()
@@ -686,7 +826,10 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
 
 def test_a_suite_on_real_texts(folder: Path, shared_data: Callable[[str], Path]) -> None:
     """The judge says what people said, to the nearest whole number: it goes with them, and both ends are in bands."""
-    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
+    ]
     said = {row["summary"]: str(int(row["human"]["relevance"] + 0.5)) for row in rows}
 
     def script(request: Any) -> Reply:

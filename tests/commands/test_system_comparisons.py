@@ -34,16 +34,30 @@ def fond(request: Any) -> Reply:
 def brief(tmp_path: Path) -> Path:
     """A criterion that weighs three times as much as the others."""
     path = tmp_path / "brief.jinja"
-    path.write_text("---\nscale: [1, 5]\nweight: 3\n---\nIs this brief? {{ output }}\n", encoding="utf-8")
+    path.write_text(
+        "---\nscale: [1, 5]\nweight: 3\n---\nIs this brief? {{ output }}\n", encoding="utf-8"
+    )
     return path
 
 
 def test_a_run_compares_its_systems_and_weighs_its_criteria(brief: Path, tmp_path: Path) -> None:
     result = judge.evaluate(
-        ROWS, ["relevance", str(brief)], model=ScriptedProvider(fond), metrics=["rouge"], out=tmp_path / "r"
+        ROWS,
+        ["relevance", str(brief)],
+        model=ScriptedProvider(fond),
+        metrics=["rouge"],
+        out=tmp_path / "r",
     )
     by_column = {one.column: one for one in result.comparisons}
-    assert list(by_column) == ["relevance", "brief", "rouge1", "rouge2", "rougeL", "rougeLsum", "overall"]
+    assert list(by_column) == [
+        "relevance",
+        "brief",
+        "rouge1",
+        "rouge2",
+        "rougeL",
+        "rougeLsum",
+        "overall",
+    ]
     (apart,) = by_column["relevance"].differences
     assert (apart.system, apart.other, apart.estimate.value, apart.wins) == ("new", "old", 2.0, 8)
     assert (apart.estimate.p, apart.apart) == (2 / 2**8, True)
@@ -59,9 +73,12 @@ def test_a_run_compares_its_systems_and_weighs_its_criteria(brief: Path, tmp_pat
 
 def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
     model = ScriptedProvider(lambda _: {"3": 0.5, "4": 0.5})
-    result = judge.evaluate(ROWS, ["relevance"], model=model, weighting="samples", draws=4, metrics=[], out=tmp_path)
+    result = judge.evaluate(
+        ROWS, ["relevance"], model=model, weighting="samples", draws=4, metrics=[], out=tmp_path
+    )
     assert {key: (e.name, e.value, e.n) for key, e in result.repeats.items()} == {
-        (system, "relevance"): ("repeat_sd", pytest.approx((1 / 3) ** 0.5), 8) for system in ("old", "new")
+        (system, "relevance"): ("repeat_sd", pytest.approx((1 / 3) ** 0.5), 8)
+        for system in ("old", "new")
     }
     assert result.overall is None
     assert load(tmp_path) == result
@@ -75,7 +92,12 @@ def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> 
 
     with pytest.raises(Refused):
         judge.evaluate(
-            ROWS, ["relevance"], model=ScriptedProvider(script), metrics=[], out=tmp_path / "r", max_concurrency=1
+            ROWS,
+            ["relevance"],
+            model=ScriptedProvider(script),
+            metrics=[],
+            out=tmp_path / "r",
+            max_concurrency=1,
         )
     (found,) = load(tmp_path / "r").comparisons
     assert found.differences[0].estimate.n == 6
@@ -87,17 +109,33 @@ def test_rankings_have_none() -> None:
 
 
 def test_a_run_against_one_system_is_stored(brief: Path, tmp_path: Path) -> None:
-    rows = [*ROWS, *(row | {"system": "lead", "output": "Day"} for row in ROWS if row["system"] == "old")]
-    options: dict[str, Any] = {"metrics": [], "out": tmp_path / "r", "against": "old", "cache": False}
-    result = judge.evaluate(rows, ["relevance", str(brief)], model=ScriptedProvider(fond), **options)
+    rows = [
+        *ROWS,
+        *(row | {"system": "lead", "output": "Day"} for row in ROWS if row["system"] == "old"),
+    ]
+    options: dict[str, Any] = {
+        "metrics": [],
+        "out": tmp_path / "r",
+        "against": "old",
+        "cache": False,
+    }
+    result = judge.evaluate(
+        rows, ["relevance", str(brief)], model=ScriptedProvider(fond), **options
+    )
     for comparison in result.comparisons:
-        assert [(d.system, d.other) for d in comparison.differences] == [("new", "old"), ("lead", "old")]
+        assert [(d.system, d.other) for d in comparison.differences] == [
+            ("new", "old"),
+            ("lead", "old"),
+        ]
         assert comparison.against == "old"
     (power,) = result.power("overall")
     assert (power.tests, power.level) == (2, 0.025)
     assert load(tmp_path / "r") == result
     assert result.report().startswith("new beats old on the overall score")
-    marks = {(row["system"], row["column"]): row["mark"] for row in json.loads(result.report("json"))["table"]}
+    marks = {
+        (row["system"], row["column"]): row["mark"]
+        for row in json.loads(result.report("json"))["table"]
+    }
     assert {system: marks[system, "overall"] for system in ("new", "old", "lead")} == {
         "new": "better",
         "old": "",

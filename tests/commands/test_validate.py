@@ -23,21 +23,33 @@ from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import Rated
 
-SENTENCE = "the old bridge over the river is to be mended before winter and the town will pay for the work"
+SENTENCE = (
+    "the old bridge over the river is to be mended before winter and the town will pay for the work"
+)
 WORDS = SENTENCE.split()
 GRADES = {"good": 5, "fair": 4, "poor": 2}
 VOTES = {"good": [5, 5, 4], "fair": [4, 3, 4], "poor": [1, 2, None]}
 
 
-def rows(human: Any = lambda system, n: {"relevance": VOTES[system]}, items: int = 6) -> list[dict[str, Any]]:
+def rows(
+    human: Any = lambda system, n: {"relevance": VOTES[system]}, items: int = 6
+) -> list[dict[str, Any]]:
     """Three systems, good, fair and poor; the worse one is, the longer it writes, in words of its own."""
     found = []
     for n in range(items):
         for place, system in enumerate(GRADES):
-            text = " ".join([*WORDS[n : n + 6], *(f"{system}{k}" for k in range(1 + place * 2 + n % 2))])
+            text = " ".join(
+                [*WORDS[n : n + 6], *(f"{system}{k}" for k in range(1 + place * 2 + n % 2))]
+            )
             source = " ".join([*WORDS * 2, f"article {n}"])
             found.append(
-                {"item": f"i{n}", "system": system, "source": source, "output": text, "references": [SENTENCE]}
+                {
+                    "item": f"i{n}",
+                    "system": system,
+                    "source": source,
+                    "output": text,
+                    "references": [SENTENCE],
+                }
                 | ({"human": human(system, n)} if human(system, n) else {})
             )
     return found
@@ -65,7 +77,10 @@ def usual() -> Validation:
 
 
 def names(rated: Rated) -> dict[str, list[str]]:
-    return {"judges": [row.name for row in rated.judges], "baselines": [row.name for row in rated.baselines]}
+    return {
+        "judges": [row.name for row in rated.judges],
+        "baselines": [row.name for row in rated.baselines],
+    }
 
 
 def test_a_judge_is_compared_with_baselines() -> None:
@@ -83,7 +98,9 @@ def test_a_judge_is_compared_with_baselines() -> None:
     assert difference.low == pytest.approx(
         4 * 6 / (6 + stats.t.ppf(0.975, 5) ** 2) - 2
     )  # Wilson's at 6 of 6, on −2 to 2
-    assert {key[:2] for key in rated.differences} == {("grader", baseline) for baseline in baselines}
+    assert {key[:2] for key in rated.differences} == {
+        ("grader", baseline) for baseline in baselines
+    }
 
 
 def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
@@ -101,18 +118,30 @@ def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatc
     result = judged(rows(), metrics=["rouge"], set=measured)
     expected = of(judge.validate(result, n_resamples=50)).baselines
     made = judge.metrics.rouge.Rouge.score
-    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(
+        judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again")
+    )
     again = of(judge.validate(result, n_resamples=50)).baselines
     assert again == expected
     monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", made)
     assert of(usual()).baselines == expected
 
 
-def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     data = [row | {"references": ["the old bridge", *row["references"]]} for row in rows()]
-    result = judged(data, metrics=["rouge"], set={"rouge": {"types": ["rouge1"], "multi": "best_f", "stem": False}})
-    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again"))
-    (baseline,) = [row for row in of(judge.validate(result, n_resamples=10)).baselines if row.name == "ROUGE-1"]
+    result = judged(
+        data,
+        metrics=["rouge"],
+        set={"rouge": {"types": ["rouge1"], "multi": "best_f", "stem": False}},
+    )
+    monkeypatch.setattr(
+        judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again")
+    )
+    (baseline,) = [
+        row for row in of(judge.validate(result, n_resamples=10)).baselines if row.name == "ROUGE-1"
+    ]
     assert baseline.signature == result.table.columns[-1].signature
 
 
@@ -126,23 +155,33 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
     result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), kind])
     rated = of(judge.validate(result, n_resamples=50))
     assert names(rated)["judges"] == ["panel mean", "grader", "kind"]
-    assert [set(row.correlation.lacking.values()) for row in rated.judges] == [set(), set(), {"all values are equal"}]
+    assert [set(row.correlation.lacking.values()) for row in rated.judges] == [
+        set(),
+        set(),
+        {"all values are equal"},
+    ]
 
 
 def test_criteria_without_a_partner_are_named_once() -> None:
     run = judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"])
     assert len([note for note in run.info["notes"] if "ratings" in note]) == 1
-    with pytest.raises(DataError, match=r"^People rated wit, but the run judged relevance, fluency"):
+    with pytest.raises(
+        DataError, match=r"^People rated wit, but the run judged relevance, fluency"
+    ):
         judge.validate(run)
 
 
 def test_only_rated_texts_count() -> None:
-    found = judge.validate(judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {})))
+    found = judge.validate(
+        judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {}))
+    )
     rated = of(found)
     assert (rated.texts, rated.baselines[1].correlation.texts) == (12, 12)
     assert rated.rater is None
     assert rated.no_rater.startswith("the data have one rating per text")
-    alone = of(judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]}))))
+    alone = of(
+        judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]})))
+    )
     assert alone.no_rater.startswith("the data have no text with ratings by two raters")
 
 
@@ -158,10 +197,14 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
 
     def reply(request: Any) -> str:
         text = request.messages[0]["content"]
-        refused = ("poor0" in text and "article 7" not in text) or ("fair0" in text and "article 3" in text)
+        refused = ("poor0" in text and "article 7" not in text) or (
+            "fair0" in text and "article 3" in text
+        )
         return "I cannot rate this." if refused else grade(request)
 
-    found = judge.validate(judged(rows(items=8), model=ScriptedProvider(reply, model="shy")), n_resamples=20)
+    found = judge.validate(
+        judged(rows(items=8), model=ScriptedProvider(reply, model="shy")), n_resamples=20
+    )
     (own,) = of(found).judges
     failed = own.failed
     assert (failed.n, failed.of) == (8, 24)
@@ -187,16 +230,25 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
 def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
     rated = of(usual())
     agreed = rated.rater.agreement
-    votes = np.array([[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float)
+    votes = np.array(
+        [[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float
+    )
     expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
     assert agreed == expected
     assert agreed.estimates["icc_2_1"].n == 12  # a third of the texts lacks a vote
     (own,) = rated.judges
-    means = {system: np.mean([vote for vote in given if vote is not None]) for system, given in VOTES.items()}
-    sides = np.array([[GRADES[s] for s in GRADES] * 6, [means[s] for s in GRADES] * 6]).reshape(2, 6, 3)
+    means = {
+        system: np.mean([vote for vote in given if vote is not None])
+        for system, given in VOTES.items()
+    }
+    sides = np.array([[GRADES[s] for s in GRADES] * 6, [means[s] for s in GRADES] * 6]).reshape(
+        2, 6, 3
+    )
     alpha = agree(sides, ["alpha_interval"], Bootstrap(50)).estimates["alpha_interval"]
     assert own.agreement.estimates["alpha_interval"] == alpha
-    kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates["kappa_quadratic"]
+    kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates[
+        "kappa_quadratic"
+    ]
     assert own.agreement.estimates["kappa_quadratic"] == kappa
     assert all(not row.agreement.estimates and row.calibration is None for row in rated.baselines)
 
@@ -211,12 +263,16 @@ def test_a_judge_is_calibrated_on_its_own_scale() -> None:
 
 @pytest.mark.parametrize(("factor", "ends"), [(20, "40 to 100"), (0.2, "0.4 to 1")])
 def test_another_scale_has_neither(factor: float, ends: str) -> None:
-    found = judge.validate(judged(rows(lambda system, n: {"relevance": factor * GRADES[system]})), n_resamples=20)
+    found = judge.validate(
+        judged(rows(lambda system, n: {"relevance": factor * GRADES[system]})), n_resamples=20
+    )
     (own,) = of(found).judges
     why = f"people rated from {ends}, the judge on a scale of 1 to 5"
     assert (own.calibration, own.agreement.estimates, own.no_calibration) == (None, {}, why)
     assert own.correlation.estimates["document", "spearman"].value == 1.0
-    assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace("\\", "")
+    assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace(
+        "\\", ""
+    )
 
 
 def test_words_count_as_their_values(tmp_path: Path) -> None:
@@ -226,38 +282,57 @@ def test_words_count_as_their_values(tmp_path: Path) -> None:
         "{% block criterion %}Tone.{% endblock %}\n",
         encoding="utf-8",
     )
-    words = ScriptedProvider(lambda request: {"5": "good", "4": "fair", "2": "poor"}[grade(request)], model="words")
+    words = ScriptedProvider(
+        lambda request: {"5": "good", "4": "fair", "2": "poor"}[grade(request)], model="words"
+    )
     found = judge.validate(
-        judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words), n_resamples=20
+        judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words),
+        n_resamples=20,
     )
     (own,) = of(found, "tone").judges
     assert set(own.agreement.estimates) == {"alpha_interval", "kappa_quadratic", "kappa_linear"}
-    assert [(one.low, one.high) for one in own.calibration.bins] == [(1.0, 2.0), (2.0, 4.0), (4.0, 5.0)]
+    assert [(one.low, one.high) for one in own.calibration.bins] == [
+        (1.0, 2.0),
+        (2.0, 4.0),
+        (4.0, 5.0),
+    ]
 
 
 def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
-    fickle = ScriptedProvider(lambda request: "4" if "poor0" in str(request.messages) else "3", model="fickle")
+    fickle = ScriptedProvider(
+        lambda request: "4" if "poor0" in str(request.messages) else "3", model="fickle"
+    )
     result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), fickle])
     rated = of(judge.validate(result, n_resamples=50))
     assert {(one.judge, one.other) for one in rated.versus} == {
         ("panel mean", "grader"), ("panel mean", "fickle"), ("grader", "fickle"),
     }  # fmt: skip
-    (within,) = (v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "document"))
-    assert within.spearman.value == pytest.approx(1 + np.sqrt(3) / 2)  # ranks 3, 2, 1 with 1, 1, 2: −√3/2
+    (within,) = (
+        v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "document")
+    )
+    assert within.spearman.value == pytest.approx(
+        1 + np.sqrt(3) / 2
+    )  # ranks 3, 2, 1 with 1, 1, 2: −√3/2
     assert within.pearson.p is None
-    (over,) = (v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "item"))
+    (over,) = (
+        v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "item")
+    )
     assert over.pearson.p < 1e-6
 
 
 def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
-    kind = ScriptedProvider(lambda request: "2" if "good0" in str(request.messages) else "4", model="grader")
+    kind = ScriptedProvider(
+        lambda request: "2" if "good0" in str(request.messages) else "4", model="grader"
+    )
     for name, model in (("a", ScriptedProvider(grade, model="grader")), ("b", kind)):
         judged(rows(), model=model, out=tmp_path / name)
     found = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(found))["judges"] == names_
     told = json.loads(found.report("json"))["criteria"][0]["sentences"]["document"]
-    assert f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
+    assert (
+        f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
+    )
     assert names(of(found))["baselines"][-1] == "ROUGE-L"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
     assert of(found).judges[0] == replace(one, name=names_[0])
@@ -292,7 +367,9 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
     assert judged(rows(), [], metrics=["rouge"], model=None).rated == ()
 
 
-def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys.modules["judge.stats.human_agreement"], "_MANY", 17)
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     assert names(judged(rows()).rated[0])["baselines"] == ["length"]
@@ -302,10 +379,14 @@ def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(monkeypatch: p
 
 
 @pytest.mark.parametrize(("other", "share"), [(5.0, 1.0), (4.5, 0.0)])
-def test_in_the_alt_test_a_score_is_rounded_if_all_ratings_are_labels(other: float, share: float) -> None:
+def test_in_the_alt_test_a_score_is_rounded_if_all_ratings_are_labels(
+    other: float, share: float
+) -> None:
     """An expected score of 4.6 is a 5 among people who say 5; if some say 4.5, it is 4.6 and further from all."""
     held = judged(rows(lambda system, n: {"relevance": [5.0 if n % 2 else other] * 3}))
-    table = replace(held.table, scores=tuple(replace(score, value=4.6) for score in held.table.scores))
+    table = replace(
+        held.table, scores=tuple(replace(score, value=4.6) for score in held.table.scores)
+    )
     test = judge.validate(replace(held, table=table), n_resamples=10).rated[0].judges[0].alt_test
     assert test is not None
     assert [(each.judge, each.person) for each in test.raters] == [(share, 1.0)] * 3
@@ -322,7 +403,9 @@ def test_raters_ratings_are_stored(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no text has a human rating.* map=\{'human.relevance': 'COLUMN'\}"):
+    with pytest.raises(
+        DataError, match=r"no text has a human rating.* map=\{'human.relevance': 'COLUMN'\}"
+    ):
         judge.validate(judged(rows(lambda system, n: {})))
     ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)
     with pytest.raises(DataError, match="no preferences on pairs of this ranking"):
@@ -333,11 +416,20 @@ def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
 
 def test_samples_given_as_such_keep_their_ratings() -> None:
     samples = [
-        Sample(row["item"], row["system"], row["output"], row["source"], human={"relevance": 3.0 + n % 2})
+        Sample(
+            row["item"],
+            row["system"],
+            row["output"],
+            row["source"],
+            human={"relevance": 3.0 + n % 2},
+        )
         for n, row in enumerate(rows())
     ]
     assert of(judge.validate(judged(samples), n_resamples=10)).texts == len(samples)
-    assert json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"] == "relevance"
+    assert (
+        json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"]
+        == "relevance"
+    )
 
 
 def test_a_baseline_with_few_items_is_not_compared() -> None:
@@ -349,7 +441,9 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
         for s in result.table.samples
         if s.item in few
     ]
-    table = replace(result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores))
+    table = replace(
+        result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores)
+    )
     found = judge.validate(replace(result, table=table))
     (baseline,) = [row for row in of(found).baselines if row.name == "bleurt"]
     assert baseline.correlation.estimates["document", "spearman"].value == 1.0
@@ -364,14 +458,20 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
 def test_tables_for_a_paper_are_at_the_level() -> None:
     paper = judge.validate(judged(rows()), level="item").report("latex")
     for row in of(judge.validate(judged(rows()))).rows:
-        assert f"{row.correlation.estimates['item', 'spearman'].value:.3f}".removeprefix("-") in paper
+        assert (
+            f"{row.correlation.estimates['item', 'spearman'].value:.3f}".removeprefix("-") in paper
+        )
     assert "correlation with people over all texts" in paper
     with pytest.raises(ConfigError, match=r"--level: .* did you mean 'item'"):
         judge.validate(judged(rows()), level="items")
 
 
 def test_a_rating_off_the_scale_is_named() -> None:
-    result = judged(rows(lambda system, n: {"relevance": 7 if (system, n) == ("fair", 2) else GRADES[system]}))
-    said = "Ratings of relevance outside its scale, 1 to 5: 7 at row 8. Only correlations count them."
+    result = judged(
+        rows(lambda system, n: {"relevance": 7 if (system, n) == ("fair", 2) else GRADES[system]})
+    )
+    said = (
+        "Ratings of relevance outside its scale, 1 to 5: 7 at row 8. Only correlations count them."
+    )
     assert said in result.info["notes"]
     assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]

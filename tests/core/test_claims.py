@@ -10,7 +10,10 @@ from judge.core.claims import Claim, Span, decode, encode
 
 
 def test_claims_are_read_back_unchanged() -> None:
-    claims = (Claim("駅は1914年に開いた。", 0.125, Span(0, 11), Span(4, 20)), Claim("It is new.", 1.0))
+    claims = (
+        Claim("駅は1914年に開いた。", 0.125, Span(0, 11), Span(4, 20)),
+        Claim("It is new.", 1.0),
+    )
     assert decode(encode(claims)) == claims
 
 

@@ -17,11 +17,17 @@ from judge.core.criterion_entry import is_file, keys_of, name_of, split_entries,
     [
         ("none", []),
         ("relevance, mine.jinja,", ["relevance", "mine.jinja"]),
-        ("relevance,polite: Is it polite, and respectful?", ["relevance", "polite: Is it polite, and respectful?"]),
+        (
+            "relevance,polite: Is it polite, and respectful?",
+            ["relevance", "polite: Is it polite, and respectful?"],
+        ),
         ("a: Is it?,b: Is it, too?,c.yaml", ["a: Is it?", "b: Is it, too?", "c.yaml"]),
         ("a: Is it clear (e.g., to a customer)?", ["a: Is it clear (e.g., to a customer)?"]),
         ("a: Is it polite, fluency", ["a: Is it polite, fluency"]),
-        ("丁寧：返信は丁寧ですか。,流暢: 自然ですか？", ["丁寧：返信は丁寧ですか。", "流暢: 自然ですか？"]),
+        (
+            "丁寧：返信は丁寧ですか。,流暢: 自然ですか？",
+            ["丁寧：返信は丁寧ですか。", "流暢: 自然ですか？"],
+        ),
         ("polite:Is it polite?", ["polite:Is it polite?"]),
         ("C:\\mine.jinja,https://x/a.jinja", ["C:\\mine.jinja", "https://x/a.jinja"]),
     ],
@@ -61,14 +67,20 @@ def test_entries_of_yaml_and_python(value: object, entries: object) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({"question": "Is it?", "scale": [1, 5]}, "question: the criterion has no name; write name: NAME beside it"),
+        (
+            {"question": "Is it?", "scale": [1, 5]},
+            "question: the criterion has no name; write name: NAME beside it",
+        ),
         (
             {"name": "very polite", "question": "Is it?"},
             "name: 'very polite' is no name of a criterion; write one word",
         ),
         ({"polite": 3}, "'polite': write NAME: QUESTION, or the keys of a criterion with its name"),
         ({"name": "a", "question": {1, 2}}, "a: Object of type set is not JSON serializable"),
-        ("a: Is it polite, b: Is it kind?", "'a' and 'b': end a sentence that another criterion follows with . ? or !"),
+        (
+            "a: Is it polite, b: Is it kind?",
+            "'a' and 'b': end a sentence that another criterion follows with . ? or !",
+        ),
         (["{name: a"], "not YAML"),
     ],
 )
@@ -79,7 +91,14 @@ def test_what_is_no_criterion(value: object, says: str) -> None:
 
 def test_the_name_and_kind_of_an_entry() -> None:
     keys = json.dumps({"name": "kind", "scale": [1, 3]})
-    names = ["relevance", "summarization/relevance", "dir/my.v2.yaml", "polite: Is it in a.txt", keys, "a.b"]
+    names = [
+        "relevance",
+        "summarization/relevance",
+        "dir/my.v2.yaml",
+        "polite: Is it in a.txt",
+        keys,
+        "a.b",
+    ]
     assert list(map(name_of, names)) == ["relevance", "relevance", "my.v2", "polite", "kind", "a.b"]
     assert [*map(is_file, names)] == [False, False, True, False, False, False]
     assert keys_of("polite: Is it?") == {"name": "polite", "question": "Is it?"}

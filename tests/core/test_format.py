@@ -35,18 +35,48 @@ def test_clean_text_is_utf8_without_controls_and_stays_clean(text: str) -> None:
 @pytest.mark.parametrize(
     ("show", "cases"),
     [
-        (format.one_line, {("a\n  b\tc", 0): "a b c", ("abcdef", 6): "abcdef", ("abcdefg", 6): "abcde…"}),
+        (
+            format.one_line,
+            {("a\n  b\tc", 0): "a b c", ("abcdef", 6): "abcdef", ("abcdefg", 6): "abcde…"},
+        ),
         (format.one_line, {("abcd efg", 6): "abcd…"}),
-        (format.decimals, {((0.1, 1.0),): 3, ((1.0, 5.0),): 2, ((-40.0,),): 2, ((12345.0,),): 1, ((),): 3}),
+        (
+            format.decimals,
+            {((0.1, 1.0),): 3, ((1.0, 5.0),): 2, ((-40.0,),): 2, ((12345.0,),): 1, ((),): 3},
+        ),
         (format.decimals, {((math.inf, 3),): 2}),
-        (format.number, {(3.14159, 2): "3.14", (-0.001, 2): "0.00", (-0.5, 1): "−0.5", (1234.5, 1): "1234.5"}),
-        (format.signed, {(0.25, 1): "+0.2", (-0.25, 1): "−0.2", (0.0, 1): "0.0", (0.04, 1): "0.0", (-0.04, 1): "0.0"}),
+        (
+            format.number,
+            {(3.14159, 2): "3.14", (-0.001, 2): "0.00", (-0.5, 1): "−0.5", (1234.5, 1): "1234.5"},
+        ),
+        (
+            format.signed,
+            {
+                (0.25, 1): "+0.2",
+                (-0.25, 1): "−0.2",
+                (0.0, 1): "0.0",
+                (0.04, 1): "0.0",
+                (-0.04, 1): "0.0",
+            },
+        ),
         (format.minus, {("-2",): "−2", ("-.5",): "−.5", ("not-1",): "not-1", ("- a",): "- a"}),
-        (format.plural, {(0, "item"): "0 items", (1, "item"): "1 item", (1600, "item"): "1,600 items"}),
-        (format.seconds, {(0.84,): "0.8\u00a0s", (42.2,): "42\u00a0s", (59.6,): "1\u00a0min 00\u00a0s"}),
+        (
+            format.plural,
+            {(0, "item"): "0 items", (1, "item"): "1 item", (1600, "item"): "1,600 items"},
+        ),
+        (
+            format.seconds,
+            {(0.84,): "0.8\u00a0s", (42.2,): "42\u00a0s", (59.6,): "1\u00a0min 00\u00a0s"},
+        ),
         (format.seconds, {(185,): "3\u00a0min 05\u00a0s", (7830,): "2\u00a0h 10\u00a0min"}),
-        (format.percent, {(0.625,): "62.5%", (1,): "100.0%", (-0.0001,): "0.0%", (None,): "–", (0.0,): "0.0%"}),
-        (format.format_interval, {(-0.001, 2.5, 2): "[0.00, 2.50]", (None, 1.0, 2): "", (1.0, None, 2): ""}),
+        (
+            format.percent,
+            {(0.625,): "62.5%", (1,): "100.0%", (-0.0001,): "0.0%", (None,): "–", (0.0,): "0.0%"},
+        ),
+        (
+            format.format_interval,
+            {(-0.001, 2.5, 2): "[0.00, 2.50]", (None, 1.0, 2): "", (1.0, None, 2): ""},
+        ),
     ],
 )
 def test_how_a_value_is_shown(show: Any, cases: dict[Any, Any]) -> None:

@@ -23,9 +23,13 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 def test_every_digit_of_unicode_is_one_of_ascii() -> None:
-    digits = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"]
+    digits = [
+        chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"
+    ]
     assert len(digits) > 600
-    assert [fold(digit) for digit in digits] == [str(unicodedata.decimal(digit)) for digit in digits]
+    assert [fold(digit) for digit in digits] == [
+        str(unicodedata.decimal(digit)) for digit in digits
+    ]
 
 
 @pytest.mark.parametrize(

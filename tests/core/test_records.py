@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.records import Criterion, Example, Request, Sample, Scale, Usage, fold, seen_digest, whole
+from judge.core.records import (
+    Criterion,
+    Example,
+    Request,
+    Sample,
+    Scale,
+    Usage,
+    fold,
+    seen_digest,
+    whole,
+)
 
 
 def test_a_scale_of_integers() -> None:
@@ -111,7 +121,9 @@ def test_surrogates_alone_and_in_pairs() -> None:
         ("Cafe\u0301", "\ud83d\ude00 \ud800", ["Caf\u00e9", "\U0001f600 \ufffd"]),
     ],
 )
-def test_a_text_is_known_again_by_its_content(source: str | None, output: str, digest: list[str | None]) -> None:
+def test_a_text_is_known_again_by_its_content(
+    source: str | None, output: str, digest: list[str | None]
+) -> None:
     expected = hashlib.sha256(json.dumps(digest, separators=(",", ":")).encode()).hexdigest()[:16]
     assert seen_digest(source, output) == expected
 
@@ -119,8 +131,15 @@ def test_a_text_is_known_again_by_its_content(source: str | None, output: str, d
 def test_the_texts_that_a_criterion_has_used() -> None:
     """Those of `seen`, and its examples: with their source, or by the output alone if they have none."""
     examples = (Example("shown", "4", source="of it"), Example("alone", "2"))
-    criterion = Criterion("c", "", Scale.integers(1, 5), examples=examples, seen=frozenset({seen_digest("s", "kept")}))
-    texts = {("of it", "shown"): True, ("other", "shown"): False, ("any", "alone"): True, (None, "alone"): True}
+    criterion = Criterion(
+        "c", "", Scale.integers(1, 5), examples=examples, seen=frozenset({seen_digest("s", "kept")})
+    )
+    texts = {
+        ("of it", "shown"): True,
+        ("other", "shown"): False,
+        ("any", "alone"): True,
+        (None, "alone"): True,
+    }
     texts |= {("s", "kept"): True, (None, "kept"): False, ("s", "other"): False}
     for (source, output), used in texts.items():
         assert bool(Sample("1", "a", output, source).digests & criterion.used) == used

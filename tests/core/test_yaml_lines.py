@@ -22,7 +22,9 @@ def test_keys_stand_on_the_lines_where_they_are_written() -> None:
 
 
 def test_keys_that_are_merged_in_may_stand_again() -> None:
-    found = yaml_lines.keys("base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n")
+    found = yaml_lines.keys(
+        "base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n"
+    )
     assert found.values == {"base": {"a": 1, "b": 2}, "own": {"a": 3, "b": 2}, "a": 4, "b": 2}
     assert found.lines == {"base": 1, "own": 2, "<<": 5, "a": 6}
     with pytest.raises(Twice, match="a stands here for the second time") as raised:

@@ -37,7 +37,12 @@ def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: W
     made = asked_of(criteria.load(write(text)))
     asked = made.messages[0]["content"]
     assert (made.item, made.system, made.criterion, made.question) == ("", "", "my", "")
-    for part in ("Criterion: Tone", "How it sounds.", "Fit for [genre], up to polite.", "Scale: rude, polite."):
+    for part in (
+        "Criterion: Tone",
+        "How it sounds.",
+        "Fit for [genre], up to polite.",
+        "Scale: rude, polite.",
+    ):
         assert part in asked
     assert "Old one." not in asked
     assert "judging one text" in asked
@@ -51,7 +56,9 @@ def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
 
 def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> None:
     criterion = criteria.load(
-        write(f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}")
+        write(
+            f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}"
+        )
     )
     asked_of(criterion)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(
@@ -67,8 +74,15 @@ def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: b
     for one in criteria.builtin(language, pairwise=pairwise):
         known = Sample("i", "s", "o", source="x")
         rival = replace(known, system="t") if pairwise else None
-        whole = Renderer(one, criteria.template_bodies(one)).render(known, rival).messages[0]["content"]
-        text = re.sub(r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z", r"\1", whole.partition(one.title)[2], flags=re.DOTALL)
+        whole = (
+            Renderer(one, criteria.template_bodies(one)).render(known, rival).messages[0]["content"]
+        )
+        text = re.sub(
+            r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z",
+            r"\1",
+            whole.partition(one.title)[2],
+            flags=re.DOTALL,
+        )
         assert len(text) > 100
         assert text in asked_of(one).messages[0]["content"]
 
@@ -78,14 +92,19 @@ def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: b
     [
         ("{{ output }}", "has no text to draft steps from; extend a layout"),
         (EXTENDS, "has no text to draft steps from"),
-        (EXTENDS + "{% block criterion %}{{ genre + 1 }}{% endblock %}", "without a sample: 'genre' is undefined"),
+        (
+            EXTENDS + "{% block criterion %}{{ genre + 1 }}{% endblock %}",
+            "without a sample: 'genre' is undefined",
+        ),
         (
             EXTENDS + "{% block criterion %}{{ 'x' * 10 ** 10 }}{% endblock %}",
             "* would make more than",
         ),
     ],
 )
-def test_criteria_without_a_text_of_their_own_have_no_draft(write: Write, text: str, says: str) -> None:
+def test_criteria_without_a_text_of_their_own_have_no_draft(
+    write: Write, text: str, says: str
+) -> None:
     with pytest.raises(CriterionError, match=re.escape(says)):
         asked_of(criteria.load(write(HEAD + text)))
 
@@ -102,7 +121,10 @@ def test_criteria_without_a_text_of_their_own_have_no_draft(write: Write, text: 
         ("１．原文を読む。\n２．点数を選ぶ。", ("原文を読む。", "点数を選ぶ。")),
         ("1、阅读原文。\n2、选定分数。", ("阅读原文。", "选定分数。")),
         ("１）읽는다.\r\n２）고른다.", ("읽는다.", "고른다.")),
-        ("\n".join(f"{n}. Step {n}" for n in range(1, 13)), tuple(f"Step {n}" for n in range(1, 13))),
+        (
+            "\n".join(f"{n}. Step {n}" for n in range(1, 13)),
+            tuple(f"Step {n}" for n in range(1, 13)),
+        ),
     ],
 )
 def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> None:
@@ -115,7 +137,10 @@ def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> 
         ("", "0 steps; expected 2 to 12"),
         ("1. Alone.", "1 steps; expected 2 to 12"),
         ("\n".join(f"- {n}" for n in range(13)), "13 steps; expected 2 to 12"),
-        ("Here are the steps:\n1. Read.\n2. Score.", "not a list of steps alone: 'Here are the steps:'"),
+        (
+            "Here are the steps:\n1. Read.\n2. Score.",
+            "not a list of steps alone: 'Here are the steps:'",
+        ),
         ("1. Read\nthe text.\n2. Score.", "not a list of steps alone: 'the text.'"),
         ("1. Read.\n- Look.\n2. Score.", "not a list of steps alone: '- Look.'"),
         ("1. Read.\n3. Score.", "step 2 carries the number 3"),

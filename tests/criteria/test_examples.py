@@ -64,7 +64,9 @@ def test_the_digest_has_the_examples_wherever_they_are(tmp_path: Path) -> None:
     assert criteria.finalize(replace(first, reply="reason_then_score")).examples == EXAMPLES[:1]
     rated.write_text(json.dumps(ROWS[0] | {"score": 4}))
     digests = {first.digest, criteria.load(path).digest, replace(first, examples=()).digest}
-    digests |= {criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest for n in (1, 2)}
+    digests |= {
+        criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest for n in (1, 2)
+    }
     assert len(digests) == 5
     none = criteria.load(put(tmp_path, "scale: [1, 5]"))
     assert none.digest == replace(none, said=replace(none, examples=()).told).digest
@@ -107,10 +109,15 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
         ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, score, reason, source)"),
     ],
 )  # fmt: skip
-def test_bad_examples_name_their_line_and_what_is_wrong(tmp_path: Path, header: str, says: str) -> None:
+def test_bad_examples_name_their_line_and_what_is_wrong(
+    tmp_path: Path, header: str, says: str
+) -> None:
     folder = tmp_path / "criteria"
     folder.mkdir()
-    files = {"bad.jsonl": '{"output": "a", "score": 1}\n{"output": "b", "score": 9}', "bad.csv": "output,note\na,b\n"}
+    files = {
+        "bad.jsonl": '{"output": "a", "score": 1}\n{"output": "b", "score": 9}',
+        "bad.csv": "output,note\na,b\n",
+    }
     for name, text in files.items():
         (folder / name).write_text(text)
     (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
@@ -127,9 +134,13 @@ def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
 
 def test_examples_in_python_are_records_or_mappings() -> None:
     given = (judge.Example("a", "4.0"), {"text": "b", "score": 2})
-    made = Criterion("polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=given)  # type: ignore[arg-type]
+    made = Criterion(
+        "polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=given
+    )  # type: ignore[arg-type]
     assert criteria.finalize(made).examples == (Example("a", "4"), Example("b", "2"))
-    with pytest.raises(judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"):
+    with pytest.raises(
+        judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"
+    ):
         judge.render(replace(made, examples=(Example("a", "7"),)), {"output": "x"})
 
 
@@ -145,6 +156,11 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
         run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]")
     )
     (example,) = with_examples.info["criteria"]["polite"]["examples"]
-    assert example == {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
+    assert example == {
+        "output": "Good morning.",
+        "score": "5",
+        "reason": "It greets.",
+        "source": "",
+    }
     assert "examples" not in without.info["criteria"]["polite"]
     assert ">5: Good morning.</li>" in with_examples.report("html")

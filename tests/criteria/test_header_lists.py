@@ -62,14 +62,20 @@ def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
 def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
     path = Path(write(FILE.format(steps="")))
     criteria.write_lists(path, {"steps": NEW})
-    assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace("# Last.\n", "# Last.\n" + WRITTEN)
+    assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace(
+        "# Last.\n", "# Last.\n" + WRITTEN
+    )
     path = Path(write("---\n  scale: [1, 5]\n---\n{{ output }}"))
     criteria.write_lists(str(path), {"steps": ["a", "b"]})
     written = "---\n  scale: [1, 5]\n  steps:\n    - a\n    - b\n---\n{{ output }}"
     assert path.read_text(encoding="utf-8") == written
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=2, max_size=12))
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=2, max_size=12
+    )
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_read_is_written_and_loaded(tmp_path: Path, lines: list[str]) -> None:
     path = tmp_path / "my.jinja"
@@ -91,23 +97,30 @@ def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"]
+    "header",
+    ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"],
 )
 def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
     text = f"---\n{header}\n---\n{{{{ output }}}}"
     path = Path(write(text))
-    with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"):
+    with pytest.raises(
+        CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"
+    ):
         criteria.write_lists(path, {"steps": NEW}, ("steps",))
     assert path.read_text(encoding="utf-8") == text
     assert [file.name for file in path.parent.iterdir()] == ["my.jinja"]
 
 
-@pytest.mark.parametrize("damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"])
+@pytest.mark.parametrize(
+    "damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"]
+)
 def test_what_would_change_more_than_the_steps_is_not_written(
     write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     path = Path(write(HEAD + "{{ output }}"))
-    monkeypatch.setattr(header_lists, "_with_value", lambda raw, key, values: raw.replace("scale", damage))
+    monkeypatch.setattr(
+        header_lists, "_with_value", lambda raw, key, values: raw.replace("scale", damage)
+    )
     with pytest.raises(CriterionError, match="the steps do not fit into this header"):
         criteria.write_lists(path, {"steps": ["a", "b"]})
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
@@ -123,7 +136,10 @@ def test_a_link_stays_a_link_and_the_mode_stays(write: Write, tmp_path: Path) ->
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-EXAMPLES = [{"score": 5, "output": "Good morning.\n\n  How are you?\n"}, {"score": "yes", "output": "One\u2028two: #3"}]
+EXAMPLES = [
+    {"score": 5, "output": "Good morning.\n\n  How are you?\n"},
+    {"score": "yes", "output": "One\u2028two: #3"},
+]
 BLOCK = (
     "examples:\n  - score: 5\n    output: |\n      Good morning.\n\n        How are you?\n"
     "  - score: 'yes'\n    output: \"One\\Ltwo: #3\"\n"
@@ -157,16 +173,22 @@ def test_examples_go_into_every_kind_of_file(
 
 def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
     path = Path(write(HEAD + "{{ output }}"))
-    with pytest.raises(CriterionError, match="with these examples it would have more than 100,000 characters"):
+    with pytest.raises(
+        CriterionError, match="with these examples it would have more than 100,000 characters"
+    ):
         criteria.write_lists(path, {"examples": [{"score": 5, "output": "x" * 100_000}]})
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
 
 
-@pytest.mark.parametrize("text", ['{question: "Is it?", scale: [1, 5]}', '{question: "Is it?"}\n', "a: *b\n"])
+@pytest.mark.parametrize(
+    "text", ['{question: "Is it?", scale: [1, 5]}', '{question: "Is it?"}\n', "a: *b\n"]
+)
 def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, text: str) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(text)
-    with pytest.raises(CriterionError, match=r"the examples and seen do not fit into this header|not YAML"):
+    with pytest.raises(
+        CriterionError, match=r"the examples and seen do not fit into this header|not YAML"
+    ):
         criteria.write_lists(path, {"examples": EXAMPLES, "seen": ["1234567890123456"]})
     assert path.read_text() == text
 

@@ -27,10 +27,16 @@ from judge.scoring import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
 LANGUAGES = criteria.languages()
-LAYOUTS = [(language, layout) for language in LANGUAGES for layout in ("pointwise", *PARAPHRASES, "pairwise")]
+LAYOUTS = [
+    (language, layout)
+    for language in LANGUAGES
+    for layout in ("pointwise", *PARAPHRASES, "pairwise")
+]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 HEAD = "---\nscale: [1, 5]\n---\n"
-EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
+EXTENDS = (
+    '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
+)
 SAMPLE = Sample("i", "s", "The pass is shut.", source="Snow has shut the pass at Alder Gap.")
 
 Write = Callable[..., str]
@@ -89,7 +95,9 @@ _PIECES = st.sampled_from(
         "Score: 5", "Snow.", "雪で峠が閉まった。", "눈", "雪", "\x00", "\ud800",
     ]
 )  # fmt: skip
-_TEXTS = st.one_of(st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=3)), max_size=12).map("".join))
+_TEXTS = st.one_of(
+    st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=3)), max_size=12).map("".join)
+)
 
 
 @given(st.sampled_from(LAYOUTS), _TEXTS.filter(bool), _TEXTS, _TEXTS, st.booleans())
@@ -99,22 +107,32 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
     """Also where a text quotes the marks of the one before it."""
     language, layout = case
     mark = fence_digest(source)
-    output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n" if quotes else before
+    output = (
+        f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n"
+        if quotes
+        else before
+    )
     other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
     rival = other if layout == "pairwise" else None
     message = shown(renderer(language, layout), source, output, rival)
     found = read(message)
-    assert [text for *_, text in found] == [text for text in (source, output, rival) if text is not None]
+    assert [text for *_, text in found] == [
+        text for text in (source, output, rival) if text is not None
+    ]
     for label, own, _ in found:
         assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
 
 
 @given(st.sampled_from(LAYOUTS), _TEXTS.filter(bool), _TEXTS)
-def test_what_is_asked_apart_from_the_texts_has_none_of_them(case: tuple[str, str], source: str, output: str) -> None:
+def test_what_is_asked_apart_from_the_texts_has_none_of_them(
+    case: tuple[str, str], source: str, output: str
+) -> None:
     language, layout = case
     one = renderer(language, layout, "decision")
     rival = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
-    made = one.render(Sample("i", "s", output, source=source), rival and replace(rival, source=source))
+    made = one.render(
+        Sample("i", "s", output, source=source), rival and replace(rival, source=source)
+    )
     assert [text for *_, text in read(made.messages[0]["content"])][:2] == [source, output]
     assert made.question == one.render(SAMPLE, rival).question
 
@@ -128,9 +146,16 @@ def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: 
     one = paraphrase(criteria.load("relevance", language=language), wording)
     verdict = replace(one, scale=Scale(("fail", "pass"), (0.0, 1.0)))
     forms: tuple[Form, ...] = ("text", "json")
-    asked = [(f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in forms for kind in KINDS]
-    asked += [("pass or fail", verdict), ("decision, pass or fail", replace(verdict, form="decision"))]
-    ends = (f"=== {name}\n{prompt(other).partition(one.steps[-1])[2].strip()}" for name, other in asked)
+    asked = [
+        (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in forms for kind in KINDS
+    ]
+    asked += [
+        ("pass or fail", verdict),
+        ("decision, pass or fail", replace(verdict, form="decision")),
+    ]
+    ends = (
+        f"=== {name}\n{prompt(other).partition(one.steps[-1])[2].strip()}" for name, other in asked
+    )
     text = "\n\n".join([prompt(one), *ends]) + "\n"
     file = GOLDEN / language / f"{wording}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
@@ -141,7 +166,9 @@ def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: 
 
 def test_every_golden_file_has_its_test() -> None:
     found = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
-    assert found == {f"{language}/{wording}.txt" for language in LANGUAGES for wording in PARAPHRASES}
+    assert found == {
+        f"{language}/{wording}.txt" for language in LANGUAGES for wording in PARAPHRASES
+    }
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -166,7 +193,9 @@ def test_only_the_words_around_a_criterion_change(language: str, name: str) -> N
         (one.needs, one.scale, one.steps, one.reply)
     }
     own = {
-        line for line in criteria.template_bodies(one)[Path(one.path).name].splitlines() if line and "{%" not in line
+        line
+        for line in criteria.template_bodies(one)[Path(one.path).name].splitlines()
+        if line and "{%" not in line
     }
     assert own
     for other in others:
@@ -179,7 +208,9 @@ def test_only_the_words_around_a_criterion_change(language: str, name: str) -> N
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", PARAPHRASES)
 def test_a_reply_in_the_form_asked_for_is_read(language: str, wording: str) -> None:
-    one = paraphrase(replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording)
+    one = paraphrase(
+        replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording
+    )
     form = next(line for line in prompt(one).splitlines() if line.endswith(": N"))
     found = parse.find(f"Because.\n{form.removesuffix('N')}4", one.reply, one.scale, one.title)
     assert found.label == "4"
@@ -197,11 +228,16 @@ def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write)
 def test_without_the_layout_there_are_no_other_words(write: Write, template: str) -> None:
     write("{{ output }}{% block criterion %}{% endblock %}", "mine.jinja")
     path = write(HEAD + template)
-    with pytest.raises(CriterionError, match=r"polite\.jinja: it does not extend the built-in layouts"):
+    with pytest.raises(
+        CriterionError, match=r"polite\.jinja: it does not extend the built-in layouts"
+    ):
         paraphrase(criteria.load(path), "b")
 
 
 def test_a_layout_of_the_users_own_of_that_name_is_not_swapped_for_ours(write: Write) -> None:
-    write("My words. {{ output|fenced('output') }}{% block criterion %}{% endblock %}", "layouts/pointwise.jinja")
+    write(
+        "My words. {{ output|fenced('output') }}{% block criterion %}{% endblock %}",
+        "layouts/pointwise.jinja",
+    )
     with pytest.raises(CriterionError, match="does not extend the built-in"):
         paraphrase(criteria.load(write(HEAD + EXTENDS)), "b")

@@ -25,10 +25,30 @@ LANGUAGES = ("en", "ja", "ko", "zh")
 NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
 PAIRWISE = ("coherence", "consistency", "fluency", "overall", "relevance")
 TITLES = {
-    "en": {"coherence": "Coherence", "consistency": "Consistency", "fluency": "Fluency", "relevance": "Relevance"},
-    "ja": {"coherence": "首尾一貫性", "consistency": "整合性", "fluency": "流暢性", "relevance": "関連性"},
-    "ko": {"coherence": "응집성", "consistency": "일관성", "fluency": "유창성", "relevance": "관련성"},
-    "zh": {"coherence": "连贯性", "consistency": "一致性", "fluency": "流畅性", "relevance": "相关性"},
+    "en": {
+        "coherence": "Coherence",
+        "consistency": "Consistency",
+        "fluency": "Fluency",
+        "relevance": "Relevance",
+    },
+    "ja": {
+        "coherence": "首尾一貫性",
+        "consistency": "整合性",
+        "fluency": "流暢性",
+        "relevance": "関連性",
+    },
+    "ko": {
+        "coherence": "응집성",
+        "consistency": "일관성",
+        "fluency": "유창성",
+        "relevance": "관련성",
+    },
+    "zh": {
+        "coherence": "连贯性",
+        "consistency": "一致性",
+        "fluency": "流畅性",
+        "relevance": "相关性",
+    },
 }
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
@@ -54,11 +74,15 @@ def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_built_in_criteria_have_the_known_titles_scales_and_needs(language: str, pairwise: bool) -> None:
+def test_built_in_criteria_have_the_known_titles_scales_and_needs(
+    language: str, pairwise: bool
+) -> None:
     found = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
     assert tuple(found) == (PAIRWISE if pairwise else NAMES)
     for name, one in found.items():
-        assert one.title == TITLES[language].get(name.removesuffix("_5"), one.title if name == "overall" else "")
+        assert one.title == TITLES[language].get(
+            name.removesuffix("_5"), one.title if name == "overall" else ""
+        )
         whole = Scale.integers(1, 3 if name == "fluency" else 5)
         assert one.scale == (Scale(("A", "B"), (1.0, 0.0)) if pairwise else whole)
         shown = {"first", "second"} if pairwise else {"output"}
@@ -86,8 +110,15 @@ def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
 
 def test_fluency_5_asks_what_fluency_asks() -> None:
     for language in LANGUAGES:
-        three, five = criteria.load("fluency", language=language), criteria.load("fluency_5", language=language)
-        assert (three.title, three.description, three.steps) == (five.title, five.description, five.steps)
+        three, five = (
+            criteria.load("fluency", language=language),
+            criteria.load("fluency_5", language=language),
+        )
+        assert (three.title, three.description, three.steps) == (
+            five.title,
+            five.description,
+            five.steps,
+        )
         assert criteria.template_texts(five)["summarization/fluency.jinja"] == three.template
 
 
@@ -101,14 +132,19 @@ def test_a_name_means_the_set_that_is_asked_for() -> None:
 
 
 def test_a_criterion_for_the_other_command_is_told_so(write: Write) -> None:
-    run, rank = "compares two texts; judge rank does that", "judges one text; judge rank takes a criterion that"
+    run, rank = (
+        "compares two texts; judge rank does that",
+        "judges one text; judge rank takes a criterion that",
+    )
     pair, single = write(PAIR + PAIR_EXTENDS, "pair.jinja"), write(HEAD + EXTENDS, "single.jinja")
     for name in ("overall", "pairwise/relevance", pair):
         assert run in refused(name)
     for name in ("fluency_5", "summarization/relevance", single):
         assert rank in refused(name, pairwise=True)
     assert criteria.load(pair, pairwise=True).pairwise
-    assert refused("relevanse", pairwise=True).startswith("unknown criterion 'relevanse'; did you mean 'relevance'?")
+    assert refused("relevanse", pairwise=True).startswith(
+        "unknown criterion 'relevanse'; did you mean 'relevance'?"
+    )
 
 
 def test_an_unknown_name_or_language_gets_the_nearest() -> None:
@@ -139,9 +175,19 @@ def test_a_user_file_is_all_it_takes(write: Write) -> None:
     )
     path = write(text)
     one = criteria.load(path)
-    assert (one.name, one.title, one.description, one.path) == ("my", "Tone", "How it sounds.", path)
+    assert (one.name, one.title, one.description, one.path) == (
+        "my",
+        "Tone",
+        "How it sounds.",
+        path,
+    )
     assert one.scale == Scale(("rude", "polite"), (-1.0, 0.5))
-    assert (one.reply, one.weight, one.version, one.steps) == ("reason_then_score", 2.0, 3, ("Read it.", "Hear it."))
+    assert (one.reply, one.weight, one.version, one.steps) == (
+        "reason_then_score",
+        2.0,
+        3,
+        ("Read it.", "Hear it."),
+    )
     assert one.needs == {"output", "tone"}
     assert one.template == text
 
@@ -152,7 +198,9 @@ def test_the_file_name_is_the_title_where_there_is_none(write: Write) -> None:
 
 def test_a_user_file_is_read_whatever_its_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "win.jinja"
-    path.write_bytes(b"\xef\xbb\xbf---\r\nscale: [1, 5]\r\n---\r\n{{ output }}\r\n{{ nosuch.__class__ }}")
+    path.write_bytes(
+        b"\xef\xbb\xbf---\r\nscale: [1, 5]\r\n---\r\n{{ output }}\r\n{{ nosuch.__class__ }}"
+    )
     assert refused(str(path)).startswith("win.jinja:5: __class__")
 
 
@@ -167,14 +215,21 @@ def test_a_user_file_is_read_whatever_its_line_ends_and_byte_order_mark(tmp_path
         ('{labels: ["no", "yes"], values: [0, 1]}', ("no", "yes"), (0, 1)),
     ],
 )  # fmt: skip
-def test_scales(write: Write, scale: str, labels: tuple[str, ...], values: tuple[float, ...]) -> None:
-    assert criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ output }}}}")).scale == Scale(labels, values)
+def test_scales(
+    write: Write, scale: str, labels: tuple[str, ...], values: tuple[float, ...]
+) -> None:
+    assert criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ output }}}}")).scale == Scale(
+        labels, values
+    )
 
 
 @pytest.mark.parametrize(
     ("scale", "says"),
     [
-        ("5", "5 is not a scale; write [1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"),
+        (
+            "5",
+            "5 is not a scale; write [1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}",
+        ),
         ("{labels: [a, b]}", "is not a scale"),
         ("[1, 2, 3]", "is not a scale"),
         ("[1, 2.5]", "steps of 1 do not lead from 1 to 2.5"),
@@ -193,8 +248,14 @@ def test_scales(write: Write, scale: str, labels: tuple[str, ...], values: tuple
         ("{labels: [a, b], values: [1]}", "2 labels, but 1 values"),
         ("{labels: [a], values: [1]}", "at least two labels"),
         ("{labels: [a, b], values: [1, 1]}", "at least two labels, and not all of one value"),
-        ("{labels: [good, bad, good], values: [1, 0, 1]}", "'good' and 'good' would be read as the same answer"),
-        ("{labels: [Pass, ' pass'], values: [1, 0]}", "'Pass' and 'pass' would be read as the same answer"),
+        (
+            "{labels: [good, bad, good], values: [1, 0, 1]}",
+            "'good' and 'good' would be read as the same answer",
+        ),
+        (
+            "{labels: [Pass, ' pass'], values: [1, 0]}",
+            "'Pass' and 'pass' would be read as the same answer",
+        ),
         ("{labels: [4, '４'], values: [1, 0]}", "'4' and '４' would be read as the same answer"),
         ("{labels: [a, ' '], values: [1, 0]}", "a label is one line of text"),
         ('{labels: [a, "b\\nc"], values: [1, 0]}', "a label is one line of text"),
@@ -211,27 +272,48 @@ def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, 
     [
         ("{{ output }}", "my.jinja:1: no header; start the file with"),
         ("", "my.jinja:1: no header"),
-        ("---\nscale: [1, 5]\n{{ output }}", "my.jinja:1: the header that starts here is not closed"),
+        (
+            "---\nscale: [1, 5]\n{{ output }}",
+            "my.jinja:1: the header that starts here is not closed",
+        ),
         ("---\n---\n", "my.jinja:1: the header is not made of lines"),
         ("---\n- a\n---\n", "my.jinja:1: the header is not made of lines"),
         ("---\n!!set {a, b}\n---\n", "my.jinja:1: the header is not made of lines"),
-        ("---\ntitle: a\n---\n", "my.jinja:1: the header has no scale; write scale: followed by [1, 5]"),
-        ("---\nscale: [1, 5]\ntitel: a\n---\n", "my.jinja:3: unknown key 'titel'; did you mean 'title'?"),
+        (
+            "---\ntitle: a\n---\n",
+            "my.jinja:1: the header has no scale; write scale: followed by [1, 5]",
+        ),
+        (
+            "---\nscale: [1, 5]\ntitel: a\n---\n",
+            "my.jinja:3: unknown key 'titel'; did you mean 'title'?",
+        ),
         ("---\nscale: [1, 5]\n3: a\n---\n", "my.jinja:3: unknown key '3'"),
-        ("---\nscale: [1, 5]\ntitle: a\nscale: [1, 3]\n---\n", "my.jinja:4: scale stands here for the second time"),
+        (
+            "---\nscale: [1, 5]\ntitle: a\nscale: [1, 3]\n---\n",
+            "my.jinja:4: scale stands here for the second time",
+        ),
         (
             "---\nscale: [1, 5]\nreply: json\n---\n",
             "my.jinja:3: reply: Input should be 'score', 'score_then_reason' or",
         ),
-        ("---\nscale: [1, 5]\nweight: 0\n---\n", "my.jinja:3: weight: Input should be greater than 0, not 0"),
+        (
+            "---\nscale: [1, 5]\nweight: 0\n---\n",
+            "my.jinja:3: weight: Input should be greater than 0, not 0",
+        ),
         ("---\nscale: [1, 5]\nversion: '1'\n---\n", "my.jinja:3: version: "),
-        ("---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n", "my.jinja:3: steps: Input should be a valid string"),
+        (
+            "---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n",
+            "my.jinja:3: steps: Input should be a valid string",
+        ),
         ("---\nscale: [1, 5\n---\n", "my.jinja:3: the header is not YAML: expected ',' or ']'"),
         (
             "---\nscale: [1, 5]\ntitle: a: b\n---\n",
             "my.jinja:3: the header is not YAML: mapping values are not allowed",
         ),
-        ("---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n", "my.jinja:3: the header is not YAML: month must be in 1..12"),
+        (
+            "---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n",
+            "my.jinja:3: the header is not YAML: month must be in 1..12",
+        ),
         (f"---\nscale: {'[' * 3000}\n---\n", "my.jinja:1: the header is nested too deeply"),
         ("---\nscale: !!timestamp x\n---\n", "my.jinja:2: the header is not YAML: "),
     ],
@@ -292,10 +374,16 @@ def test_any_text_is_a_criterion_or_a_clear_refusal(tmp_path: Path, text: str) -
         ("{% include ['a.jinja', 'b.jinja'] %}", "must be written out, in quotes"),
         ("{% include 'nosuch.jinja' %}", "no template 'nosuch.jinja'; looked in "),
         ("{% extends 'layouts/nosuch.jinja' %}", "no template 'layouts/nosuch.jinja'; looked in "),
-        ("{% if output %}{% extends 'layouts/pointwise.jinja' %}{% endif %}", "not inside if or for"),
+        (
+            "{% if output %}{% extends 'layouts/pointwise.jinja' %}{% endif %}",
+            "not inside if or for",
+        ),
         ("{{ system }}", "system is never shown to the judge: a judge that knows which system"),
         ("{{ human.coherence }}", "human is never shown to the judge: a judge that sees"),
-        ("{% if item is defined %}{{ item }}{% endif %}", "item is never shown to the judge: an item's id"),
+        (
+            "{% if item is defined %}{{ item }}{% endif %}",
+            "item is never shown to the judge: an item's id",
+        ),
     ],
 )
 def test_templates_are_refused_with_file_and_line(write: Write, line: str, says: str) -> None:
@@ -312,12 +400,16 @@ def test_templates_that_lead_back_to_themselves(write: Write) -> None:
     with pytest.raises(CriterionError, match="calls itself, or is nested, too deeply"):
         prompt_of(one, sample())
     write("{% extends 'my.jinja' %}", "a.jinja")
-    assert refused(write(HEAD + "{% extends 'a.jinja' %}")).endswith("itself: my.jinja > a.jinja > my.jinja")
+    assert refused(write(HEAD + "{% extends 'a.jinja' %}")).endswith(
+        "itself: my.jinja > a.jinja > my.jinja"
+    )
 
 
 def test_faults_of_a_layout_are_told_by_its_name(write: Write) -> None:
     write("{{ output }}\n{{ x.__class__ }}", "parts/base.jinja")
-    assert refused(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith("parts/base.jinja:2: __class__")
+    assert refused(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith(
+        "parts/base.jinja:2: __class__"
+    )
 
 
 def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: Write) -> None:
@@ -325,8 +417,12 @@ def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: 
     prompts = criteria.builtin_prompts()
     english, korean = criteria.load(path), criteria.load(path, language="ko")
     key = "layouts/pointwise.jinja"
-    assert criteria.template_texts(english)[key] == (prompts / "en" / key).read_text(encoding="utf-8")
-    assert criteria.template_texts(korean)[key] == (prompts / "ko" / key).read_text(encoding="utf-8")
+    assert criteria.template_texts(english)[key] == (prompts / "en" / key).read_text(
+        encoding="utf-8"
+    )
+    assert criteria.template_texts(korean)[key] == (prompts / "ko" / key).read_text(
+        encoding="utf-8"
+    )
     write("mine {{ output }}", key)
     assert criteria.template_texts(criteria.load(path, language="ko"))[key] == "mine {{ output }}"
 
@@ -335,7 +431,11 @@ def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> Non
     write("{% include 'c.jinja' %}{{ output }}", "b.jinja")
     write("see", "c.jinja")
     one = criteria.load(write(HEAD + "{% extends 'b.jinja' %}"))
-    texts = [["my.jinja", one.template], ["b.jinja", "{% include 'c.jinja' %}{{ output }}"], ["c.jinja", "see"]]
+    texts = [
+        ["my.jinja", one.template],
+        ["b.jinja", "{% include 'c.jinja' %}{{ output }}"],
+        ["c.jinja", "see"],
+    ]
     assert list(criteria.template_texts(one).items()) == [tuple(pair) for pair in texts]
     assert one.digest == hashlib.sha256(json.dumps(texts).encode()).hexdigest()
     write("sea", "c.jinja")
@@ -351,20 +451,35 @@ def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> Non
         ("{{ output }}{{ genre }}", {"output", "genre"}),
         (EXTENDS, {"output", "source"}),
         (EXTENDS + "{% block source %}{% endblock %}", {"output"}),
-        (EXTENDS + "{% block source %}{{ super() }}{{ genre }}{% endblock %}", {"output", "source", "genre"}),
+        (
+            EXTENDS + "{% block source %}{{ super() }}{{ genre }}{% endblock %}",
+            {"output", "source", "genre"},
+        ),
         (EXTENDS + "{% block nowhere %}{{ genre }}{% endblock %}", {"output", "source"}),
         (EXTENDS + "{{ genre }}", {"output", "source"}),
-        (EXTENDS + "{% set tone = genre %}{% block output %}{{ tone }}{% endblock %}", {"source", "genre"}),
-        ("{% extends 'summarization/fluency.jinja' %}{% block scores %}{{ genre }}{% endblock %}", {"output", "genre"}),
+        (
+            EXTENDS + "{% set tone = genre %}{% block output %}{{ tone }}{% endblock %}",
+            {"source", "genre"},
+        ),
+        (
+            "{% extends 'summarization/fluency.jinja' %}{% block scores %}{{ genre }}{% endblock %}",
+            {"output", "genre"},
+        ),
         (
             "{% extends 'summarization/fluency.jinja' %}{% block criterion %}{{ genre }}{% endblock %}",
             {"output", "genre"},
         ),
         ("{% for item in references %}{{ item }}{{ loop.index }}{% endfor %}", {"references"}),
-        ("{% for r in references %}{% block one scoped %}{{ r }}{% endblock %}{% endfor %}", {"references"}),
+        (
+            "{% for r in references %}{% block one scoped %}{{ r }}{% endblock %}{% endfor %}",
+            {"references"},
+        ),
         ("{% if genre is defined %}{{ genre }}{% endif %}{{ output }}", {"output"}),
         ("{{ genre|default('news') }}{{ d['x'] is defined }}", {"d"}),
-        ("{{ this.title }}{% for n in range(3) %}{{ n }}{% endfor %}{{ dict(a=output) }}", {"output"}),
+        (
+            "{{ this.title }}{% for n in range(3) %}{{ n }}{% endfor %}{{ dict(a=output) }}",
+            {"output"},
+        ),
         ("{% macro m(x) %}{{ x }}{{ genre }}{% endmacro %}{{ m(output) }}", {"output", "genre"}),
         ("{% include 'part.jinja' %}", {"genre", "output"}),
         ("{% include 'part.jinja' without context %}", set()),
@@ -374,7 +489,9 @@ def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> Non
         ("{% from 'part.jinja' import x with context %}{{ x }}", {"genre", "output"}),
     ],
 )
-def test_needs_are_the_variables_a_rendering_reads(write: Write, text: str, needs: set[str]) -> None:
+def test_needs_are_the_variables_a_rendering_reads(
+    write: Write, text: str, needs: set[str]
+) -> None:
     write("{% block p %}{{ genre }}{% endblock %}{% set x = output %}", "part.jinja")
     assert criteria.load(write(HEAD + text)).needs == needs
 
@@ -387,13 +504,15 @@ def test_check_is_content_with_samples_that_have_everything(write: Write) -> Non
     one = criteria.load(write(text))
     criteria.check_samples(one, [sample(source="s", references=("r",), extra={"genre": 0})])
     criteria.check_samples(
-        criteria.load(write(HEAD + "{{ reference }}{{ output }}")), [sample(extra={"reference": "r"})]
+        criteria.load(write(HEAD + "{{ reference }}{{ output }}")),
+        [sample(extra={"reference": "r"})],
     )
     criteria.check_samples(one, [])
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{{ source }}", "{% extends 'layouts/pointwise.jinja' %}{% block output %}{% endblock %}"]
+    "text",
+    ["", "{{ source }}", "{% extends 'layouts/pointwise.jinja' %}{% block output %}{% endblock %}"],
 )
 def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, text: str) -> None:
     with pytest.raises(CriterionError, match="never shows the judged text"):
@@ -413,13 +532,19 @@ def test_layouts_are_read_once(write: Write) -> None:
 
 
 def test_a_variable_nobody_has_is_the_templates_fault(write: Write) -> None:
-    one = criteria.load(write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}"))
+    one = criteria.load(
+        write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}")
+    )
     rows = [sample(source="x", extra={"summary": "y", "system": "z"}), sample("b", source="x")]
     with pytest.raises(CriterionError) as caught:
         criteria.check_samples(one, rows)
-    message = "unknown variable 'sumary'; did you mean 'summary'? the data has: output, source, summary"
+    message = (
+        "unknown variable 'sumary'; did you mean 'summary'? the data has: output, source, summary"
+    )
     assert str(caught.value) == f"{one.path}:6: {message}"
-    with pytest.raises(CriterionError, match=r"unknown variable 'sumary'; the data has: output, source$"):
+    with pytest.raises(
+        CriterionError, match=r"unknown variable 'sumary'; the data has: output, source$"
+    ):
         criteria.check_samples(one, [sample(source="x")])
 
 
@@ -434,14 +559,16 @@ def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
 @pytest.mark.parametrize("blank", [None, ""])
 def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
     with pytest.raises(DataError) as caught:
-        criteria.check_samples(criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)])
+        criteria.check_samples(
+            criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)]
+        )
     reads = (
         "the criterion relevance reads source, which no sample has; name its column with --map source=COLUMN, or do "
         "without it: {% block source %}{% endblock %} (the data has: output)"
     )
-    line = 1 + criteria.template_texts(criteria.load("relevance"))["layouts/pointwise.jinja"].splitlines().index(
-        '{{ source|fenced("source") }}'
-    )
+    line = 1 + criteria.template_texts(criteria.load("relevance"))[
+        "layouts/pointwise.jinja"
+    ].splitlines().index('{{ source|fenced("source") }}')
     assert str(caught.value) == f"layouts/pointwise.jinja:{line}: {reads}"
 
 
@@ -476,17 +603,26 @@ def test_texts_each_of_which_lacks_another_input_are_refused(write: Write) -> No
 
 
 def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
-    one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True)
+    one = criteria.load(
+        write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True
+    )
     criteria.check_samples(one, [sample(), sample("b")])
     path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
     with pytest.raises(
-        CriterionError, match=r"my\.jinja:6: a comparison has no output; its texts are first and second"
+        CriterionError,
+        match=r"my\.jinja:6: a comparison has no output; its texts are first and second",
     ):
         criteria.check_samples(criteria.load(path, pairwise=True), [sample()])
-    one = criteria.load(write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True)
-    with pytest.raises(CriterionError, match=r"did you mean 'first'\? the data has: first, second$"):
+    one = criteria.load(
+        write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True
+    )
+    with pytest.raises(
+        CriterionError, match=r"did you mean 'first'\? the data has: first, second$"
+    ):
         criteria.check_samples(one, [sample()])
-    with pytest.raises(DataError, match="the criterion relevance reads source, which no sample has"):
+    with pytest.raises(
+        DataError, match="the criterion relevance reads source, which no sample has"
+    ):
         criteria.check_samples(criteria.load("relevance", pairwise=True), [sample()])
 
 
@@ -502,14 +638,30 @@ def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> 
         ("[0, 1]", None),
         ("{labels: [A, B, C], values: [1, 0, 0.5]}", None),
         ("{labels: [x, y], values: [0, 1]}", None),
-        ("[1, 5]", "1 where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"),
-        ("{labels: [A, B], values: [1, -1]}", "scale: values are what an answer counts for the text shown first"),
-        ("{labels: [A, B], values: [1, 0.5]}", "scale: values are what an answer counts for the text shown first"),
-        ("{labels: [A, B], values: [0, 1]}", "a is the text shown first, so it counts 1 and b counts 0"),
+        (
+            "[1, 5]",
+            "1 where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}",
+        ),
+        (
+            "{labels: [A, B], values: [1, -1]}",
+            "scale: values are what an answer counts for the text shown first",
+        ),
+        (
+            "{labels: [A, B], values: [1, 0.5]}",
+            "scale: values are what an answer counts for the text shown first",
+        ),
+        (
+            "{labels: [A, B], values: [0, 1]}",
+            "a is the text shown first, so it counts 1 and b counts 0",
+        ),
     ],
 )
-def test_the_values_of_a_comparison_say_who_wins(write: Write, scale: str, says: str | None) -> None:
-    one = criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}"), pairwise=True)
+def test_the_values_of_a_comparison_say_who_wins(
+    write: Write, scale: str, says: str | None
+) -> None:
+    one = criteria.load(
+        write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}"), pairwise=True
+    )
     if says is None:
         criteria.check_samples(one, [sample()])
         return
@@ -539,7 +691,9 @@ def prompt_of(criterion: Criterion, text: Sample) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_question_makes_the_same_prompt_however_it_is_written(write: Write, language: str) -> None:
+def test_a_question_makes_the_same_prompt_however_it_is_written(
+    write: Write, language: str
+) -> None:
     quoted = json.dumps(QUESTION)
     texts = {
         "a.txt": QUESTION + "\n", "b.md": f"---\nscale: [1, 5]\n---\n\n{QUESTION}", "c.yaml": f"question: {quoted}",
@@ -547,7 +701,8 @@ def test_a_question_makes_the_same_prompt_however_it_is_written(write: Write, la
     }  # fmt: skip
     made = [criteria.load(write(text, name), language=language) for name, text in texts.items()]
     made += [
-        criteria.load(entry, language=language) for entry in (f"f: {QUESTION}", {"name": "g", "question": QUESTION})
+        criteria.load(entry, language=language)
+        for entry in (f"f: {QUESTION}", {"name": "g", "question": QUESTION})
     ]
     alone = criteria.finalize(Criterion("h", question=QUESTION, scale=(1, 5)))  # type: ignore[arg-type]
     made.append(criteria.in_language(alone, language))
@@ -558,22 +713,39 @@ def test_a_question_makes_the_same_prompt_however_it_is_written(write: Write, la
     assert "<source " in prompt
     assert "<source " not in prompt_of(made[0], sample())
     assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in made)
-    assert all(templates.is_packaged(one.path, templates.template_body(one.template)) for one in made)
+    assert all(
+        templates.is_packaged(one.path, templates.template_body(one.template)) for one in made
+    )
 
 
 def test_further_columns_are_shown_in_their_order_under_their_names(write: Write) -> None:
-    shown = criteria.load(write("question: Is it?\nshow: [customer, input, expected_output, tags]\n", "a.yaml"))
+    shown = criteria.load(
+        write("question: Is it?\nshow: [customer, input, expected_output, tags]\n", "a.yaml")
+    )
     assert shown.needs == {"output", "customer", "source", "references", "tags"}
-    text = sample(source="Where?", references=("R1", "R2"), extra={"customer": "Ann", "tags": 3, "secret": "no"})
+    text = sample(
+        source="Where?",
+        references=("R1", "R2"),
+        extra={"customer": "Ann", "tags": 3, "secret": "no"},
+    )
     marks = re.findall(r"^<(\w+) \w+>\n(.*)$", prompt_of(shown, text), re.MULTILINE)
     assert marks == [
-        *[("customer", "Ann"), ("source", "Where?"), ("references", "R1"), ("references", "R2"), ("tags", "3")],
+        *[
+            ("customer", "Ann"),
+            ("source", "Where?"),
+            ("references", "R1"),
+            ("references", "R2"),
+            ("tags", "3"),
+        ],
         ("output", text.output),
     ]
     with pytest.raises(
-        DataError, match=r"a.yaml: show: the criterion a reads source, .* or do without it: take source"
+        DataError,
+        match=r"a.yaml: show: the criterion a reads source, .* or do without it: take source",
     ):
-        criteria.check_samples(shown, [sample(extra={"customer": "Ann", "tags": 3}, references=("R",))])
+        criteria.check_samples(
+            shown, [sample(extra={"customer": "Ann", "tags": 3}, references=("R",))]
+        )
 
 
 @pytest.mark.parametrize(
@@ -598,7 +770,9 @@ def test_further_columns_are_shown_in_their_order_under_their_names(write: Write
         ("a.jinja", HEAD.replace("---\ns", "---\nshow: [x]\ns") + "{{ output }}", "a.jinja: show: is for"),
     ],
 )  # fmt: skip
-def test_mistakes_in_a_file_name_its_own_line(write: Write, name: str, text: str, says: str) -> None:
+def test_mistakes_in_a_file_name_its_own_line(
+    write: Write, name: str, text: str, says: str
+) -> None:
     assert refused(write(text, name)).startswith(says)
 
 
@@ -634,12 +808,17 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
     path.write_text(text.replace("NAME", "polite"), encoding="utf-8")
     assert criteria.load(path).name == "polite"
     path.write_text(text.replace("NAME", "kind"), encoding="utf-8")
-    with pytest.raises(CriterionError, match=r"name: is kind, .* write name: polite, or call the file kind\."):
+    with pytest.raises(
+        CriterionError, match=r"name: is kind, .* write name: polite, or call the file kind\."
+    ):
         criteria.load(path)
 
 
 def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() -> None:
-    entries = [{"name": f"aspect{number}", "question": f"Is aspect {number} fine?"} for number in range(150)]
+    entries = [
+        {"name": f"aspect{number}", "question": f"Is aspect {number} fine?"}
+        for number in range(150)
+    ]
     rows = [sample(f"text {number}", source="s") for number in range(4)]
     caches = [sandbox._compiled, templates.parse_cached, templates.is_packaged, loading._variables]
     made = [criteria.load(entry) for entry in entries]

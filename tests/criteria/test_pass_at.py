@@ -15,7 +15,9 @@ SOLVED = "scale: {labels: [fail, pass], values: [0, 1]}"
 
 
 def text(*lines: str) -> str:
-    return "\n".join(["---", "question: Is it polite?", *lines, "---", '{% extends "layouts/question.jinja" %}'])
+    return "\n".join(
+        ["---", "question: Is it polite?", *lines, "---", '{% extends "layouts/question.jinja" %}']
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,9 @@ def text(*lines: str) -> str:
         (("scale: {labels: [rude, ok, fine], values: [0, 1, 1]}", "pass_at: fine"), 0.5),
     ],
 )
-def test_a_value_a_label_or_a_share_of_the_scale(lines: tuple[str, ...], value: float | None) -> None:
+def test_a_value_a_label_or_a_share_of_the_scale(
+    lines: tuple[str, ...], value: float | None
+) -> None:
     assert load(text=text(*lines), name="polite").pass_at == value
 
 
@@ -46,13 +50,25 @@ def test_a_value_a_label_or_a_share_of_the_scale(lines: tuple[str, ...], value: 
     ("lines", "says"),
     [
         ((NUMBERS, "pass_at: 6"), "4: pass_at: 6 is not on the scale from 1 to 5"),
-        ((NUMBERS, "pass_at: 0.7"), "4: pass_at: 0.7 is not on the scale from 1 to 5; threshold: 0.7 is a share of it"),
+        (
+            (NUMBERS, "pass_at: 0.7"),
+            "4: pass_at: 0.7 is not on the scale from 1 to 5; threshold: 0.7 is a share of it",
+        ),
         ((NUMBERS, "pass_at: .nan"), "4: pass_at: nan is not on the scale from 1 to 5"),
-        ((WORDS, "pass_at: god"), "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)"),
+        (
+            (WORDS, "pass_at: god"),
+            "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)",
+        ),
         ((NUMBERS, "pass_at: yes"), "4: pass_at: Input should be a valid number, not True"),
-        ((NUMBERS, "threshold: 4"), "4: threshold: 4 is not a share of the scale; pass_at: takes a value"),
+        (
+            (NUMBERS, "threshold: 4"),
+            "4: threshold: 4 is not a share of the scale; pass_at: takes a value",
+        ),
         ((NUMBERS, "threshold: .nan"), "4: threshold: nan is not a share of the scale"),
-        ((NUMBERS, "threshold: 0.7", "pass_at: 4"), "5: pass_at: pass_at and threshold say the same; write one of"),
+        (
+            (NUMBERS, "threshold: 0.7", "pass_at: 4"),
+            "5: pass_at: pass_at and threshold say the same; write one of",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(lines: tuple[str, ...], says: str) -> None:
@@ -64,13 +80,20 @@ def test_what_is_wrong_is_said_with_its_line(lines: tuple[str, ...], says: str) 
 def test_a_criterion_made_in_python_is_checked_too() -> None:
     criterion = load(text=text(NUMBERS), name="polite")
     assert finalize(replace(criterion, pass_at=4.5)).pass_at == 4.5
-    with pytest.raises(CriterionError, match=r"polite.jinja: pass_at: 7 is not on the scale from 1 to 5"):
+    with pytest.raises(
+        CriterionError, match=r"polite.jinja: pass_at: 7 is not on the scale from 1 to 5"
+    ):
         finalize(replace(criterion, pass_at=7))
 
 
 def test_a_comparison_of_two_texts_has_no_value_that_passes() -> None:
-    template = load("pairwise/relevance", pairwise=True).template.replace("---\n", "---\npass_at: 1\n", 1)
-    with pytest.raises(CriterionError, match=r"better.jinja:2: pass_at: a criterion that compares two texts has none"):
+    template = load("pairwise/relevance", pairwise=True).template.replace(
+        "---\n", "---\npass_at: 1\n", 1
+    )
+    with pytest.raises(
+        CriterionError,
+        match=r"better.jinja:2: pass_at: a criterion that compares two texts has none",
+    ):
         load(text=template, name="better", pairwise=True)
 
 
@@ -94,4 +117,6 @@ def test_the_prompt_and_its_digest_do_not_know_it() -> None:
     ],
 )
 def test_rounding_fails_no_value(pass_at: float | None, value: float, passes: bool | None) -> None:
-    assert Column("polite", "criterion", "polite@1", 1.0, 5.0, pass_at=pass_at).passes(value) is passes
+    assert (
+        Column("polite", "criterion", "polite@1", 1.0, 5.0, pass_at=pass_at).passes(value) is passes
+    )

@@ -35,15 +35,27 @@ from judge.scoring import parse
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 LANGUAGES = criteria.languages()
 CASES = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language)]
-PAIRS = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language, pairwise=True)]
+PAIRS = [
+    (language, one.name)
+    for language in LANGUAGES
+    for one in criteria.builtin(language, pairwise=True)
+]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 SOURCE = (
     "Heavy snow closed the mountain pass at Alder Gap on Friday night. The road authority said that two lorries had "
     "slid across both lanes, and that nobody was hurt. Crews hope to reopen one lane by Sunday noon."
 )
 OUTPUT = "Snow has closed the Alder Gap pass after two lorries slid. One lane may reopen on Sunday."
-SAMPLE = Sample("alder", "secret-system", OUTPUT, source=SOURCE, references=("The pass is shut.", "Snow shut it."))
-RIVAL = replace(SAMPLE, system="hidden-system", output="Nobody was hurt when the pass at Alder Gap closed.")
+SAMPLE = Sample(
+    "alder",
+    "secret-system",
+    OUTPUT,
+    source=SOURCE,
+    references=("The pass is shut.", "Snow shut it."),
+)
+RIVAL = replace(
+    SAMPLE, system="hidden-system", output="Nobody was hurt when the pass at Alder Gap closed."
+)
 HEAD = "---\nscale: [1, 5]\n---\n"
 PAIR = "---\nscale: {labels: [A, B], values: [1, 0]}\n---\n"
 WITH_TIE = Scale(("A", "B", "C"), (1.0, 0.0, 0.5))
@@ -114,7 +126,11 @@ def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise:
     asked: list[tuple[str, Criterion]] = [
         (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in FORMS for kind in KINDS
     ]
-    scales = [("ties", WITH_TIE), ("levels", Scale.integers(0, 4))] if pairwise else [("pass or fail", VERDICT)]
+    scales = (
+        [("ties", WITH_TIE), ("levels", Scale.integers(0, 4))]
+        if pairwise
+        else [("pass or fail", VERDICT)]
+    )
     scaled = [(name, replace(one, scale=_within(scale))) for name, scale in scales]
     asked += [("decision", replace(one, form="decision")), *scaled]
     asked += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
@@ -186,7 +202,11 @@ WORDINGS = ("pointwise", *criteria.PARAPHRASES)
 def _unlike(text: str, other: str) -> str:
     """The lines of a text that come after those with which both begin."""
     lines = text.splitlines()
-    same = next(n for n, pair in enumerate(zip(lines, other.splitlines(), strict=False)) if pair[0] != pair[1])
+    same = next(
+        n
+        for n, pair in enumerate(zip(lines, other.splitlines(), strict=False))
+        if pair[0] != pair[1]
+    )
     return "\n".join(lines[same:])
 
 
@@ -195,27 +215,38 @@ def rubric(language: str, wording: str = "pointwise", more: str = "") -> Criteri
     header, _, examples = RUBRICS[language].partition("examples:\n")
     text = f'---\n{header}{more}---\n{{% extends "layouts/question.jinja" %}}'
     one = criteria.load(text=text, name="polite", language=language)
-    shown = [Example(**entry | {"score": str(entry["score"])}) for entry in yaml.safe_load(examples)]
+    shown = [
+        Example(**entry | {"score": str(entry["score"])}) for entry in yaml.safe_load(examples)
+    ]
     one = replace(one, examples=tuple(shown))
     return one if wording == "pointwise" else criteria.paraphrase(one, wording)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", WORDINGS)
-def test_levels_examples_and_quotes_are_those_a_person_has_read(language: str, wording: str) -> None:
+def test_levels_examples_and_quotes_are_those_a_person_has_read(
+    language: str, wording: str
+) -> None:
     one = rubric(language, wording, "cite: true\n")
     whole = prompt(one)
     decision = rendered(replace(one, form="decision"))
     asked = [(form, kind) for form in FORMS for kind in KINDS][1:]
     ends = [
-        f"=== {form}, {kind}\n{_unlike(prompt(replace(one, form=form, reply=kind)), whole)}" for form, kind in asked
+        f"=== {form}, {kind}\n{_unlike(prompt(replace(one, form=form, reply=kind)), whole)}"
+        for form, kind in asked
     ]
-    golden("\n\n".join([whole, *ends, f"=== decision\n{decision.question}"]), language, f"rubric/{wording}")
+    golden(
+        "\n\n".join([whole, *ends, f"=== decision\n{decision.question}"]),
+        language,
+        f"rubric/{wording}",
+    )
 
 
 def test_every_golden_file_has_its_test() -> None:
     found = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
-    both = [f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")]
+    both = [
+        f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")
+    ]
     expected = {f"{language}/{name}" for language, name in CASES}
     expected |= {f"{language}/pairwise/{name}" for language, name in PAIRS}
     both += [f"rubric/{wording}" for wording in WORDINGS]
@@ -224,7 +255,9 @@ def test_every_golden_file_has_its_test() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_criteria_share_their_prompts_up_to_the_end_of_the_judged_text(language: str) -> None:
-    first, *_, last = whole = sorted(prompt(one) for one in criteria.builtin(language) if "source" in one.needs)
+    first, *_, last = whole = sorted(
+        prompt(one) for one in criteria.builtin(language) if "source" in one.needs
+    )
     shared = first[: next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)]
     assert len(whole) == 3
     assert shared.index(SOURCE) < shared.index(OUTPUT)
@@ -234,20 +267,24 @@ def test_criteria_share_their_prompts_up_to_the_end_of_the_judged_text(language:
 @pytest.mark.parametrize(("language", "name"), CASES)
 def test_prompts_hold_nothing_that_tells_system_item_or_ratings(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
-    other = Sample("other", "another", OUTPUT, source=SOURCE, human={"coherence": 4.0}, where="x.jsonl:1")
+    other = Sample(
+        "other", "another", OUTPUT, source=SOURCE, human={"coherence": 4.0}, where="x.jsonl:1"
+    )
     assert prompt(one) == prompt(one, other)
     assert "secret-system" not in prompt(one)
 
 
-def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(shared_tool: Callable[[str], Path]) -> None:
+def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(
+    shared_tool: Callable[[str], Path],
+) -> None:
     spec = importlib.util.spec_from_file_location("replay_server", shared_tool("replay_server.py"))
     server = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(server)
     names = ("coherence", "consistency", "fluency", "relevance")
     for language, name in CASES:
-        assert server.Store().criterion(prompt(criteria.load(name, language=language)), names) == name.removesuffix(
-            "_5"
-        )
+        assert server.Store().criterion(
+            prompt(criteria.load(name, language=language)), names
+        ) == name.removesuffix("_5")
     for language, name in PAIRS:
         if name != "overall":
             one = criteria.load(name, language=language, pairwise=True)
@@ -255,9 +292,12 @@ def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(shared
 
 
 @pytest.mark.parametrize(
-    ("language", "form"), [("en", "Score: N"), ("ja", "スコア: N"), ("ko", "점수: N"), ("zh", "得分: N")]
+    ("language", "form"),
+    [("en", "Score: N"), ("ja", "スコア: N"), ("ko", "점수: N"), ("zh", "得分: N")],
 )
-def test_each_reply_kind_asks_for_its_own_form(custom: Load, language: str, form: str, tmp_path: Path) -> None:
+def test_each_reply_kind_asks_for_its_own_form(
+    custom: Load, language: str, form: str, tmp_path: Path
+) -> None:
     prompts = {}
     for kind in ("score", "score_then_reason", "reason_then_score"):
         text = f'---\nscale: [1, 5]\nreply: {kind}\n---\n{{% extends "layouts/pointwise.jinja" %}}'
@@ -273,7 +313,10 @@ def test_each_reply_kind_asks_for_its_own_form(custom: Load, language: str, form
     [
         ("[0, 10]", "Scale: the whole numbers from 0 (lowest) to 10 (highest)."),
         ("{min: 0, max: 100, step: 50}", "Scale: 0, 50, 100. The lowest is 0, the highest 100."),
-        ("{labels: [good, bad], values: [1, 0]}", "Scale: good, bad. The lowest is bad, the highest good."),
+        (
+            "{labels: [good, bad], values: [1, 0]}",
+            "Scale: good, bad. The lowest is bad, the highest good.",
+        ),
     ],
 )
 def test_the_scale_is_shown_with_its_ends(custom: Load, scale: str, line: str) -> None:
@@ -287,7 +330,9 @@ def test_the_scale_is_shown_with_its_ends(custom: Load, scale: str, line: str) -
 def test_a_prompt_is_one_user_message_for_its_sample(custom: Load) -> None:
     one = custom(HEAD + "\n  {{ source }}|{{ output }}\n\n")
     got = Renderer(one, criteria.template_bodies(one)).render(SAMPLE)
-    assert got == Prompt("alder", "secret-system", "my", ({"role": "user", "content": f"{SOURCE}|{OUTPUT}"},))
+    assert got == Prompt(
+        "alder", "secret-system", "my", ({"role": "user", "content": f"{SOURCE}|{OUTPUT}"},)
+    )
 
 
 def test_a_user_may_fill_the_place_of_the_references(custom: Load) -> None:
@@ -302,7 +347,9 @@ def test_a_user_may_fill_the_place_of_the_references(custom: Load) -> None:
 
 def test_every_column_has_its_own_name_and_reference_is_the_first_of_many(custom: Load) -> None:
     one = custom(HEAD + "{{ genre }}|{{ reference }}|{{ references|length }}|{{ this.title }}")
-    assert prompt(one, Sample("i", "s", "o", references=("a", "b"), extra={"genre": 7})) == "7|a|2|my"
+    assert (
+        prompt(one, Sample("i", "s", "o", references=("a", "b"), extra={"genre": 7})) == "7|a|2|my"
+    )
     extra = {"genre": "x", "reference": "own", "this": "no", "output": "no", "references": "no"}
     assert prompt(one, Sample("i", "s", "o", references=("a", "b"), extra=extra)) == "x|own|2|my"
 
@@ -335,7 +382,11 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
         for line in ending(replace(one, reply="reason_then_score"), rival).splitlines()
         if line.endswith((": N", ": X"))
     )
-    texts = {"score": label, "score_then_reason": f"{label}\nIt holds.", "reason_then_score": f"It holds.\n{line}"}
+    texts = {
+        "score": label,
+        "score_then_reason": f"{label}\nIt holds.",
+        "reason_then_score": f"It holds.\n{line}",
+    }
     value = label if label.isdigit() else f'"{label}"'
     objects = {
         "score": f'{{"score": {value}}}',
@@ -350,7 +401,9 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("rival", [None, RIVAL])
-def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(language: str, rival: Sample | None) -> None:
+def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
+    language: str, rival: Sample | None
+) -> None:
     one = criteria.load("coherence", language=language, pairwise=rival is not None)
     ends = {kind: ending(replace(one, form="json", reply=kind), rival) for kind in KINDS}
     assert '"score"' in ends["score"]
@@ -392,13 +445,21 @@ def test_chance_leaves_no_trace_in_a_decision() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{{ output }} Good?", "{{ output }}{{ this.cut }}", "{{ this.cut }}", "a{{ this.cut }}b{{ this.cut }}c"]
+    "text",
+    [
+        "{{ output }} Good?",
+        "{{ output }}{{ this.cut }}",
+        "{{ this.cut }}",
+        "a{{ this.cut }}b{{ this.cut }}c",
+    ],
 )
 def test_a_decision_needs_one_cut_with_something_on_both_sides(custom: Load, text: str) -> None:
     one = custom(HEAD + text)
     assert prompt(one) == text.replace("{{ output }}", OUTPUT).replace("{{ this.cut }}", "").strip()
     message = failure(replace(one, form="decision"))
-    assert message.startswith("my.jinja: a decision endpoint gets the material and the question apart; put {{ this.cut")
+    assert message.startswith(
+        "my.jinja: a decision endpoint gets the material and the question apart; put {{ this.cut"
+    )
 
 
 def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:
@@ -406,9 +467,14 @@ def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:
     one = custom(HEAD + layout + "{% block answer %}\n\nOne number from 1 to 5.\n{% endblock %}")
     for form in FORMS:
         for kind in KINDS:
-            assert prompt(replace(one, form=form, reply=kind)).endswith("Criterion: my\n\n\nOne number from 1 to 5.")
+            assert prompt(replace(one, form=form, reply=kind)).endswith(
+                "Criterion: my\n\n\nOne number from 1 to 5."
+            )
     one = custom(HEAD + layout + "{% block score %}\nOne number.\n{% endblock %}")
-    assert prompt(one).splitlines()[-2:] == ["Scale: the whole numbers from 1 (lowest) to 5 (highest).", "One number."]
+    assert prompt(one).splitlines()[-2:] == [
+        "Scale: the whole numbers from 1 (lowest) to 5 (highest).",
+        "One number.",
+    ]
     assert prompt(replace(one, reply="score_then_reason")).splitlines()[-1] == "a few sentences."
 
 
@@ -418,7 +484,9 @@ def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:
 def test_a_pair_is_shown_in_its_order(custom: Load) -> None:
     one = custom(PAIR + "{{ first }}|{{ second }}|{{ source }}")
     text = f"{OUTPUT}|{RIVAL.output}|{SOURCE}"
-    assert rendered(one, SAMPLE, RIVAL) == Prompt("alder", "secret-system", "my", ({"role": "user", "content": text},))
+    assert rendered(one, SAMPLE, RIVAL) == Prompt(
+        "alder", "secret-system", "my", ({"role": "user", "content": text},)
+    )
     assert prompt(one, RIVAL, SAMPLE) == f"{RIVAL.output}|{OUTPUT}|{SOURCE}"
 
 
@@ -442,12 +510,19 @@ def test_comparisons_ask_for_a_or_b_near_their_end(name: str) -> None:
 def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custom: Load) -> None:
     one = custom(PAIR + "{{ first }}|{{ second }}")
     extra = {"first": "no", "second": "no"}
-    assert prompt(one, Sample("i", "a", "x", extra=extra), Sample("i", "b", "y", extra=extra)) == "x|y"
+    assert (
+        prompt(one, Sample("i", "a", "x", extra=extra), Sample("i", "b", "y", extra=extra)) == "x|y"
+    )
 
 
 def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
-    one = custom(PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}")
-    pair = [Sample("i", s, "x", extra={"genre": g, "length": n}) for s, g, n in (("a", "news", 1), ("b", "news", 2))]
+    one = custom(
+        PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}"
+    )
+    pair = [
+        Sample("i", s, "x", extra={"genre": g, "length": n})
+        for s, g, n in (("a", "news", 1), ("b", "news", 2))
+    ]
     assert set(template_variables(pair[0], rival=pair[1])) == {"first", "second", "genre", "this"}
     assert "output" not in template_variables(pair[0], rival=pair[0])
     assert prompt(one, *pair) == "xxTrueFalse"
@@ -455,7 +530,11 @@ def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
 
 @pytest.mark.parametrize("other", ["Another source.", None])
 def test_a_pair_that_differs_in_what_is_read_is_refused(other: str | None) -> None:
-    message = failure(criteria.load("relevance", pairwise=True), SAMPLE, replace(RIVAL, source=other, where="d.csv:9"))
+    message = failure(
+        criteria.load("relevance", pairwise=True),
+        SAMPLE,
+        replace(RIVAL, source=other, where="d.csv:9"),
+    )
     reads = "reads source, which differs between the systems 'secret-system' and 'hidden-system' (item 'alder')"
     assert message == f"relevance.jinja: {reads}"
     both = (replace(SAMPLE, source=None), replace(RIVAL, source=None))
@@ -463,14 +542,22 @@ def test_a_pair_that_differs_in_what_is_read_is_refused(other: str | None) -> No
 
 
 def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
-    assert failure(criteria.load("fluency", pairwise=True)) == "fluency.jinja: takes a pair of samples (item 'alder')"
-    assert failure(criteria.load("fluency"), SAMPLE, RIVAL) == "fluency.jinja: takes one sample (item 'alder')"
+    assert (
+        failure(criteria.load("fluency", pairwise=True))
+        == "fluency.jinja: takes a pair of samples (item 'alder')"
+    )
+    assert (
+        failure(criteria.load("fluency"), SAMPLE, RIVAL)
+        == "fluency.jinja: takes one sample (item 'alder')"
+    )
 
 
 # -------------------------------------------------------------------------------------------------- judged text is data
 
 
-@pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"])
+@pytest.mark.parametrize(
+    "text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"]
+)
 def test_templates_inside_judged_text_stay_text(text: str) -> None:
     got = prompt(criteria.load("relevance"), Sample("i", "s", text, source=text))
     assert got.count(f"\n{text}\n") == 2
@@ -508,24 +595,45 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
     ("line", "says"),
     [
         ("{{ output['__class__'] }}", "access to attribute '__class__' of 'str' object is unsafe."),
-        ("{{ output['__cla' ~ 'ss__'] }}", "access to attribute '__class__' of 'str' object is unsafe."),
-        ("{{ output|attr('__cla' ~ 'ss__') }}", "access to attribute '__class__' of 'str' object is unsafe."),
-        ("{{ '{0.__class__}'.format(output) }}", "access to attribute '__class__' of 'str' object is unsafe."),
-        ("{{ references.append('x') }}", "access to attribute 'append' of 'list' object is unsafe."),
+        (
+            "{{ output['__cla' ~ 'ss__'] }}",
+            "access to attribute '__class__' of 'str' object is unsafe.",
+        ),
+        (
+            "{{ output|attr('__cla' ~ 'ss__') }}",
+            "access to attribute '__class__' of 'str' object is unsafe.",
+        ),
+        (
+            "{{ '{0.__class__}'.format(output) }}",
+            "access to attribute '__class__' of 'str' object is unsafe.",
+        ),
+        (
+            "{{ references.append('x') }}",
+            "access to attribute 'append' of 'list' object is unsafe.",
+        ),
         ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
         ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
         ("{{ output + 1 }}", "can only concatenate str"),
         ("{{ output * 10000000 }}", "* would make more than 10,000,000 characters"),
         ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
         ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),
-        ("{% block alone %}{{ super() }}{% endblock %}", "there is no parent block called 'alone'."),
+        (
+            "{% block alone %}{{ super() }}{% endblock %}",
+            "there is no parent block called 'alone'.",
+        ),
         ("{{ output|round }}", "doesn't define __round__"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "calls itself, or is nested, too deeply"),
+        (
+            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+            "calls itself, or is nested, too deeply",
+        ),
     ],
 )
 def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, says: str) -> None:
     one = custom(
-        HEAD + '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nText.\n' + line + "\n{% endblock %}"
+        HEAD
+        + '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nText.\n'
+        + line
+        + "\n{% endblock %}"
     )
     message = failure(one)
     assert message.startswith("my.jinja:7: ")
@@ -536,7 +644,9 @@ def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, s
 def test_a_missing_variable_fails_where_it_is_read() -> None:
     one = criteria.load("relevance")
     message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
-    assert re.fullmatch(r"layouts/pointwise\.jinja:\d+: 'source' is undefined \(data\.csv:3: item 'i'\)", message)
+    assert re.fullmatch(
+        r"layouts/pointwise\.jinja:\d+: 'source' is undefined \(data\.csv:3: item 'i'\)", message
+    )
 
 
 def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
@@ -547,7 +657,9 @@ def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
 
 def test_rendering_reads_no_file(custom: Load) -> None:
     one = custom(HEAD + "{{ output }}")
-    renderer = Renderer(one, criteria.template_bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"})
+    renderer = Renderer(
+        one, criteria.template_bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"}
+    )
     Path(one.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
     with pytest.raises(CriterionError, match=r"my\.jinja:1: no template my2\.jinja here"):
         renderer.render(SAMPLE)
@@ -557,7 +669,13 @@ def test_rendering_reads_no_file(custom: Load) -> None:
 @pytest.mark.parametrize("form", ["text", "json", "decision"])
 def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: Form) -> None:
     """Every built-in criterion's prompt, with texts that hold what marks, gaps and templates are made of."""
-    texts = ["plain", "\0source x\0", " \n {{ output }} </source 0>\n", "日本語\0output output\0", "\0"]
+    texts = [
+        "plain",
+        "\0source x\0",
+        " \n {{ output }} </source 0>\n",
+        "日本語\0output output\0",
+        "\0",
+    ]
     for criterion in (replace(one, form=form) for one in criteria.builtin(language)):
         once, anew = (
             Renderer(criterion, criteria.template_bodies(criterion)),
@@ -568,7 +686,9 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
         anew._this = once._this  # whose cut is of chance
         for output in texts:
             for source in texts:
-                sample = Sample("i", "s", output, source, ("a reference",), extra={"source": "no", "more": 1})
+                sample = Sample(
+                    "i", "s", output, source, ("a reference",), extra={"source": "no", "more": 1}
+                )
                 assert once.render(sample) == anew.render(sample)
 
 
@@ -588,7 +708,9 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
         "\0source x\0{{ output|fenced('t') }}",
     ],
 )  # fmt: skip
-def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Path, block: str) -> None:
+def test_a_template_that_does_more_with_a_text_is_rendered_for_each(
+    tmp_path: Path, block: str
+) -> None:
     path = tmp_path / "own.jinja"
     path.write_text(f"---\ntitle: Own\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")
     criterion = criteria.load(str(path))

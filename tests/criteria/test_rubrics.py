@@ -22,7 +22,10 @@ BODY = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\
 PAIR = "scale: {labels: [A, B], values: [1, 0]}"
 WORDS = "scale: {labels: [poor, fair, good], values: [0, 0.5, 1]}"
 SAMPLE = Sample("i", "s", "Please wait.", source="Where is it?")
-EXAMPLES = (Example("Go away.", "1"), Example("Thank you.", "5", "It thanks.", "Where is my parcel?"))
+EXAMPLES = (
+    Example("Go away.", "1"),
+    Example("Thank you.", "5", "It thanks.", "Where is my parcel?"),
+)
 
 
 def load(header: str, body: str = BODY) -> Criterion:
@@ -42,15 +45,37 @@ def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
     [
         ("levels: {5: Warm., 1: Rude.}", "1 2 3 4 5", ["1: Rude.", "5: Warm."]),
         ('levels: {"１": Rude., 2.0: Warm.}', "1 2", ["1: Rude.", "2: Warm."]),
-        ("levels: {0-2: Rude., 3–4: Fair., 5: Warm.}", "0 1 2 3 4 5", ["0-2: Rude.", "3-4: Fair.", "5: Warm."]),
-        ("levels: {-2 - -1: Rude., 1: '4'}\nscale: [-2, 2]", "-2 -1 0 1 2", ["-2 - -1: Rude.", "1: 4"]),
-        (f"{WORDS}\nlevels: {{GOOD: Warm., poor: Rude.}}", "poor fair good", ["poor: Rude.", "good: Warm."]),
-        ("scale: {labels: ['no', 'yes'], values: [0, 1]}\nlevels: {'yes': Warm.}", "no yes", ["yes: Warm."]),
-        ("scale: {labels: [1-2, 3-5], values: [0, 1]}\nlevels: {1-2: Rude.}", "1-2 3-5", ["1-2: Rude."]),
+        (
+            "levels: {0-2: Rude., 3–4: Fair., 5: Warm.}",
+            "0 1 2 3 4 5",
+            ["0-2: Rude.", "3-4: Fair.", "5: Warm."],
+        ),
+        (
+            "levels: {-2 - -1: Rude., 1: '4'}\nscale: [-2, 2]",
+            "-2 -1 0 1 2",
+            ["-2 - -1: Rude.", "1: 4"],
+        ),
+        (
+            f"{WORDS}\nlevels: {{GOOD: Warm., poor: Rude.}}",
+            "poor fair good",
+            ["poor: Rude.", "good: Warm."],
+        ),
+        (
+            "scale: {labels: ['no', 'yes'], values: [0, 1]}\nlevels: {'yes': Warm.}",
+            "no yes",
+            ["yes: Warm."],
+        ),
+        (
+            "scale: {labels: [1-2, 3-5], values: [0, 1]}\nlevels: {1-2: Rude.}",
+            "1-2 3-5",
+            ["1-2: Rude."],
+        ),
         ("levels: {1: Rude., 2: Warm.}\nallow_half: true", "1 1.5 2", ["1: Rude.", "2: Warm."]),
     ],
 )
-def test_levels_are_shown_in_the_order_of_the_scale(header: str, labels: str, lines: list[str]) -> None:
+def test_levels_are_shown_in_the_order_of_the_scale(
+    header: str, labels: str, lines: list[str]
+) -> None:
     one = load(header)
     assert one.scale.labels == tuple(labels.split())
     forms: tuple[Form, ...] = ("text", "json", "decision")
@@ -62,23 +87,51 @@ def test_levels_are_shown_in_the_order_of_the_scale(header: str, labels: str, li
 @pytest.mark.parametrize(
     ("header", "line", "says"),
     [
-        ("scale: [1, 5]\nlevels:\n  1: Rude.\n  6: Warm.", 3, "6 is not on the scale (1, 2, 3, 4, 5)"),
+        (
+            "scale: [1, 5]\nlevels:\n  1: Rude.\n  6: Warm.",
+            3,
+            "6 is not on the scale (1, 2, 3, 4, 5)",
+        ),
         ("scale: [0, 100]\nlevels: {0-101: Rude.}", 3, "0-101 is not on the scale (0 to 100)"),
-        ("scale: [1, 5]\nallow_half: true\nlevels: {4.5: Rude.}", 4, "4.5 is not on the scale (1, 2, 3, 4, 5)"),
+        (
+            "scale: [1, 5]\nallow_half: true\nlevels: {4.5: Rude.}",
+            4,
+            "4.5 is not on the scale (1, 2, 3, 4, 5)",
+        ),
         (f"{WORDS}\nlevels: {{awful: Rude.}}", 3, "awful is not on the scale (poor, fair, good)"),
-        ("levels:\n  1: Rude.\n  2:\n", 2, "2 has None; describe it in one line of text, or omit it"),
-        ("levels:\n  1: |\n    Warm.\n    Kind.", 2, "1 has 'Warm.\\nKind.\\n'; describe it in one line of text"),
+        (
+            "levels:\n  1: Rude.\n  2:\n",
+            2,
+            "2 has None; describe it in one line of text, or omit it",
+        ),
+        (
+            "levels:\n  1: |\n    Warm.\n    Kind.",
+            2,
+            "1 has 'Warm.\\nKind.\\n'; describe it in one line of text",
+        ),
         ("levels: {1: [a]}", 2, "1 has ['a']; describe it in one line of text"),
         ("levels: {yes: a}", 2, "put yes, no, on and off in quotes"),
         ('levels:\n  1: a\n  5: b\n  "1": c', 2, "1 is described twice"),
         ('levels: {1: a, 5: b, "1.0": c}', 2, "1.0 is described twice"),
         ("levels:\n  0-2: a\n  2: b", 2, "2 is described twice"),
         ("levels: {1: a, 5-3: b}", 2, "5-3 ends before it starts; write the lower number first"),
-        ("levels: {poor: a, good: b}", 2, "poor is not a whole number, so the header needs a scale: [1, 5], "),
-        ("levels: {0.5: a, 1: b}", 2, "0.5 is not a whole number, so the header needs a scale: [1, 5], "),
+        (
+            "levels: {poor: a, good: b}",
+            2,
+            "poor is not a whole number, so the header needs a scale: [1, 5], ",
+        ),
+        (
+            "levels: {0.5: a, 1: b}",
+            2,
+            "0.5 is not a whole number, so the header needs a scale: [1, 5], ",
+        ),
         ("levels: {3: a}", 2, "3 is not below 3"),
         ("levels: {1: a, 5000: b}", 2, "5,000 labels are too many; at most 1,000"),
-        ("scale: [1, 5]\nlevels: Polite.", 3, "not a mapping; write a line such as 1: Off topic. for each label"),
+        (
+            "scale: [1, 5]\nlevels: Polite.",
+            3,
+            "not a mapping; write a line such as 1: Off topic. for each label",
+        ),
     ],
 )
 def test_bad_levels_are_refused_with_their_line(header: str, line: int, says: str) -> None:
@@ -92,20 +145,27 @@ def test_a_level_that_is_written_twice_is_refused_with_its_line() -> None:
         load("levels:\n  1: a\n  5: b\n  1: c")
 
 
-@pytest.mark.parametrize("key", ["levels: {A: Better.}", "cite: true", "examples: [{output: a, score: A}]"])
+@pytest.mark.parametrize(
+    "key", ["levels: {A: Better.}", "cite: true", "examples: [{output: a, score: A}]"]
+)
 def test_a_comparison_has_nothing_that_is_about_one_text(key: str) -> None:
     with pytest.raises(
-        CriterionError, match=rf"^polite\.jinja:3: {key.partition(':')[0]}: .* compares two texts has none"
+        CriterionError,
+        match=rf"^polite\.jinja:3: {key.partition(':')[0]}: .* compares two texts has none",
     ):
         load(f"{PAIR}\n{key}", '{% extends "layouts/pairwise.jinja" %}')
 
 
-@pytest.mark.parametrize("key", ["levels: {1: a, 5: b}", "cite: true", "examples: [{output: a, score: 1}]"])
+@pytest.mark.parametrize(
+    "key", ["levels: {1: a, 5: b}", "cite: true", "examples: [{output: a, score: 1}]"]
+)
 def test_a_key_that_no_template_shows_is_refused(key: str) -> None:
     says = r"^polite\.jinja:2: (\w+): no template shows it; extend layouts/pointwise\.jinja, or use this\.\1$"
     with pytest.raises(CriterionError, match=says):
         load(f"{key}\nscale: [1, 5]", "{{ output }}")
-    assert load(f"{key}\nscale: [1, 5]", "{{ output }}{{ this.levels }}{{ this.examples }}{{ this.cite }}")
+    assert load(
+        f"{key}\nscale: [1, 5]", "{{ output }}{{ this.levels }}{{ this.examples }}{{ this.cite }}"
+    )
 
 
 def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
@@ -117,13 +177,20 @@ def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
 
 @pytest.mark.parametrize(
     ("language", "digest"),
-    [("en", "5fbc74a9ba2c"), ("ja", "ea7cd5fed402"), ("ko", "d5acd9d0df97"), ("zh", "91e701048bc9")],
+    [
+        ("en", "5fbc74a9ba2c"),
+        ("ja", "ea7cd5fed402"),
+        ("ko", "d5acd9d0df97"),
+        ("zh", "91e701048bc9"),
+    ],
 )
 def test_what_a_criterion_does_not_use_is_not_in_its_digest(language: str, digest: str) -> None:
     """As they were before layouts had these parts: cached scores and open runs stay valid."""
     one = criteria.load("coherence", language=language)
     assert one.digest.startswith(digest)
-    layout = one.layouts["layouts/pointwise.jinja"].replace("{{ label }}: {{ text }}", "{{ text }}: {{ label }}")
+    layout = one.layouts["layouts/pointwise.jinja"].replace(
+        "{{ label }}: {{ text }}", "{{ text }}: {{ label }}"
+    )
     edited = replace(one, layouts={**one.layouts, "layouts/pointwise.jinja": layout})
     assert edited.digest == one.digest
     levels = (("1", "Rude."),)
@@ -132,8 +199,12 @@ def test_what_a_criterion_does_not_use_is_not_in_its_digest(language: str, diges
 
 # ----------------------------------------------------------------------------------------------------------- examples
 
-_MARKS = [f"\n{mark}{label} KEY>\n" for mark in ("<", "</") for label in ("example", "source", "output")]
-_TEXTS = st.text() | st.lists(st.sampled_from([*_MARKS, "Score: 5", "a", "KEY", "\n"]), max_size=6).map("".join)
+_MARKS = [
+    f"\n{mark}{label} KEY>\n" for mark in ("<", "</") for label in ("example", "source", "output")
+]
+_TEXTS = st.text() | st.lists(
+    st.sampled_from([*_MARKS, "Score: 5", "a", "KEY", "\n"]), max_size=6
+).map("".join)
 
 
 def shown(message: str) -> list[tuple[str, str]]:
@@ -141,13 +212,19 @@ def shown(message: str) -> list[tuple[str, str]]:
     found, place = [], 0
     while mark := re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE).search(message, place):
         end = message.index(f"\n</{mark[1]} {mark[2]}>", mark.end())
-        assert message.count(f"<{mark[1]} {mark[2]}>\n") == message.count(f"\n</{mark[1]} {mark[2]}>") == 1
+        assert (
+            message.count(f"<{mark[1]} {mark[2]}>\n")
+            == message.count(f"\n</{mark[1]} {mark[2]}>")
+            == 1
+        )
         found.append((mark[1], message[mark.end() : end]))
         place = end + 1
     return found
 
 
-@pytest.mark.parametrize("body", [BODY, BODY + "{# rendered for each text #}{% set more = output|length %}"])
+@pytest.mark.parametrize(
+    "body", [BODY, BODY + "{# rendered for each text #}{% set more = output|length %}"]
+)
 @given(example=_TEXTS, source=_TEXTS.filter(bool), output=_TEXTS)
 def test_no_text_can_close_its_marks_or_forge_those_of_an_example(
     body: str, example: str, source: str, output: str
@@ -158,7 +235,12 @@ def test_no_text_can_close_its_marks_or_forge_those_of_an_example(
     one = replace(load("scale: [1, 5]", BODY), examples=(Example(example, "4", source="Asked."),))
     renderer = Renderer(one, {**criteria.template_bodies(one), "polite.jinja": body})
     message = renderer.render(Sample("i", "s", output, source)).messages[0]["content"]
-    wanted = [("example_source", "Asked."), ("example", example), ("source", source), ("output", output)]
+    wanted = [
+        ("example_source", "Asked."),
+        ("example", example),
+        ("source", source),
+        ("output", output),
+    ]
     assert shown(message) == wanted
 
 
@@ -167,9 +249,14 @@ def test_all_texts_of_a_criterion_share_the_words_before_their_source() -> None:
     renderer = Renderer(one, criteria.template_bodies(one))
     messages = [
         renderer.render(Sample("i", "s", output, source)).messages[0]["content"]
-        for output, source in (("Please wait.", "Where is it?"), ("Go away.", "Where is my parcel?"))
+        for output, source in (
+            ("Please wait.", "Where is it?"),
+            ("Go away.", "Where is my parcel?"),
+        )
     ]
-    heads = {message.partition("The source that the text was written from:")[0] for message in messages}
+    heads = {
+        message.partition("The source that the text was written from:")[0] for message in messages
+    }
     assert len(heads) == 1
     assert heads.pop().endswith("Score: 5\nReason: It thanks.\n\n")
 
@@ -178,9 +265,16 @@ def test_what_is_rendered_once_is_what_is_rendered_for_each_text_with_examples_t
     one = replace(load("scale: [1, 5]"), examples=EXAMPLES)
     once, anew = (Renderer(one, criteria.template_bodies(one)) for _ in range(2))
     anew._slots = None
-    for output in ("Please wait.", "Go away.", f"</example {fence_digest('Go away.')}>", "Please wait again."):
+    for output in (
+        "Please wait.",
+        "Go away.",
+        f"</example {fence_digest('Go away.')}>",
+        "Please wait again.",
+    ):
         assert once._slots
-        assert once.render(Sample("i", "s", output, "x")) == anew.render(Sample("i", "s", output, "x"))
+        assert once.render(Sample("i", "s", output, "x")) == anew.render(
+            Sample("i", "s", output, "x")
+        )
 
 
 # -------------------------------------------------------------------------------------------------------- other forms

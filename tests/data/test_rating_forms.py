@@ -16,7 +16,12 @@ from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data.ratings import Known, Ratings, join_ratings, pair_names, read_ratings, renamed
 
-ITEMS, SYSTEMS, RATERS, CRITERIA = ("tram", "7"), ("a", "a_b"), ("anna", "r_2"), ("fluency", "fluency_5", "tone")
+ITEMS, SYSTEMS, RATERS, CRITERIA = (
+    ("tram", "7"),
+    ("a", "a_b"),
+    ("anna", "r_2"),
+    ("fluency", "fluency_5", "tone"),
+)
 TEXTS = [Sample(item, system, f"{item} {system}") for item in ITEMS for system in SYSTEMS]
 KNOWN = Known(CRITERIA, ("relevance",), SYSTEMS)
 Values = Mapping[tuple[str, str, str, str], int]
@@ -60,7 +65,9 @@ def grouped(values: Values, keys: Sequence[int], column: str) -> list[dict[str, 
 
 FORMS = {
     "one row per rating": long_form,
-    "a row per text and rater, a column per criterion": lambda v: grouped(v, (0, 1, 2), "{criterion}"),
+    "a row per text and rater, a column per criterion": lambda v: grouped(
+        v, (0, 1, 2), "{criterion}"
+    ),
     "a row per text, a column per rater": lambda v: grouped(v, (0, 1), "{criterion}_{rater}"),
     "a column per system and rater": lambda v: grouped(v, (0,), "{system}_{criterion}_{rater}"),
 }
@@ -69,7 +76,11 @@ FORMS = {
 def votes(samples: Sequence[Sample]) -> list[Any]:
     """What people gave each text, whatever the order of the raters in the sheet."""
     return [
-        (s.key, s.human, {name: dict(zip(s.raters[name], s.ratings[name], strict=True)) for name in s.ratings})
+        (
+            s.key,
+            s.human,
+            {name: dict(zip(s.raters[name], s.ratings[name], strict=True)) for name in s.ratings},
+        )
         for s in samples
     ]
 
@@ -81,7 +92,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(
     st.dictionaries(
-        st.tuples(*map(st.sampled_from, (ITEMS, SYSTEMS, RATERS, CRITERIA))), st.integers(1, 5), min_size=1
+        st.tuples(*map(st.sampled_from, (ITEMS, SYSTEMS, RATERS, CRITERIA))),
+        st.integers(1, 5),
+        min_size=1,
     ),
     st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),
 )
@@ -94,7 +107,9 @@ def test_all_forms_give_the_same_samples(folder: Path, values: Values, suffix: s
         expected = expected or samples
         assert samples == expected
     for (item, system, rater, criterion), value in values.items():
-        given_votes = next(sample_votes for key, _, sample_votes in expected or () if key == (item, system))
+        given_votes = next(
+            sample_votes for key, _, sample_votes in expected or () if key == (item, system)
+        )
         assert given_votes[criterion][rater] == value
 
 
@@ -111,19 +126,29 @@ TWO = Known(("relevance", "coherence"), (), ("a", "b"))
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [
-        ("item,system,anna,ben\n1,a,4,\n1,b,2,3\n", ONE, [("a", "anna", 4), ("b", "anna", 2), ("b", "ben", 3)]),
+        (
+            "item,system,anna,ben\n1,a,4,\n1,b,2,3\n",
+            ONE,
+            [("a", "anna", 4), ("b", "anna", 2), ("b", "ben", 3)],
+        ),
         ("item,a_anna,b_anna\n1,4,3\n", ONE, [("a", "anna", 4), ("b", "anna", 3)]),
         ("item,a,b,output\n1,4,3,text\n", ONE, [("a", "", 4), ("b", "", 3)]),
         ("doc_id,model,annotator,Relevance\n1,a,anna,4\n", TWO, [("a", "anna", 4)]),
         ("doc_id,model,annotator,score\n1,a,anna,4\n", ONE, [("a", "anna", 4)]),
         ("Item,System,relevance\n1,a,4\n", TWO, [("a", "", 4)]),
         ("item,relevance.anna\n1,4\n", Known(("relevance",), (), ("only",)), [("only", "anna", 4)]),
-        ("nr,relevance_anna\n1,4\n", Known(("relevance",), (), ("only",), {"item": "nr"}), [("only", "anna", 4)]),
+        (
+            "nr,relevance_anna\n1,4\n",
+            Known(("relevance",), (), ("only",), {"item": "nr"}),
+            [("only", "anna", 4)],
+        ),
         ("item,system,criterion,rating\n1,a,relevance,4\n", TWO, [("a", "", 4)]),
         ("item,system,relevance_anna\n1,a,good\n", TWO, [("a", "anna", "good")]),
     ],
 )
-def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known, expected: list[Any]) -> None:
+def test_other_names_and_columns_of_raters(
+    folder: Path, text: str, known: Known, expected: list[Any]
+) -> None:
     ratings = read(folder, text, known).single
     assert [(r.system, r.rater, r.value) for r in ratings] == expected
     assert {(r.item, r.criterion, r.where.rpartition(":")[2]) for r in ratings} == {
@@ -134,8 +159,16 @@ def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known
 @pytest.mark.parametrize(
     ("text", "known", "message"),
     [
-        ("item,system,anna\n1,a,4\n", TWO, "no column has ratings; write item, system, rater, criterion, value, or"),
-        ("item,a_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the"),
+        (
+            "item,system,anna\n1,a,4\n",
+            TWO,
+            "no column has ratings; write item, system, rater, criterion, value, or",
+        ),
+        (
+            "item,a_anna\n1,4\n",
+            TWO,
+            "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the",
+        ),
         ("item,relevance_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'"),
         ("item,system,rater,value\n1,a,anna,4\n", TWO, "or columns like 'relevance_anna'"),
         ("system,relevance_anna\na,4\n", TWO, "no column item"),
@@ -150,9 +183,21 @@ def test_other_names_and_columns_of_raters(folder: Path, text: str, known: Known
             TWO,
             "column 'relevance' names no rater, and 'relevance_anna' does; leave it out if it is a mean",
         ),
-        ("item,system,rater,criterion,value\n1,a,,relevance,4\n", TWO, "sheet.csv:2: a rating has no rater"),
-        ("item,system,rater,criterion,value\n1,,anna,relevance,4\n", TWO, "sheet.csv:2: a rating has no system"),
-        ("item,first,second,rater,criterion,value\n1,a,b,anna,overall,a\n", TWO, "sheet.csv:2: value is 'a'; a pref"),
+        (
+            "item,system,rater,criterion,value\n1,a,,relevance,4\n",
+            TWO,
+            "sheet.csv:2: a rating has no rater",
+        ),
+        (
+            "item,system,rater,criterion,value\n1,,anna,relevance,4\n",
+            TWO,
+            "sheet.csv:2: a rating has no system",
+        ),
+        (
+            "item,first,second,rater,criterion,value\n1,a,b,anna,overall,a\n",
+            TWO,
+            "sheet.csv:2: value is 'a'; a pref",
+        ),
     ],
 )
 def test_columns_that_have_no_form(folder: Path, text: str, known: Known, message: str) -> None:
@@ -162,7 +207,9 @@ def test_columns_that_have_no_form(folder: Path, text: str, known: Known, messag
 
 
 def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
-    ratings = read(folder, "item,system,relevance_anna,relevanc_ben\n1,a,4,5\n1,a,3,5\n1,b,3,5\n1,b,3,5\n", TWO)
+    ratings = read(
+        folder, "item,system,relevance_anna,relevanc_ben\n1,a,4,5\n1,a,3,5\n1,b,3,5\n1,b,3,5\n", TWO
+    )
     assert (ratings.unread, ratings.replaced) == (("relevanc_ben",), 1)
     assert [(r.system, r.value) for r in ratings.single] == [("a", 3.0), ("b", 3.0)]
 
@@ -170,16 +217,24 @@ def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rating", "message"),
     [
-        ("tramm,a,anna,tone,4", "sheet.csv:3: no text of item 'tramm' and system 'a' is in the data (it has item 't"),
+        (
+            "tramm,a,anna,tone,4",
+            "sheet.csv:3: no text of item 'tramm' and system 'a' is in the data (it has item 't",
+        ),
         (
             "tram,c,anna,tone,4",
             "no text of item 'tram' and system 'c' is in the data (it has item 'tram' of system 'a'",
         ),
-        ("tram,a,anna,tone,four", "sheet.csv:3: tone is 'four': not a number, and no label of its scale (bad, good)"),
+        (
+            "tram,a,anna,tone,four",
+            "sheet.csv:3: tone is 'four': not a number, and no label of its scale (bad, good)",
+        ),
     ],
 )
 def test_a_rating_of_no_text_and_no_label(folder: Path, rating: str, message: str) -> None:
-    ratings = read(folder, f"item,system,rater,criterion,value\n7,a,ben,tone,good\n{rating}\n", KNOWN)
+    ratings = read(
+        folder, f"item,system,rater,criterion,value\n7,a,ben,tone,good\n{rating}\n", KNOWN
+    )
     with pytest.raises(DataError) as caught:
         join_ratings(TEXTS, ratings.single, {"tone": {"bad": 0.0, "good": 1.0}})
     assert message in str(caught.value)
@@ -187,21 +242,44 @@ def test_a_rating_of_no_text_and_no_label(folder: Path, rating: str, message: st
 
 def test_ratings_without_a_rater_have_no_single_votes(folder: Path) -> None:
     ratings = read(folder, "item,system,relevance\ntram,a,3.5\n", KNOWN)
-    sample = Sample("tram", "a", "x", human={"relevance": 1.0, "tone": 2.0}, ratings={"relevance": (1.0, 1.0)})
+    sample = Sample(
+        "tram", "a", "x", human={"relevance": 1.0, "tone": 2.0}, ratings={"relevance": (1.0, 1.0)}
+    )
     (joined,) = join_ratings([sample], ratings.single)
-    assert (joined.human, joined.ratings, joined.raters) == ({"relevance": 3.5, "tone": 2.0}, {}, {})
+    assert (joined.human, joined.ratings, joined.raters) == (
+        {"relevance": 3.5, "tone": 2.0},
+        {},
+        {},
+    )
 
 
 def rated(**ratings: float) -> Sample:
-    return Sample("1", "a", "x", human=ratings, ratings={name: (each,) for name, each in ratings.items()})
+    return Sample(
+        "1", "a", "x", human=ratings, ratings={name: (each,) for name, each in ratings.items()}
+    )
 
 
 @pytest.mark.parametrize(
     ("scales", "ratings", "expected", "note"),
     [
-        ({"fluency_5": (1, 5)}, {"fluency": 4.0}, {"fluency_5": 4.0}, "fluency_5 is compared with people's ratings of"),
-        ({"fluency_v2": (1, 5)}, {"fluency": 4.0}, {"fluency_v2": 4.0}, "fluency_v2 is compared with people's"),
-        ({"fluency_5": (1, 5)}, {"fluency": 4.0, "fluency_5": 2.0}, {"fluency": 4.0, "fluency_5": 2.0}, ""),
+        (
+            {"fluency_5": (1, 5)},
+            {"fluency": 4.0},
+            {"fluency_5": 4.0},
+            "fluency_5 is compared with people's ratings of",
+        ),
+        (
+            {"fluency_v2": (1, 5)},
+            {"fluency": 4.0},
+            {"fluency_v2": 4.0},
+            "fluency_v2 is compared with people's",
+        ),
+        (
+            {"fluency_5": (1, 5)},
+            {"fluency": 4.0, "fluency_5": 2.0},
+            {"fluency": 4.0, "fluency_5": 2.0},
+            "",
+        ),
         (
             {"fluency_5": (1, 5)},
             {"fluency": 80.0},
@@ -219,7 +297,10 @@ def rated(**ratings: float) -> Sample:
     ],
 )
 def test_a_variant_of_a_criterion_has_its_ratings(
-    scales: dict[str, tuple[float, float]], ratings: dict[str, float], expected: dict[str, float], note: str
+    scales: dict[str, tuple[float, float]],
+    ratings: dict[str, float],
+    expected: dict[str, float],
+    note: str,
 ) -> None:
     pairs, notes = pair_names([rated(**ratings)], scales)
     (sample,) = renamed([rated(**ratings)], pairs, scales)
@@ -262,5 +343,7 @@ def test_a_sheet_is_joined_to_its_texts(sheet: Path) -> None:
 
 
 def test_a_rating_of_no_text_is_refused(sheet: Path) -> None:
-    with pytest.raises(DataError, match=r"ratings.jsonl:5: no text of item 'b' and system 's' is in the data"):
+    with pytest.raises(
+        DataError, match=r"ratings.jsonl:5: no text of item 'b' and system 's' is in the data"
+    ):
         join_ratings([Sample("a", "s", "A.")], read_ratings(sheet).single)

@@ -59,7 +59,9 @@ ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 
 
 def as_jsonl(path: Path) -> None:
-    path.write_text("\n\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8")
+    path.write_text(
+        "\n\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8"
+    )
 
 
 def as_json(path: Path) -> None:
@@ -67,7 +69,10 @@ def as_json(path: Path) -> None:
 
 
 def as_table(path: Path) -> None:
-    flat = [row | {"references": json.dumps(row["references"]), "human": json.dumps(row["human"])} for row in ROWS]
+    flat = [
+        row | {"references": json.dumps(row["references"]), "human": json.dumps(row["human"])}
+        for row in ROWS
+    ]
     pd.DataFrame(flat).to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
 
 
@@ -129,7 +134,9 @@ EXPECTED = [
         ("d.parquet", as_parquet_with_maps),
     ],
 )
-def test_every_format_gives_the_same_samples(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+def test_every_format_gives_the_same_samples(
+    tmp_path: Path, name: str, write: Callable[[Path], None]
+) -> None:
     path = tmp_path / name
     write(path)
     assert without_where(samples.load(path)) == EXPECTED
@@ -137,7 +144,9 @@ def test_every_format_gives_the_same_samples(tmp_path: Path, name: str, write: C
 
 
 @pytest.mark.parametrize(
-    "data", [ROWS, pd.DataFrame(ROWS), (row for row in [*ROWS])], ids=["dicts", "frame", "generator"]
+    "data",
+    [ROWS, pd.DataFrame(ROWS), (row for row in [*ROWS])],
+    ids=["dicts", "frame", "generator"],
 )
 def test_rows_in_memory_give_the_same_samples(data: Any) -> None:
     loaded = samples.load(data)
@@ -152,7 +161,9 @@ def test_frame_read_back_from_parquet(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(ANY, ANY.filter(str.strip)), min_size=1, max_size=5))
-def test_csv_as_the_csv_module_writes_it(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+def test_csv_as_the_csv_module_writes_it(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
+) -> None:
     path = tmp_path_factory.mktemp("csv") / "d.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
@@ -167,17 +178,33 @@ def test_where_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     as_table(Path("d.csv"))
     as_parquet(Path("d.parquet"))
     assert [s.where for s in samples.load("d.jsonl")] == ["d.jsonl:1", "d.jsonl:3", "d.jsonl:5"]
-    assert [s.where for s in samples.load("d.json")] == ["d.json row 1", "d.json row 2", "d.json row 3"]
+    assert [s.where for s in samples.load("d.json")] == [
+        "d.json row 1",
+        "d.json row 2",
+        "d.json row 3",
+    ]
     # The source's line break makes each of the first two rows two lines long.
     assert [s.where for s in samples.load("d.csv")] == ["d.csv:2", "d.csv:4", "d.csv:6"]
-    assert [s.where for s in samples.load("d.parquet")] == ["d.parquet row 1", "d.parquet row 2", "d.parquet row 3"]
+    assert [s.where for s in samples.load("d.parquet")] == [
+        "d.parquet row 1",
+        "d.parquet row 2",
+        "d.parquet row 3",
+    ]
 
 
 # Mapping and wide form
 
 
 def test_mapping_renames_and_the_old_name_does_not_return() -> None:
-    row = {"doc_id": 7, "model": "x", "summary": "s", "article": "t", "gold": "r", "score": 3, "kind": "news"}
+    row = {
+        "doc_id": 7,
+        "model": "x",
+        "summary": "s",
+        "article": "t",
+        "gold": "r",
+        "score": 3,
+        "kind": "news",
+    }
     mapping = {
         "item": "doc_id",
         "system": "model",
@@ -188,7 +215,9 @@ def test_mapping_renames_and_the_old_name_does_not_return() -> None:
         "topic": "kind",
     }
     loaded = samples.load([row], mapping=mapping)
-    assert loaded == [Sample("7", "x", "s", "t", ("r",), {"overall": 3.0}, {"topic": "news"}, where="row 1")]
+    assert loaded == [
+        Sample("7", "x", "s", "t", ("r",), {"overall": 3.0}, {"topic": "news"}, where="row 1")
+    ]
 
 
 def test_mapping_may_swap_share_and_shadow_columns() -> None:
@@ -233,8 +262,16 @@ def test_wide_form_maps_each_systems_own_columns() -> None:
     }
     mapping = {"human.relevance": ["{system}_anna", "{system}_ben"], "references": "{system}_ref"}
     a, b = samples.load([row], mapping=mapping, systems=["a", "b"])
-    assert (a.human, a.ratings, a.references) == ({"relevance": 4.0}, {"relevance": (5.0, 3.0)}, ("r",))
-    assert (b.human, b.ratings, b.references) == ({"relevance": 1.0}, {"relevance": (1.0, None)}, ("s",))
+    assert (a.human, a.ratings, a.references) == (
+        {"relevance": 4.0},
+        {"relevance": (5.0, 3.0)},
+        ("r",),
+    )
+    assert (b.human, b.ratings, b.references) == (
+        {"relevance": 1.0},
+        {"relevance": (1.0, None)},
+        ("s",),
+    )
     assert a.extra == b.extra == {"by": "z"}
     (only,) = samples.load([{"a": "x", "human": 4}], systems=["a"])
     assert only.human == {"overall": 4.0}
@@ -305,7 +342,9 @@ def test_references_in_a_text_table(tmp_path: Path, cell: str, expected: tuple[s
     assert (sample.output, sample.references) == ("[1]", expected)
 
 
-TEXTS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=12), min_size=2, max_size=4)
+TEXTS = st.lists(
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=12), min_size=2, max_size=4
+)
 
 
 @given(texts=TEXTS, kind=st.sampled_from(["list", "tuple", "array", "JSON"]), again=st.booleans())
@@ -337,7 +376,9 @@ def test_a_list_of_texts_that_pandas_wrote_is_read_as_it_was(
         ("array([4, 5])", None),
     ],
 )
-def test_a_list_of_ratings_that_pandas_wrote_is_read(cell: str, votes: tuple[float | None, ...] | None) -> None:
+def test_a_list_of_ratings_that_pandas_wrote_is_read(
+    cell: str, votes: tuple[float | None, ...] | None
+) -> None:
     rows = pd.DataFrame([{"output": "x", "human.a": cell}])
     if votes is None:
         with pytest.raises(DataError, match="not a number"):
@@ -393,12 +434,18 @@ def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
         ({"human": [1, 2]}, {"overall": 1.5}, {"overall": (1.0, 2.0)}),
         ({"human": np.array([1, 2])}, {"overall": 1.5}, {"overall": (1.0, 2.0)}),
         ({"human": {"a": np.array([1.0, math.nan])}}, {"a": 1.0}, {"a": (1.0, None)}),
-        ({"human.a": "[3, null]", "human.b": " [4]"}, {"a": 3.0, "b": 4.0}, {"a": (3.0, None), "b": (4.0,)}),
+        (
+            {"human.a": "[3, null]", "human.b": " [4]"},
+            {"a": 3.0, "b": 4.0},
+            {"a": (3.0, None), "b": (4.0,)},
+        ),
         ({"human": '{"a": [3, 4]}'}, {"a": 3.5}, {"a": (3.0, 4.0)}),
         ({"human": 3}, {"overall": 3.0}, {}),
     ],
 )
-def test_several_raters(cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]) -> None:
+def test_several_raters(
+    cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]
+) -> None:
     (sample,) = samples.load([{"output": "x", **cells}])
     assert (sample.human, sample.ratings, sample.extra) == (human, ratings, {})
 
@@ -424,7 +471,12 @@ def test_flat_ratings_can_be_mapped() -> None:
 
 def test_gaps_are_absent() -> None:
     frame = pd.DataFrame(
-        {"output": ["x", ""], "source": ["t", None], "n": [1.0, math.nan], "day": [pd.NaT, date(2024, 5, 1)]}
+        {
+            "output": ["x", ""],
+            "source": ["t", None],
+            "n": [1.0, math.nan],
+            "day": [pd.NaT, date(2024, 5, 1)],
+        }
     )
     first, second = samples.load(frame)
     assert (first.source, first.extra) == ("t", {"n": 1.0})
@@ -433,7 +485,9 @@ def test_gaps_are_absent() -> None:
     assert samples.load(frame)[0].extra == {}
 
 
-@pytest.mark.parametrize(("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", "a")])
+@pytest.mark.parametrize(
+    ("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", "a")]
+)
 def test_names_become_text(item: Any, expected: str) -> None:
     assert samples.load([{"item": item, "output": "x"}])[0].item == expected
 
@@ -462,37 +516,79 @@ GOOD = '{"output": "x"}\n'
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("d.jsonl", GOOD * 16 + '{"output": x}\n', "d.jsonl:17: not JSON: Expecting value at column 12"),
-        ("d.jsonl", GOOD + '{"output": "x', "d.jsonl:2: not JSON: Unterminated string at column 12"),
+        (
+            "d.jsonl",
+            GOOD * 16 + '{"output": x}\n',
+            "d.jsonl:17: not JSON: Expecting value at column 12",
+        ),
+        (
+            "d.jsonl",
+            GOOD + '{"output": "x',
+            "d.jsonl:2: not JSON: Unterminated string at column 12",
+        ),
         ("d.json", '[{"output": "x', "d.json:1: not JSON: Unterminated string"),
-        ("d.jsonl", GOOD + "[1]\n", "d.jsonl:2: is of type list ([1]), not a JSON object with one row's columns"),
-        ("d.jsonl", GOOD + '{"output": "\xff"}', "d.jsonl:2: not UTF-8 at byte 13: save the file as UTF-8"),
+        (
+            "d.jsonl",
+            GOOD + "[1]\n",
+            "d.jsonl:2: is of type list ([1]), not a JSON object with one row's columns",
+        ),
+        (
+            "d.jsonl",
+            GOOD + '{"output": "\xff"}',
+            "d.jsonl:2: not UTF-8 at byte 13: save the file as UTF-8",
+        ),
         ("d.jsonl", GOOD + "[" * 100_000, "d.jsonl:2: not JSON: maximum recursion depth"),
         ("d.jsonl", "", "d.jsonl: no rows"),
         ("d.jsonl", "\n \n", "d.jsonl: no rows"),
         ("d.json", "", "d.json: no rows"),
         ("d.json", "[]", "d.json: no rows"),
         ("d.json", '[\n{"output": "x"},\n{]', "d.json:3: not JSON: Expecting property name"),
-        ("d.json", GOOD * 2, "d.json:2: not JSON: Extra data (one object per line is called .jsonl)"),
-        ("d.json", GOOD, "d.json: is of type dict ({'output': 'x'}), not a list of objects, one per row"),
+        (
+            "d.json",
+            GOOD * 2,
+            "d.json:2: not JSON: Extra data (one object per line is called .jsonl)",
+        ),
+        (
+            "d.json",
+            GOOD,
+            "d.json: is of type dict ({'output': 'x'}), not a list of objects, one per row",
+        ),
         ("d.json", "[" * 100_000, "d.json: not JSON: maximum recursion depth"),
         ("d.json", '[{"output": "x"}, "y"]', "d.json row 2: is the text 'y', not a JSON object"),
         ("d.csv", "", "d.csv: no rows"),
         ("d.csv", "item,output\n", "d.csv: no rows"),
         ("d.csv", "item,output\n1,x\n\n2,y,z\n", "d.csv:4: 3 cells under 2 columns"),
         ("d.csv", "item,output\n1,x\n2,\xe9\n", "d.csv:3: not UTF-8 at byte 3"),
-        ("d.csv", 'item,output\n1,x\n2,"y\n3,z\n', "d.csv:3: unexpected end of data: a cell with quotes"),
+        (
+            "d.csv",
+            'item,output\n1,x\n2,"y\n3,z\n',
+            "d.csv:3: unexpected end of data: a cell with quotes",
+        ),
         ("d.tsv", 'item\toutput\n1\t"No" he said\n', "d.tsv:2: '\t' expected after '\"'"),
         ("d.csv", "item,item,output\n1,1,x\n", "d.csv:1: two columns are called 'item'"),
-        ("d.csv", "item,output\n1,x\n,y\n", "d.csv:3: item is an empty string: give each item a name or a number"),
-        ("d.csv", "output,human\nx,good\n", "d.csv:2: human rating 'overall' is 'good', not a number"),
-        ("d.csv", 'output,human\nx,"{""a"": }"\n', "d.csv:2: human: not JSON: Expecting value at column 7"),
+        (
+            "d.csv",
+            "item,output\n1,x\n,y\n",
+            "d.csv:3: item is an empty string: give each item a name or a number",
+        ),
+        (
+            "d.csv",
+            "output,human\nx,good\n",
+            "d.csv:2: human rating 'overall' is 'good', not a number",
+        ),
+        (
+            "d.csv",
+            'output,human\nx,"{""a"": }"\n',
+            "d.csv:2: human: not JSON: Expecting value at column 7",
+        ),
         ("d.parquet", "PAR1 and no more", "not a readable Parquet file"),
         ("d.xls", "x", "unknown suffix '.xls'; did you mean '.xlsx'?"),
         ("d.jsonn", "x", "unknown suffix '.jsonn'; did you mean '.json'?"),
     ],
 )
-def test_bad_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, expected: str) -> None:
+def test_bad_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, expected: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content.encode("latin-1"))
     message = complaint(name)
@@ -500,13 +596,17 @@ def test_bad_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, c
     assert message.startswith(name)
 
 
-def test_missing_file_folder_and_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_folder_and_unreadable_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("data.jsonl"))
     assert complaint("dta.jsonl") == "dta.jsonl: no such file; did you mean 'data.jsonl'?"
     assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
     Path("folder.jsonl").mkdir()
-    assert complaint(Path("folder.jsonl")).startswith("folder.jsonl: no data in this folder (known: .jsonl, ")
+    assert complaint(Path("folder.jsonl")).startswith(
+        "folder.jsonl: no data in this folder (known: .jsonl, "
+    )
     assert "cannot be read: File name too long" in complaint("x" * 5_000 + ".jsonl")
 
 
@@ -515,7 +615,9 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns, names=["output", "output"]), tmp_path / "d.parquet")
     assert complaint(tmp_path / "d.parquet").endswith("d.parquet: two columns are called 'output'")
     twice = pa.array([[("a", 1.0), ("a", 2.0)]], type=pa.map_(pa.string(), pa.float64()))
-    pq.write_table(pa.table([pa.array(["x"]), twice], names=["output", "human"]), tmp_path / "m.parquet")
+    pq.write_table(
+        pa.table([pa.array(["x"]), twice], names=["output", "human"]), tmp_path / "m.parquet"
+    )
     assert "m.parquet: not a readable Parquet file" in complaint(tmp_path / "m.parquet")
 
 
@@ -534,41 +636,89 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
             "row 1: no column output: add --map output=COLUMN, or --systems A,B where columns A and B hold systems' "
             "outputs (columns: n)",
         ),
-        ({"system": "a", "output": "x", "doc_id": 1}, {}, "row 1: no column item: add --map item=doc_id (columns"),
-        ({"system": "a", "text": "x"}, {}, "no column item and none output: add --map item=COLUMN,output=text (col"),
+        (
+            {"system": "a", "output": "x", "doc_id": 1},
+            {},
+            "row 1: no column item: add --map item=doc_id (columns",
+        ),
+        (
+            {"system": "a", "text": "x"},
+            {},
+            "no column item and none output: add --map item=COLUMN,output=text (col",
+        ),
         (
             {"summary": "x"},
             {"mapping": {"output": "sumary"}},
             "row 1: no column 'sumary', did you mean 'summary'? (columns: summary)",
         ),
-        ({"output": "x"}, {"mapping": {"source": "article"}}, "the data: unknown column 'article' (known: output)"),
+        (
+            {"output": "x"},
+            {"mapping": {"source": "article"}},
+            "the data: unknown column 'article' (known: output)",
+        ),
         ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: no column 'b' (columns: a)"),
-        ({"a": "x"}, {"systems": ["a"], "mapping": {"output": "a"}}, "so that 'output' cannot be mapped as well"),
+        (
+            {"a": "x"},
+            {"systems": ["a"], "mapping": {"output": "a"}},
+            "so that 'output' cannot be mapped as well",
+        ),
         (
             {"a": "x", "b": "y", "a_anna": 4, "b_anna": 2},
             {"systems": ["a", "b"], "mapping": {"human.relevance": ["a_anna", "b_anna"]}},
             "row 1: every system (--systems a,b) would get 'a_anna' as its human.relevance; name each system's own "
             "column, such as --map human.relevance={system}_relevance, or put the ratings into a file of their own",
         ),
-        ({"a": "x", "b": "y", "human": 4}, {"systems": ["a", "b"]}, "such as --map human.overall={system}_overall"),
-        ({"output": None}, {}, "row 1: output is null: write an empty string if the system wrote nothing"),
+        (
+            {"a": "x", "b": "y", "human": 4},
+            {"systems": ["a", "b"]},
+            "such as --map human.overall={system}_overall",
+        ),
+        (
+            {"output": None},
+            {},
+            "row 1: output is null: write an empty string if the system wrote nothing",
+        ),
         ({"a": math.nan}, {"systems": ["a"]}, "row 1: a is null: write an empty string"),
         ({"output": 3}, {}, "row 1: output is of type int (3), not text"),
         ({"output": "x", "source": ["t"]}, {}, "row 1: source is of type list (['t']), not text"),
-        ({"output": "x", "references": 3}, {}, "row 1: references is of type int (3), not a text or a list of texts"),
-        ({"output": "x", "reference": [3]}, {}, "row 1: one of reference is of type int (3), not text"),
-        ({"output": "x", "item": None}, {}, "row 1: item is null: give each item a name or a number"),
+        (
+            {"output": "x", "references": 3},
+            {},
+            "row 1: references is of type int (3), not a text or a list of texts",
+        ),
+        (
+            {"output": "x", "reference": [3]},
+            {},
+            "row 1: one of reference is of type int (3), not text",
+        ),
+        (
+            {"output": "x", "item": None},
+            {},
+            "row 1: item is null: give each item a name or a number",
+        ),
         ({"output": "x", "item": True}, {}, "row 1: item is of type bool (True)"),
         ({"output": "x", "item": "1", "system": " "}, {}, "row 1: system is an empty string"),
-        ({"output": "x", "human": {"a": [1, "b"]}}, {}, "row 1: human rating 'a' by rater 2 is 'b', not a number"),
-        ({"output": "x", "human": {"a": [[1]]}}, {}, "row 1: human rating 'a' by rater 1 is [1], not a number"),
+        (
+            {"output": "x", "human": {"a": [1, "b"]}},
+            {},
+            "row 1: human rating 'a' by rater 2 is 'b', not a number",
+        ),
+        (
+            {"output": "x", "human": {"a": [[1]]}},
+            {},
+            "row 1: human rating 'a' by rater 1 is [1], not a number",
+        ),
         (
             {"output": "x", "human": {"a": {"b": 1}}},
             {},
             "is {'b': 1}, not a number (of several raters, give a list",
         ),
         ({"output": "x", "human": "[1, 2"}, {}, "row 1: human: not JSON"),
-        ({"output": "x", "human": math.inf}, {}, "row 1: human rating 'overall' is inf, not a number"),
+        (
+            {"output": "x", "human": math.inf},
+            {},
+            "row 1: human rating 'overall' is inf, not a number",
+        ),
     ],
 )
 def test_bad_rows(row: dict[str, Any], how: dict[str, Any], expected: str) -> None:
@@ -577,13 +727,19 @@ def test_bad_rows(row: dict[str, Any], how: dict[str, Any], expected: str) -> No
 
 def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> None:
     row = {"item": 1, "system": "a", "output": "x"}
-    (tmp_path / "d.jsonl").write_text("\n".join(json.dumps(r) for r in (row, row | {"item": 2}, row)), encoding="utf-8")
+    (tmp_path / "d.jsonl").write_text(
+        "\n".join(json.dumps(r) for r in (row, row | {"item": 2}, row)), encoding="utf-8"
+    )
     message = complaint(tmp_path / "d.jsonl")
     assert re.search(r"d\.jsonl:3: item '1' of system 'a' is already at \S*d\.jsonl:1;", message)
     mine = Sample("1", "a", "x")
     assert complaint([mine, row]).startswith("row 2: item '1' of system 'a' is already at row 1")
-    assert complaint([{"item": 1, "output": "x"}] * 2).startswith("row 2: item '1' is already at row 1")
-    assert complaint([{"a": "x"}], systems=["a", "a"]).startswith("row 1: item '1' of system 'a' is already at row 1")
+    assert complaint([{"item": 1, "output": "x"}] * 2).startswith(
+        "row 2: item '1' is already at row 1"
+    )
+    assert complaint([{"a": "x"}], systems=["a", "a"]).startswith(
+        "row 1: item '1' of system 'a' is already at row 1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -593,7 +749,10 @@ def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> N
         ([3], "row 1 is of type int (3), not a mapping or a Sample"),
         (3, "data is of type int (3), not a path, a DataFrame or an iterable of mappings"),
         ({"output": "x"}, "data is of type dict"),
-        (pd.DataFrame([["x", "y"]], columns=["output", "output"]), "the data: two columns are called 'output'"),
+        (
+            pd.DataFrame([["x", "y"]], columns=["output", "output"]),
+            "the data: two columns are called 'output'",
+        ),
     ],
     ids=str,
 )
@@ -623,12 +782,19 @@ def test_import_loads_nothing_heavy() -> None:
         "import sys, judge.data.samples, judge.text;"
         "print([m for m in ('numpy', 'pandas', 'pyarrow') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_summeval(shared_data) -> None:
     """1,600 rows of 100 documents and 16 systems, 11 references each, by the data's own notes."""
-    loaded = samples.load(shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"})
+    loaded = samples.load(
+        shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
+    )
     assert len(loaded) == 1600
     assert (len({s.item for s in loaded}), len({s.system for s in loaded})) == (100, 16)
     assert {len(s.references) for s in loaded} == {11}
@@ -640,7 +806,9 @@ def test_summeval(shared_data) -> None:
 
 def test_korean_replies(shared_data) -> None:
     """Its `human` is a bare number."""
-    loaded = samples.load(shared_data("geval_korean.jsonl"), mapping={"item": "item_id", "output": "summary"})
+    loaded = samples.load(
+        shared_data("geval_korean.jsonl"), mapping={"item": "item_id", "output": "summary"}
+    )
     assert len(loaded) == 20
     assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
 
@@ -688,7 +856,10 @@ def test_one_item_may_stand_once_for_each_language_where_one_is_wanted() -> None
         ({"lang": "jp"}, "--where lang=jp: no row has it; lang is 'ja' (2), 'en' (1), 'ko' (1)"),
         ({"lang": ["ja", "jp"]}, "--where lang=jp: no row has it"),
         ({"lnag": "ja"}, "unknown column 'lnag'; did you mean 'lang'?"),
-        ({"lang": "ko", "year": "2020"}, "--where lang=ko, year=2020: each is there, and no row has all of them"),
+        (
+            {"lang": "ko", "year": "2020"},
+            "--where lang=ko, year=2020: each is there, and no row has all of them",
+        ),
     ],
 )
 def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expected: str) -> None:
@@ -699,7 +870,11 @@ def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
     found = samples.load(path, mapping={"human.relevance": ["anna", "ben"]})
-    assert [dict(s.ratings) for s in found] == [{"relevance": (4.0, 5.0)}, {"relevance": (3.0, None)}, {}]
+    assert [dict(s.ratings) for s in found] == [
+        {"relevance": (4.0, 5.0)},
+        {"relevance": (3.0, None)},
+        {},
+    ]
     assert [dict(s.human) for s in found] == [{"relevance": 4.5}, {"relevance": 3.0}, {}]
     assert not any(s.extra for s in found)
 
@@ -718,7 +893,9 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["sorce", "refrences", "humen.relevance", "itm"])
 def test_a_misspelt_field_is_no_further_column(key: str) -> None:
-    assert f"{key!r} in the mapping: did you mean" in complaint([{"output": "x", "c": "1"}], mapping={key: "c"})
+    assert f"{key!r} in the mapping: did you mean" in complaint(
+        [{"output": "x", "c": "1"}], mapping={key: "c"}
+    )
 
 
 @pytest.mark.parametrize("key", ["sources", "reference", "customer", "outputs", "channel.name"])
@@ -737,15 +914,21 @@ def test_other_words_rename_a_column(key: str) -> None:
         ({"question": "q", "text": "t", "output": "o"}, {"input": "question", "source": "text"}, ("t", "o", ())),
     ],
 )  # fmt: skip
-def test_names_of_other_tools(row: dict[str, str], mapping: dict[str, str], fields: tuple[object, ...]) -> None:
+def test_names_of_other_tools(
+    row: dict[str, str], mapping: dict[str, str], fields: tuple[object, ...]
+) -> None:
     (one,) = samples.load([row], mapping=mapping)
     assert (one.source, one.output, one.references) == fields
-    assert one.extra.get("input") == row.get("input", row.get("question"))  # for templates that read it
+    assert one.extra.get("input") == row.get(
+        "input", row.get("question")
+    )  # for templates that read it
     taken = {"input": "source", "actual_output": "output", "expected_output": "references"}
     assert samples.guessed_columns(one, mapping) == ({} if mapping or "source" in row else taken)
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/data.csv", "https://anna:hush@example.org/data.csv?signature=hush"])
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/data.csv", "https://anna:hush@example.org/data.csv?signature=hush"]
+)
 @pytest.mark.parametrize("kind", [str, Path])
 def test_an_address_is_refused_with_what_to_do(url: str, kind: type) -> None:
     """A Path has one slash. The message does not repeat a password."""
@@ -756,7 +939,9 @@ def test_an_address_is_refused_with_what_to_do(url: str, kind: type) -> None:
     assert "hush" not in str(raised.value)
 
 
-@pytest.mark.parametrize("path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"])
+@pytest.mark.parametrize(
+    "path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"]
+)
 def test_a_local_path_is_no_address(path: str) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.load(path)

@@ -28,9 +28,18 @@ def table(rows: Any, separator: str, *, quoting: int = csv.QUOTE_MINIMAL) -> str
     return text.getvalue()
 
 
-@given(rows=ROWS, separator=st.sampled_from(",;\t|"), stated=st.booleans(), suffix=st.sampled_from(["csv", "tsv"]))
+@given(
+    rows=ROWS,
+    separator=st.sampled_from(",;\t|"),
+    stated=st.booleans(),
+    suffix=st.sampled_from(["csv", "tsv"]),
+)
 def test_the_separator_is_found_whatever_the_cells_hold(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], separator: str, stated: bool, suffix: str
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str]],
+    separator: str,
+    stated: bool,
+    suffix: str,
 ) -> None:
     path = tmp_path_factory.mktemp("tables") / f"d.{suffix}"
     first = f"sep={separator}\r\n" if stated else ""
@@ -41,15 +50,24 @@ def test_the_separator_is_found_whatever_the_cells_hold(
 def test_lines_are_counted_after_excels_own_first_line(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("sep=;\noutput;topic\none;a\ntwo;b;c\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"d\.csv:4: 3 cells under 2 columns; the separator is a semicolon"):
+    with pytest.raises(
+        DataError, match=r"d\.csv:4: 3 cells under 2 columns; the separator is a semicolon"
+    ):
         samples.load(path)
 
 
-@pytest.mark.parametrize("text", ["output\nHello\n", 'output\n"a, b; c"\n', "output;topic\nHello, you;x\nBye;y, z\n"])
-def test_a_comma_in_a_cell_is_no_separator_of_a_table_without_commas(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["output\nHello\n", 'output\n"a, b; c"\n', "output;topic\nHello, you;x\nBye;y, z\n"]
+)
+def test_a_comma_in_a_cell_is_no_separator_of_a_table_without_commas(
+    tmp_path: Path, text: str
+) -> None:
     path = tmp_path / "d.csv"
     path.write_text(text, encoding="utf-8")
-    expected = [row["output"] for row in csv.DictReader(io.StringIO(text), delimiter=";" if "topic" in text else ",")]
+    expected = [
+        row["output"]
+        for row in csv.DictReader(io.StringIO(text), delimiter=";" if "topic" in text else ",")
+    ]
     assert [sample.output for sample in samples.load(path)] == expected
 
 
@@ -71,7 +89,10 @@ def test_an_excel_file_gives_the_samples_of_its_csv(tmp_path: Path) -> None:
     frame.to_excel(tmp_path / "d.xlsx", index=False)
     frame.to_csv(tmp_path / "d.csv", index=False)
     of_excel, of_csv = (
-        [(s.item, s.output, s.references, dict(s.human), s.extra) for s in samples.load(tmp_path / name)]
+        [
+            (s.item, s.output, s.references, dict(s.human), s.extra)
+            for s in samples.load(tmp_path / name)
+        ]
         for name in ("d.xlsx", "d.csv")
     )
     assert of_excel == of_csv
@@ -81,9 +102,9 @@ def test_an_excel_file_gives_the_samples_of_its_csv(tmp_path: Path) -> None:
 def test_a_sheet_of_ratings_may_be_an_excel_file(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "ratings.xlsx"
-    pd.DataFrame([{"item": 7, "system": "x", "rater": "anna", "criterion": "fluency", "value": 4}]).to_excel(
-        path, index=False
-    )
+    pd.DataFrame(
+        [{"item": 7, "system": "x", "rater": "anna", "criterion": "fluency", "value": 4}]
+    ).to_excel(path, index=False)
     (rating,) = read_ratings(path).single
     assert (rating.item, rating.value) == ("7", 4.0)
 
@@ -103,7 +124,9 @@ def test_a_file_that_is_no_excel_file_is_refused_by_name(tmp_path: Path, content
         samples.load(path)
 
 
-def test_an_excel_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_excel_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("openpyxl")
     pd.DataFrame({"output": ["a"]}).to_excel(tmp_path / "d.xlsx", index=False)
     monkeypatch.setattr("judge.data.excel.MOST_BYTES", 100)

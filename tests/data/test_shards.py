@@ -19,7 +19,12 @@ from judge.core.errors import DataError
 from judge.data import samples
 
 ROWS: list[dict[str, Any]] = [
-    {"item": str(n), "system": system, "output": f"{system} on {n}\nin two lines", "references": [f"All of {n}."]}
+    {
+        "item": str(n),
+        "system": system,
+        "output": f"{system} on {n}\nin two lines",
+        "references": [f"All of {n}."],
+    }
     for n in range(6)
     for system in ("a", "b")
 ]
@@ -55,7 +60,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "inside").mkdir(parents=True)
     for n, (suffix, write) in enumerate(WRITERS.items()):
         write(made / f"part-{n}{suffix.upper() if n == 1 else suffix}", ROWS[2 * n : 2 * n + 2])
-    for name in (".part-0.jsonl", ".part-9.jsonl.gz", "_SUCCESS", "README.md", "part-0.jsonl.crc", "inside/more.jsonl"):
+    for name in (
+        ".part-0.jsonl",
+        ".part-9.jsonl.gz",
+        "_SUCCESS",
+        "README.md",
+        "part-0.jsonl.crc",
+        "inside/more.jsonl",
+    ):
         (made / name).write_text("no data", encoding="utf-8")
     return made
 
@@ -71,7 +83,8 @@ def complaint(data: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "data", ["shards", "shards/", "./shards", Path("shards"), "shards/part-?.*[!c]", "s*/p*-[0-5].*"]
+    "data",
+    ["shards", "shards/", "./shards", Path("shards"), "shards/part-?.*[!c]", "s*/p*-[0-5].*"],
 )
 def test_shards_are_read_as_one_file_with_all_rows(folder: Path, data: Any) -> None:
     (folder / "part-0.jsonl.crc").unlink()
@@ -88,7 +101,9 @@ def test_where_names_the_shard_and_its_line(folder: Path) -> None:
 
 
 @given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6, unique=True))
-def test_shards_come_in_the_order_of_their_names(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+def test_shards_come_in_the_order_of_their_names(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
     there = tmp_path_factory.mktemp("named")
     for name in names:
         lines(there / f"{name}.jsonl", [{"output": name}])
@@ -96,14 +111,20 @@ def test_shards_come_in_the_order_of_their_names(tmp_path_factory: pytest.TempPa
     for data in (there, there / "*.jsonl"):
         found = samples.load(data)
         assert [f"{sample.output}.jsonl" for sample in found] == expected
-        assert [sample.item for sample in found] == [str(n + 1) for n in range(len(names))]  # numbered over all shards
+        assert [sample.item for sample in found] == [
+            str(n + 1) for n in range(len(names))
+        ]  # numbered over all shards
 
 
 def test_a_pattern_reaches_subfolders_and_no_hidden_ones(tmp_path: Path) -> None:
     for name in ("b/x/1.jsonl", "a/2.jsonl", "3.jsonl", ".hidden/4.jsonl", "a/.5.jsonl", "a/6.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         lines(tmp_path / name, [{"output": name}])
-    assert [s.output for s in samples.load(tmp_path / "**" / "*.jsonl")] == ["3.jsonl", "a/2.jsonl", "b/x/1.jsonl"]
+    assert [s.output for s in samples.load(tmp_path / "**" / "*.jsonl")] == [
+        "3.jsonl",
+        "a/2.jsonl",
+        "b/x/1.jsonl",
+    ]
     assert [s.output for s in samples.load(tmp_path / "?" / "*.jsonl")] == ["a/2.jsonl"]
 
 
@@ -112,7 +133,10 @@ def test_brackets_in_names_that_are_there_are_no_pattern(tmp_path: Path) -> None
     for name in ("[v1]/d[1].jsonl", "[v1]/d1.jsonl", "[v1]/d2.jsonl"):
         lines(tmp_path / name, [{"output": name}])
     assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[1].jsonl")] == ["[v1]/d[1].jsonl"]
-    assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[12].jsonl")] == ["[v1]/d1.jsonl", "[v1]/d2.jsonl"]
+    assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[12].jsonl")] == [
+        "[v1]/d1.jsonl",
+        "[v1]/d2.jsonl",
+    ]
     assert len(samples.load(tmp_path / "[v1]")) == 3
 
 
@@ -149,7 +173,10 @@ def test_folders_and_patterns_without_data(folder: Path) -> None:
     known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet)"
     Path("empty/.git").mkdir(parents=True)
     Path("empty/notes.txt").touch()
-    assert complaint("empty") == f"empty: no data in this folder {known}; its subfolders are read as 'empty/**/*.csv'"
+    assert (
+        complaint("empty")
+        == f"empty: no data in this folder {known}; its subfolders are read as 'empty/**/*.csv'"
+    )
     assert complaint("shards/*.arrow") == "shards/*.arrow: no file has such a name in shards"
     assert complaint("shrads/*.csv") == f"shrads/*.csv: no file has such a name in {Path.cwd()}"
     assert complaint("shards/*") == "shards/README.md: unknown suffix '.md' " + known
@@ -166,24 +193,36 @@ def test_the_folder_of_a_run_is_no_data(folder: Path, mark: str) -> None:
     assert samples.is_data(folder)
     (folder / mark).touch()
     assert not samples.is_data(folder)
-    assert complaint("shards") == ("shards: this is the folder of a run and no data; name the data that it was made of")
+    assert complaint("shards") == (
+        "shards: this is the folder of a run and no data; name the data that it was made of"
+    )
 
 
 def test_what_a_folder_is_taken_for(folder: Path) -> None:
     Path("empty").mkdir()
     assert not samples.is_data(Path("empty"))
-    assert all(map(samples.is_data, (Path("shards/part-3.csv"), Path("nowhere"), Path("shards/*.csv"))))
+    assert all(
+        map(samples.is_data, (Path("shards/part-3.csv"), Path("nowhere"), Path("shards/*.csv")))
+    )
 
 
 # Digest and title
 
 
 def test_the_digest_covers_every_shard(folder: Path) -> None:
-    of = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-?.*[!c]"))]
+    of = [
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob("part-?.*[!c]"))
+    ]
     assert len(of) == len(WRITERS)
-    assert samples.content_hash("shards") == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
+    assert (
+        samples.content_hash("shards")
+        == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
+    )
     first = samples.content_hash("shards")
-    (folder / "part-1.NDJSON").write_text((folder / "part-1.NDJSON").read_text("utf-8") + "\n", encoding="utf-8")
+    (folder / "part-1.NDJSON").write_text(
+        (folder / "part-1.NDJSON").read_text("utf-8") + "\n", encoding="utf-8"
+    )
     assert samples.content_hash("shards") != first
     assert samples.content_hash("shards/*.tsv") == of[4]
     folder.rename("moved")
@@ -211,6 +250,8 @@ def test_what_results_are_called_after(folder: Path, data: str, expected: str) -
     assert samples.dataset_name(data) == expected
 
 
-def test_what_results_of_the_working_directory_are_called_after(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_results_of_the_working_directory_are_called_after(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     assert [samples.dataset_name(data) for data in (".", "*.csv", "part-*")] == ["shards"] * 3

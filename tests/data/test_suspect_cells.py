@@ -16,7 +16,9 @@ WORDS = sorted(word for word in STR_NA_VALUES if word)
 
 
 def rouge(path: Path, **options: Any) -> judge.Result:
-    return judge.evaluate(path, [], metrics="rouge", set={"rouge": {"types": ["rougeLsum"]}}, **options)
+    return judge.evaluate(
+        path, [], metrics="rouge", set={"rouge": {"types": ["rougeLsum"]}}, **options
+    )
 
 
 def write(path: Path, rows: list[list[str]]) -> Path:
@@ -31,11 +33,19 @@ def test_every_word_that_pandas_reads_as_missing_is_known() -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("column", [1, 2])
-def test_a_word_for_a_missing_value_is_noticed_with_its_count(tmp_path: Path, word: str, column: int) -> None:
+def test_a_word_for_a_missing_value_is_noticed_with_its_count(
+    tmp_path: Path, word: str, column: int
+) -> None:
     rows = [[str(n), "hello there", "hello there"] for n in range(3)]
     rows[1][column] = rows[2][column] = word
-    (note,) = [note for note in rouge(write(tmp_path / "d.csv", rows)).info["notes"] if "missing value" in note]
-    assert note.startswith(f"2 texts are nothing but a word for a missing value, and scored as texts: {word!r} (2)")
+    (note,) = [
+        note
+        for note in rouge(write(tmp_path / "d.csv", rows)).info["notes"]
+        if "missing value" in note
+    ]
+    assert note.startswith(
+        f"2 texts are nothing but a word for a missing value, and scored as texts: {word!r} (2)"
+    )
     assert "d.csv:3" in note
 
 
@@ -59,9 +69,13 @@ def test_marks_of_sentences_are_noticed_and_read_as_line_breaks_if_wanted(
     assert f"sentence_marks={mark!r}" in note
     result = rouge(path, sentence_marks=mark)
     assert not [note for note in result.info["notes"] if mark in note]
-    assert [score.value for score in result.table.scores] == [score.value for score in rouge(broken).table.scores]
+    assert [score.value for score in result.table.scores] == [
+        score.value for score in rouge(broken).table.scores
+    ]
 
 
 def test_a_quotation_in_html_is_no_mark(tmp_path: Path) -> None:
-    notes = rouge(write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])).info["notes"]
+    notes = rouge(write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])).info[
+        "notes"
+    ]
     assert not [note for note in notes if "<q>" in note]

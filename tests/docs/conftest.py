@@ -29,7 +29,21 @@ from judge.cli import app, main
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ["judge", "run", "examples/compare_systems/run.yaml", "--out", "runs/demo"]
-STARTED = {"judge", "python", "pytest", "cat", "head", "tail", "ls", "grep", "cp", "mkdir", "echo", "cd", "wc"}
+STARTED = {
+    "judge",
+    "python",
+    "pytest",
+    "cat",
+    "head",
+    "tail",
+    "ls",
+    "grep",
+    "cp",
+    "mkdir",
+    "echo",
+    "cd",
+    "wc",
+}
 TOOLS = {"judge": "-c 'from judge.cli import main; main()'", "python": "", "pytest": "-m pytest"}
 UsageError: Any = typer.BadParameter.__mro__[1]  # typer brings its own copy of click
 GUARD = """
@@ -66,7 +80,10 @@ def blocks(text: str) -> Iterator[Block]:
             left_out = reason[1]
         elif token.type in ("fence", "code_block"):
             language = token.info.split()[0] if token.info.strip() else ""
-            exits, title = re.search(r"\bexit=(\d+)", token.info), re.search(r'\btitle="([^"]+)"', token.info)
+            exits, title = (
+                re.search(r"\bexit=(\d+)", token.info),
+                re.search(r'\btitle="([^"]+)"', token.info),
+            )
             line = token.map[0] + 1 if token.map else 0
             code = int(exits[1]) if exits else 0
             yield Block(language, token.content, line, code, title[1] if title else "", left_out)
@@ -119,7 +136,12 @@ def unknown(command: str) -> str:
         return "".join(f"no target {word}" for word in words[1:] if word not in targets)
     if words[:1] != ["judge"]:
         return ""
-    words = words[1 : min([words.index(word) for word in words if word in ("|", ">", ">>", "&&", ";")], default=None)]
+    words = words[
+        1 : min(
+            [words.index(word) for word in words if word in ("|", ">", ">>", "&&", ";")],
+            default=None,
+        )
+    ]
     node: Any = command_tree()
     path = ["judge"]
     while isinstance(node, TyperGroup) and words and not words[0].startswith("-"):
@@ -143,9 +165,16 @@ def unknown_names(text: str) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "judge":
             wanted |= {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Attribute) and re.fullmatch(r"judge(\.\w+)+", name := ast.unparse(node)):
+        elif isinstance(node, ast.Attribute) and re.fullmatch(
+            r"judge(\.\w+)+", name := ast.unparse(node)
+        ):
             wanted.add(name)
-    if any(arg.arg == "judge" for node in ast.walk(tree) if isinstance(node, ast.arguments) for arg in node.args):
+    if any(
+        arg.arg == "judge"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arguments)
+        for arg in node.args
+    ):
         return []  # in a test `judge` is the fixture
     return sorted(name for name in wanted if not _exists(name))
 
@@ -189,18 +218,29 @@ class Ground:
         self._tools.mkdir()
         (self._tools / "sitecustomize.py").write_text(GUARD, "utf-8")
         for name, call in TOOLS.items():
-            (self._tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {call} "$@"\n', "utf-8")
+            (self._tools / name).write_text(
+                f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {call} "$@"\n', "utf-8"
+            )
             (self._tools / name).chmod(0o755)
 
     def run(self, command: str) -> tuple[int, str]:
         """Run a command, in this process unless it needs a shell; return its exit code and output."""
         words = shlex.split(command, comments=True)
-        assert words[0] in STARTED, f"{words[0]} is not started from a test: put <!-- not run: REASON --> before it"
+        assert words[0] in STARTED, (
+            f"{words[0]} is not started from a test: put <!-- not run: REASON --> before it"
+        )
         if words[0] == "judge" and not re.search(r"[|&;<>$*`]", " ".join(words)):
             return run_judge(words)
         path, modules = f"{self._tools}:/usr/bin:/bin", f"{self._tools}:{ROOT}"
-        surroundings = {**os.environ, "PATH": path, "PYTHONPATH": modules, "HOME": str(self.folder.parent)}
-        done = subprocess.run(["bash", "-c", command], env=surroundings, capture_output=True, timeout=300)
+        surroundings = {
+            **os.environ,
+            "PATH": path,
+            "PYTHONPATH": modules,
+            "HOME": str(self.folder.parent),
+        }
+        done = subprocess.run(
+            ["bash", "-c", command], env=surroundings, capture_output=True, timeout=300
+        )
         return done.returncode, (done.stdout + done.stderr).decode("utf-8")
 
     def python(self, text: str) -> None:
@@ -209,9 +249,13 @@ class Ground:
 
     def session(self, text: str) -> None:
         """Run the lines after `>>>`. Raises AssertionError with the differences."""
-        runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        runner = doctest.DocTestRunner(
+            verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        )
         differences: list[str] = []
-        session = doctest.DocTestParser().get_doctest(text.replace("…", "..."), self.names, self.page, self.page, 0)
+        session = doctest.DocTestParser().get_doctest(
+            text.replace("…", "..."), self.names, self.page, self.page, 0
+        )
         assert session.examples, f"{self.page}: a pycon block without a line that begins with >>>"
         runner.run(session, out=differences.append, clear_globs=False)
         assert not runner.failures, "".join(differences)
@@ -240,7 +284,9 @@ def run_page(text: str, ground: Ground) -> None:
         elif block.language == "console":
             _run_commands(block, ground, at)
         else:
-            assert not re.search(r"^(\$ )?judge ", block.text, re.MULTILINE), f"{at}: a command outside a console block"
+            assert not re.search(r"^(\$ )?judge ", block.text, re.MULTILINE), (
+                f"{at}: a command outside a console block"
+            )
 
 
 def _run_commands(block: Block, ground: Ground, at: str) -> None:
@@ -290,7 +336,11 @@ def make_ground(
         if (ROOT / page).is_file():
             shutil.copytree(request.getfixturevalue("demo") / "runs", folder / "runs")
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        for name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))]:
+        for name in [
+            n
+            for n in os.environ
+            if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))
+        ]:
             monkeypatch.delenv(name)
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.chdir(folder)

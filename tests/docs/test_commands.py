@@ -25,13 +25,19 @@ import typer
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/adding/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/adding/*.md")),
+]
 PAGES += sorted(ROOT.glob("examples/*/README.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_a_page_does_what_it_says(page: Path, harness: ModuleType, make_ground: Callable[[str], Any]) -> None:
+def test_a_page_does_what_it_says(
+    page: Path, harness: ModuleType, make_ground: Callable[[str], Any]
+) -> None:
     harness.run_page(page.read_text("utf-8"), make_ground(str(page.relative_to(ROOT))))
 
 
@@ -39,17 +45,25 @@ def test_a_page_does_what_it_says(page: Path, harness: ModuleType, make_ground: 
 def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) -> None:
     tree = harness.command_tree()
     plugin = (ROOT / "judge/pytest_plugin.py").read_text("utf-8")
-    parameters = [parameter for node in walk(tree) for parameter in node.get_params(typer.Context(node))]
+    parameters = [
+        parameter for node in walk(tree) for parameter in node.get_params(typer.Context(node))
+    ]
     options = {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
     options |= {"--help", "-h", *(f"--{name}" for name in re.findall(r'"--([\w-]+)"', plugin))}
     wrong = []
     for token in MarkdownIt().parse(page.read_text("utf-8")):
-        for span in (child.content for child in token.children or () if child.type == "code_inline"):
+        for span in (
+            child.content for child in token.children or () if child.type == "code_inline"
+        ):
             words = span.replace("=", " ").split()
             if words[:1] == ["judge"] and len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):
                 wrong += [span] * (words[1] not in tree.commands)
             if words and (words[0] == "judge" or words[0].startswith("--")):
-                wrong += [f"{span}: {w}" for w in words if re.fullmatch(r"--[a-z][\w-]*", w) and w not in options]
+                wrong += [
+                    f"{span}: {w}"
+                    for w in words
+                    if re.fullmatch(r"--[a-z][\w-]*", w) and w not in options
+                ]
     assert wrong == []
 
 

@@ -12,12 +12,20 @@ TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 def test_every_package_is_listed() -> None:
     listed = set(re.findall(r"`(judge/[a-z_]+(?:/|\.py))`", TEXT))
     packages = {f"judge/{path.parent.name}/" for path in (ROOT / "judge").glob("*/__init__.py")}
-    modules = {f"judge/{path.name}" for path in (ROOT / "judge").glob("*.py") if not path.name.startswith("__")}
+    modules = {
+        f"judge/{path.name}"
+        for path in (ROOT / "judge").glob("*.py")
+        if not path.name.startswith("__")
+    }
     assert packages | modules <= listed
 
 
 def test_every_named_file_exists() -> None:
-    named = {name for name in re.findall(r"`((?:judge|prompts|tests|docs)/[^`]*)`", TEXT) if "<" not in name}
+    named = {
+        name
+        for name in re.findall(r"`((?:judge|prompts|tests|docs)/[^`]*)`", TEXT)
+        if "<" not in name
+    }
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 

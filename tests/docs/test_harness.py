@@ -45,7 +45,9 @@ def test_blocks_have_their_attributes(harness: ModuleType) -> None:
         ("d … a", "a b c d", "a"), ("0.91", "0.92", "0.91"), ("", "anything", ""),
     ],
 )  # fmt: skip
-def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness: ModuleType) -> None:
+def test_what_is_shown_was_printed(
+    shown: str, printed: str, part: str, harness: ModuleType
+) -> None:
     assert harness.missing(shown, printed) == part
 
 
@@ -73,7 +75,10 @@ def test_what_is_not_run_is_parsed(command: str, message: str, harness: ModuleTy
         ("'''console\n$ judge criteria list | grep sarcasm\n'''", "exited with 1, not 0"),
         ("'''console\n$ pip install everything\n'''", "not started from a test"),
         ("'''console\njudge criteria list\n'''", "without a line that begins with"),
-        ("<!-- not run: why -->\n'''console\n$ judge run data.jsonl --sped 3\n'''", "No such option"),
+        (
+            "<!-- not run: why -->\n'''console\n$ judge run data.jsonl --sped 3\n'''",
+            "No such option",
+        ),
         ("'''\njudge criteria list\n'''", "a command outside a console block"),
         ("'''python\nimport judge\njudge.evaluat\n'''", "no judge.evaluat"),
         ("'''python\nfrom judge.metrics import rogue\n'''", "no judge.metrics.rogue"),
@@ -90,7 +95,9 @@ def test_an_error_in_a_page_fails(
         harness.run_page(page(text), make_ground("a page"))
 
 
-def test_a_command_with_a_pipe_reaches_nothing_but_loopback(make_ground: Callable[[str], Any]) -> None:
+def test_a_command_with_a_pipe_reaches_nothing_but_loopback(
+    make_ground: Callable[[str], Any],
+) -> None:
     ask = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
     code, printed = make_ground("a page").run(f'python -c "{ask}" | cat')
     assert code == 0

@@ -33,9 +33,16 @@ def links(page: Path) -> list[str]:
 
 def headings(page: Path) -> set[str]:
     """Return GitHub's anchors of a page's headings."""
-    texts = [token.content.replace("`", "") for before, token in inline(page) if before.type == "heading_open"]
+    texts = [
+        token.content.replace("`", "")
+        for before, token in inline(page)
+        if before.type == "heading_open"
+    ]
     names = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts]
-    return {f"{name}-{names[:n].count(name)}" if name in names[:n] else name for n, name in enumerate(names)}
+    return {
+        f"{name}-{names[:n].count(name)}" if name in names[:n] else name
+        for n, name in enumerate(names)
+    }
 
 
 def test_links_lead_to_files_and_headings() -> None:
@@ -54,7 +61,9 @@ def test_links_lead_to_files_and_headings() -> None:
 def test_the_index_names_every_page() -> None:
     index = ROOT / "docs/README.md"
     named = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
-    pages = {page for page in (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adding/*.md")) if page != index}
+    pages = {
+        page for page in (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adding/*.md")) if page != index
+    }
     assert sorted(page.name for page in pages - named) == []
 
 

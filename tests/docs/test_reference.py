@@ -64,10 +64,18 @@ def _signature(name: str, function: Any, shared: Mapping[str, str], *, types: bo
         parameters = [part.replace(default=part.empty) for part in parameters]
     returned = signature.return_annotation
     arrow = "" if inspect.isclass(function) or returned is Signature.empty else f" -> {returned}"
-    lines = [line for part in parameters for line in (["*", part] if part is _first_keyword(parameters) else [part])]
+    lines = [
+        line
+        for part in parameters
+        for line in (["*", part] if part is _first_keyword(parameters) else [part])
+    ]
     texts = [str(line).replace("<factory>", "...") for line in lines]
     short = f"{name}({', '.join(texts)}){arrow}"
-    return short if len(short) <= 110 else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
+    return (
+        short
+        if len(short) <= 110
+        else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
+    )
 
 
 def _first_keyword(parameters: list[Parameter]) -> Parameter | None:
@@ -147,4 +155,8 @@ def test_the_reference_is_written_from_the_docstrings() -> None:
 
 
 def test_every_public_name_has_a_docstring() -> None:
-    assert [name for name in judge.__all__ if callable(getattr(judge, name)) and not getattr(judge, name).__doc__] == []
+    assert [
+        name
+        for name in judge.__all__
+        if callable(getattr(judge, name)) and not getattr(judge, name).__doc__
+    ] == []

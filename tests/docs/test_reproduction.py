@@ -11,9 +11,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_script_names_missing_files_and_their_public_sources(tmp_path: Path) -> None:
     script = ROOT / "benchmarks" / "reproduce" / "reproduce.py"
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"reproduce: {tmp_path} lacks\n  alpaca_logprobs/*.json*: [tatsu-lab/alpaca_eval](")
+    assert done.stderr.startswith(
+        f"reproduce: {tmp_path} lacks\n  alpaca_logprobs/*.json*: [tatsu-lab/alpaca_eval]("
+    )
     assert "Traceback" not in done.stderr
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     for line in done.stderr.splitlines()[1:-1]:

@@ -17,7 +17,14 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core.budget import Budget
-from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, ProviderError, Refused, Transient
+from judge.core.errors import (
+    BudgetReached,
+    ConfigError,
+    DeadlineReached,
+    ProviderError,
+    Refused,
+    Transient,
+)
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import BudgetLedger, estimate_request, estimate_tokens, max_tokens
 from judge.execution.progress import Progress
@@ -28,7 +35,10 @@ from judge.providers.scripted import ScriptedProvider
 
 MODEL = "gpt-5.4-mini"
 REQUEST = Request(
-    MODEL, ({"role": "user", "content": "How good is 「それ」?"},), {"max_tokens": 100}, endpoint=DEFAULT_URL
+    MODEL,
+    ({"role": "user", "content": "How good is 「それ」?"},),
+    {"max_tokens": 100},
+    endpoint=DEFAULT_URL,
 )
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -61,7 +71,9 @@ def test_the_most_a_request_can_cost() -> None:
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 @pytest.mark.parametrize("trouble", [0.0, 0.3])
-def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, in_time: Run) -> None:
+def test_a_budget_is_never_crossed_and_is_well_used(
+    unit: Any, trouble: float, in_time: Run
+) -> None:
     chance, billed = random.Random(7), Usage()
     prices = per_token(MODEL, DEFAULT_URL) or (0, 0, 0, 0)
     budget = Budget(0.08, "usd") if unit == "usd" else Budget(50_000, "tokens")
@@ -80,7 +92,9 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
     async def run() -> tuple[BudgetLedger, int]:
         ledger, made = BudgetLedger(budget), 0
         assert ledger.covers(judge())
-        retriers = [Retrier(Policy(), RateLimiter(16), ledger, seed=seed) for seed in range(2)]  # a panel
+        retriers = [
+            Retrier(Policy(), RateLimiter(16), ledger, seed=seed) for seed in range(2)
+        ]  # a panel
 
         async def work(retrier: Retrier) -> None:
             nonlocal made
@@ -88,7 +102,9 @@ def test_a_budget_is_never_crossed_and_is_well_used(unit: Any, trouble: float, i
                 await retrier(call, REQUEST)
                 made += 1
 
-        ends = await asyncio.gather(*(work(retrier) for retrier in retriers * 16), return_exceptions=True)
+        ends = await asyncio.gather(
+            *(work(retrier) for retrier in retriers * 16), return_exceptions=True
+        )
         assert {type(end) for end in ends} == {BudgetReached}
         return ledger, made
 
@@ -117,7 +133,8 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
 
 def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
     with pytest.raises(
-        BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens;"
+        BudgetReached,
+        match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens;",
     ):
         in_time(BudgetLedger(Budget(20, "tokens")).reserve(REQUEST))
 
@@ -133,7 +150,9 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
         (Refused("no", status=400), False),
     ],
 )
-def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counted: bool, in_time: Run) -> None:
+def test_what_may_have_been_charged_counts_as_spent(
+    error: BaseException, counted: bool, in_time: Run
+) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(2000, "tokens"))
         kept = await ledger.reserve(REQUEST)
@@ -145,9 +164,19 @@ def test_what_may_have_been_charged_counts_as_spent(error: BaseException, counte
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 @pytest.mark.parametrize(
-    "used", [Usage(), Usage(10**18, 1), Usage(100, 10**18), Usage(-(10**6), 5), Usage(5, -(10**6)), Usage(9, 1, 10**6)]
+    "used",
+    [
+        Usage(),
+        Usage(10**18, 1),
+        Usage(100, 10**18),
+        Usage(-(10**6), 5),
+        Usage(5, -(10**6)),
+        Usage(9, 1, 10**6),
+    ],
 )
-def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(used: Usage, unit: str, in_time: Run) -> None:
+def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(
+    used: Usage, unit: str, in_time: Run
+) -> None:
     async def run() -> None:
         ledger = dollars(1.0) if unit == "usd" else BudgetLedger(Budget(5000, "tokens"))
         kept = await ledger.reserve(REQUEST)
@@ -179,7 +208,9 @@ def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) ->
         assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / 64)
         half = await ledger.reserve(REQUEST, 0.5)
         ledger.commit(half, REQUEST, used, 0.5)
-        assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / (64.5 if unit == "usd" else 65))
+        assert await ledger.reserve(REQUEST) == pytest.approx(
+            ledger.spent / (64.5 if unit == "usd" else 65)
+        )
 
     in_time(run())
 
@@ -188,7 +219,10 @@ def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_ti
     async def run() -> None:
         ledger = BudgetLedger(Budget(3000, "tokens"))
         ledger.commit(await ledger.reserve(REQUEST), REQUEST, Usage(41, 2241))
-        with pytest.raises(BudgetReached, match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request"):
+        with pytest.raises(
+            BudgetReached,
+            match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request",
+        ):
             await ledger.reserve(REQUEST)
 
     in_time(run())
@@ -199,7 +233,12 @@ def test_typed_questions_have_a_price_of_their_own() -> None:
     typed.decides = True
     ledger = BudgetLedger(Budget(1, "usd"))
     assert ledger.covers(typed)
-    asked = Request("gpt-6-luna", ({"role": "user", "content": "text"},), {"questions": []}, endpoint=DEFAULT_URL)
+    asked = Request(
+        "gpt-6-luna",
+        ({"role": "user", "content": "text"},),
+        {"questions": []},
+        endpoint=DEFAULT_URL,
+    )
     most = 4 + 1016 + len("[]")
     assert ledger.max_cost(asked) == pytest.approx(most * 0.10e-6)
     kept = ledger.try_reserve(asked)
@@ -237,7 +276,12 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
     made: list[Request] = []
 
     def run(budget: str) -> Any:
-        options = {"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": tmp_path / "cache"}
+        options = {
+            "criteria": ["fluency"],
+            "metrics": [],
+            "weighting": "single",
+            "cache": tmp_path / "cache",
+        }
         plan = load_config(given={**options, "out": tmp_path / "out", "budget": budget})
         provider = ScriptedProvider(scored(made), endpoint="https://judge.invalid/v1")
         prepared, progress = prepare(plan, ROWS, providers=[provider]), Progress()
@@ -251,7 +295,10 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
     done = len(made)
     assert 1 <= done < 12
     assert f"{150 * done + 10 * done:,} tokens may have been spent" in said or done * 160 < 1000
-    assert f"{done} of 12 judgments are done and kept in {tmp_path / 'out'}. Run the same command again" in said
+    assert (
+        f"{done} of 12 judgments are done and kept in {tmp_path / 'out'}. Run the same command again"
+        in said
+    )
     result = run("1mtokens")
     assert len(made) == len({request.key() for request in made}) == 12
     assert [score.value for score in result.table.scores] == [3.0] * 12
@@ -266,7 +313,13 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
             return await super().complete(request)
 
     plan = load_config(
-        given={"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": False, "deadline": 0.5}
+        given={
+            "criteria": ["fluency"],
+            "metrics": [],
+            "weighting": "single",
+            "cache": False,
+            "deadline": 0.5,
+        }
     )
     prepared = prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
     with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
@@ -293,7 +346,9 @@ def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
 
     async def run() -> None:
         await asyncio.gather(
-            one("first", large, Usage(500, 700)), one("large", large, Usage(1, 1)), one("small", small, Usage(20, 1))
+            one("first", large, Usage(500, 700)),
+            one("large", large, Usage(1, 1)),
+            one("small", small, Usage(20, 1)),
         )
 
     in_time(run())
@@ -320,7 +375,9 @@ def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
 def test_an_answer_of_no_use_has_its_price(in_time: Run) -> None:
     ledger = BudgetLedger(Budget(10_000, "tokens"))
     for billed in (True, False):
-        ledger.commit_unknown(in_time(ledger.reserve(REQUEST)), Refused("no choices", billed=billed))
+        ledger.commit_unknown(
+            in_time(ledger.reserve(REQUEST)), Refused("no choices", billed=billed)
+        )
     assert ledger.spent == ledger.max_cost(REQUEST)
 
 
@@ -331,8 +388,16 @@ COUNTED = [
         20,
         20,
     ),
-    ("市議会は月曜日、技術者が求めた補修の費用が支払われるまで古い橋を閉鎖することを決めた。", 39, 37),
-    ("시의회는 월요일에 기술자들이 요청한 수리비가 지급될 때까지 낡은 다리를 폐쇄하기로 의결했다.", 33, 29),
+    (
+        "市議会は月曜日、技術者が求めた補修の費用が支払われるまで古い橋を閉鎖することを決めた。",
+        39,
+        37,
+    ),
+    (
+        "시의회는 월요일에 기술자들이 요청한 수리비가 지급될 때까지 낡은 다리를 폐쇄하기로 의결했다.",
+        33,
+        29,
+    ),
     ("市议会周一投票决定关闭旧桥，直到工程师要求的维修费用得到支付为止。", 24, 28),
 ]
 
@@ -360,7 +425,15 @@ def test_nothing_has_no_tokens_and_a_lone_surrogate_some() -> None:
 
 def test_a_request_counts_its_questions_and_schema() -> None:
     bare = Request("m", ({"role": "user", "content": "A text to be judged."},))
-    asked = Request("m", bare.messages, {"questions": [{"instructions": "Is it clear?", "labels": ["no", "yes"]}]})
-    formed = Request("m", bare.messages, {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}})
+    asked = Request(
+        "m",
+        bare.messages,
+        {"questions": [{"instructions": "Is it clear?", "labels": ["no", "yes"]}]},
+    )
+    formed = Request(
+        "m",
+        bare.messages,
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+    )
     assert estimate_request(bare) > estimate_tokens("A text to be judged.")
     assert min(estimate_request(asked), estimate_request(formed)) > estimate_request(bare)

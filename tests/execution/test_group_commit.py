@@ -54,7 +54,9 @@ def test_everybody_who_waits_hears_of_a_write_that_failed_and_so_does_the_next()
 
     async def go() -> list[object]:
         disk.full = True
-        found = await asyncio.gather(*(keep(disk, commit, n) for n in range(3)), return_exceptions=True)
+        found = await asyncio.gather(
+            *(keep(disk, commit, n) for n in range(3)), return_exceptions=True
+        )
         with pytest.raises(StorageError):
             commit.schedule()
         disk.full = False

@@ -66,7 +66,10 @@ class Starter:
     def __init__(self, url: str) -> None:
         self._url = url
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def start(self, folder: Path) -> int:
@@ -141,12 +144,18 @@ def test_a_run_that_is_killed_again_and_again(
         if unreadable and number % unreadable == 0 and (len(body["messages"]) == 1 or number % 2):
             return 200, {}, make_completion("no idea")
         top = {label: 0.75, "3" if label != "3" else "2": 0.25}
-        return 200, {}, make_completion(label, top=top if probabilities and body.get("logprobs") else None)
+        return (
+            200,
+            {},
+            make_completion(label, top=top if probabilities and body.get("logprobs") else None),
+        )
 
     chat_server.answer = answer
     expected, once = finished(starter, tmp_path / "calm"), seen(chat_server)
     assert len(expected) == 2 * TEXTS
-    assert bool(unreadable) == any(row[2:] == ["ParseError", '["no idea", "no idea"]'] for row in expected)
+    assert bool(unreadable) == any(
+        row[2:] == ["ParseError", '["no idea", "no idea"]'] for row in expected
+    )
     assert bool(unreadable) == any('"assistant"' in body for body in once)
     chat_server.bodies.clear()
     paid = list[tuple[set[str], int]]()

@@ -36,7 +36,9 @@ def upper(reply: str) -> str:
     return reply.upper()
 
 
-def wanted(*prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper) -> list[ModelQuestion]:
+def wanted(
+    *prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper
+) -> list[ModelQuestion]:
     return [ModelQuestion(prompt, max_tokens, read) for prompt in prompts]
 
 
@@ -48,10 +50,14 @@ def asker(
     provider: Provider, cache: Cache | None = None, max_tokens: int | None = None, **options: Any
 ) -> MetricClient:
     options["settings"] = SamplingOptions(max_tokens=max_tokens)
-    return MetricClient(provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options)
+    return MetricClient(
+        provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options
+    )
 
 
-def scripted(script: Callable[[Request], Reply] = echo, **options: Any) -> tuple[MetricClient, ScriptedProvider]:
+def scripted(
+    script: Callable[[Request], Reply] = echo, **options: Any
+) -> tuple[MetricClient, ScriptedProvider]:
     provider = ScriptedProvider(script, endpoint=options.pop("endpoint", "test"))
     return asker(provider, **options), provider
 
@@ -69,7 +75,12 @@ def test_answers_come_in_the_order_of_the_prompts_however_they_arrive() -> None:
     one, provider = scripted(concurrency=7)
     assert ask(one, wanted(*prompts)) == [prompt.upper() for prompt in prompts]
     assert len(provider.seen) == 300
-    assert (one.counts.sent, one.counts.answered, one.counts.cached, one.counts.shared) == (300, 300, 0, 0)
+    assert (one.counts.sent, one.counts.answered, one.counts.cached, one.counts.shared) == (
+        300,
+        300,
+        0,
+        0,
+    )
 
 
 def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
@@ -77,7 +88,10 @@ def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
     ask(one, wanted("hello", max_tokens=9))
     (request,) = provider.seen
     assert request == Request(
-        "script", ({"role": "user", "content": "hello"},), {"temperature": 0.0, "max_tokens": 9}, endpoint="test"
+        "script",
+        ({"role": "user", "content": "hello"},),
+        {"temperature": 0.0, "max_tokens": 9},
+        endpoint="test",
     )
 
 
@@ -102,18 +116,24 @@ class Late(ScriptedProvider):
         return await super().complete(request)
 
 
-def test_two_calls_at_once_pay_once_for_what_both_want(in_time: Callable[..., Any], tmp_path: Path) -> None:
+def test_two_calls_at_once_pay_once_for_what_both_want(
+    in_time: Callable[..., Any], tmp_path: Path
+) -> None:
     one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> list[list[MetricReply]]:
-        return await asyncio.gather(one.ask(wanted("one", "two")), one.ask(wanted("two", "three", read=str.title)))
+        return await asyncio.gather(
+            one.ask(wanted("one", "two")), one.ask(wanted("two", "three", read=str.title))
+        )
 
     assert in_time(work()) == [["ONE", "TWO"], ["Two", "Three"]]
     assert (one.counts.sent, one.counts.cached) == (3, 1)
     one.cache.close()
 
 
-def test_what_one_call_gives_up_another_asks_for(in_time: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_one_call_gives_up_another_asks_for(
+    in_time: Callable[..., Any], tmp_path: Path
+) -> None:
     one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> None:
@@ -131,7 +151,9 @@ def test_what_one_call_gives_up_another_asks_for(in_time: Callable[..., Any], tm
 
 def test_each_reads_the_shared_reply_in_its_own_way() -> None:
     one, provider = scripted()
-    found = ask(one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)])
+    found = ask(
+        one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)]
+    )
     assert found == ["WORD", "Word", "WORD"]
     assert len(provider.seen) == 2
 
@@ -162,7 +184,9 @@ def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
         (Response(()), "no reply"),
     ],
 )
-def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(tmp_path: Path, reply: Reply, message: str) -> None:
+def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(
+    tmp_path: Path, reply: Reply, message: str
+) -> None:
     one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
     (first,) = ask(one, wanted("a"))
     assert isinstance(first, ModelError)
@@ -174,7 +198,9 @@ def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(tmp_path: Path
     third, provider = scripted(cache=DiskCache(tmp_path), retry_failed=True)
     assert ask(third, wanted("a", "a")) == ["A", "A"]
     assert (len(provider.seen), third.counts.cached) == (1, 0)
-    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], wanted("a")) == ["A"]
+    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], wanted("a")) == [
+        "A"
+    ]
 
 
 def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
@@ -209,7 +235,9 @@ def test_a_wrong_key_stops_after_one_request() -> None:
 def test_what_was_paid_for_before_a_stop_is_kept(tmp_path: Path) -> None:
     left: list[Reply] = ["yes"] * 10
     one, _ = scripted(
-        lambda _: left.pop() if left else Refused("no money", stops="always"), cache=DiskCache(tmp_path), concurrency=1
+        lambda _: left.pop() if left else Refused("no money", stops="always"),
+        cache=DiskCache(tmp_path),
+        concurrency=1,
     )
     with pytest.raises(ProviderError):
         ask(one, wanted(*(f"p{n}" for n in range(50))))
@@ -257,7 +285,11 @@ def test_the_stages_of_qags_through_a_server(
     def reply(body: dict[str, Any]) -> str:
         prompt = body["messages"][0]["content"]
         if "An answer that the text holds" in prompt:
-            return "What closed the pass?" if "\nSnow\n</answer" in prompt else "What did the snow close?"
+            return (
+                "What closed the pass?"
+                if "\nSnow\n</answer" in prompt
+                else "What did the snow close?"
+            )
         if "A question:" not in prompt:
             return "1. Snow\n2. the pass"
         if "What closed" in prompt:
@@ -271,7 +303,9 @@ def test_the_stages_of_qags_through_a_server(
         (found,) = themes.themes([output])
         assert not isinstance(found, ModelError)
         asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
-        answered = answers.answers([(question, text) for question in asked for text in (source, output)])
+        answered = answers.answers(
+            [(question, text) for question in asked for text in (source, output)]
+        )
         return [found, asked, answered]
 
     async def work() -> list[Any]:
@@ -333,7 +367,9 @@ class Metric(threading.Thread):
 def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
     async def work(one: MetricClient) -> list[MetricReply]:
         async with one:
-            return await asyncio.to_thread(ThreadClient(one, asyncio.get_running_loop()), wanted("a", "1"))
+            return await asyncio.to_thread(
+                ThreadClient(one, asyncio.get_running_loop()), wanted("a", "1")
+            )
 
     assert asyncio.run(work(scripted()[0])) == [
         "A",
@@ -427,7 +463,9 @@ def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> N
 
     async def work() -> None:
         async with scripted()[0] as one:
-            await asyncio.to_thread(ThreadClient(one, asyncio.get_running_loop()), wanted("a", read=broken))
+            await asyncio.to_thread(
+                ThreadClient(one, asyncio.get_running_loop()), wanted("a", read=broken)
+            )
 
     with pytest.raises(RuntimeError, match="a bug"):
         asyncio.run(work())

@@ -169,7 +169,9 @@ class Sender:
         max_size=80,
     ),
 )
-def test_all_go_once_and_none_before_its_leader_was_answered(paced: bool, steps: list[tuple[Any, ...]]) -> None:
+def test_all_go_once_and_none_before_its_leader_was_answered(
+    paced: bool, steps: list[tuple[Any, ...]]
+) -> None:
     sender = Sender(paced=paced)
     for what, *how in steps:
         if what == "take":
@@ -177,7 +179,9 @@ def test_all_go_once_and_none_before_its_leader_was_answered(paced: bool, steps:
         else:
             getattr(sender, what)(*how)
     sender.finish()
-    assert sorted(sender.sent) == sorted(f"{name}{n}" for name, count in sender.added.items() for n in range(count))
+    assert sorted(sender.sent) == sorted(
+        f"{name}{n}" for name, count in sender.added.items() for n in range(count)
+    )
 
 
 def rendered(name: str, source: str, output: str = "A bridge.", **changes: Any) -> tuple[str, int]:
@@ -188,7 +192,9 @@ def rendered(name: str, source: str, output: str = "A bridge.", **changes: Any) 
 
 
 def test_one_document_is_one_group_whatever_the_text_and_the_criterion() -> None:
-    found = {rendered(name, LONG, text) for name in ("coherence", "relevance") for text in ("A.", "B.")}
+    found = {
+        rendered(name, LONG, text) for name in ("coherence", "relevance") for text in ("A.", "B.")
+    }
     assert len(found) == 1
     ((group, length),) = found
     assert len(group) == 32
@@ -209,7 +215,11 @@ def test_examples_are_in_the_prefix_that_prompts_share() -> None:
     assert length > plain[1] + 2 * len(LONG), "the source is found in the example"
     assert rendered("coherence", LONG, "B.", **changes) == (group, length)
     # Without a long source, all texts of the criterion are one group.
-    short = {rendered("coherence", source, text, **changes) for source in ("x", "y") for text in ("A.", "A bridge.")}
+    short = {
+        rendered("coherence", source, text, **changes)
+        for source in ("x", "y")
+        for text in ("A.", "A bridge.")
+    }
     ((group, length),) = short
     assert group
     assert 2 * len(LONG) < length < 2 * len(LONG) + 1_500
@@ -219,7 +229,9 @@ def test_with_the_criterion_first_each_criterion_is_a_group_of_its_own(tmp_path:
     found = []
     for name in ("one", "two"):
         path = tmp_path / f"{name}.jinja"
-        path.write_text("---\nscale: [1, 5]\n---\n" + name + "\n{{ source }}\n{{ output }}", encoding="utf-8")
+        path.write_text(
+            "---\nscale: [1, 5]\n---\n" + name + "\n{{ source }}\n{{ output }}", encoding="utf-8"
+        )
         found += [rendered(str(path), LONG, "A."), rendered(str(path), LONG, "B.")]
     assert found[0] == found[1] != found[2] == found[3]
 

@@ -63,7 +63,15 @@ class Watched(ScriptedProvider):
 
 def judged(asked: Sequence[Judgment], provider: ScriptedProvider, **options: Any) -> list[Row]:
     rows: list[Row] = []
-    one = JudgeRun(asked, provider, SamplingOptions(), cache=NoCache(), retrier=Retrier(), emit=rows.append, **options)
+    one = JudgeRun(
+        asked,
+        provider,
+        SamplingOptions(),
+        cache=NoCache(),
+        retrier=Retrier(),
+        emit=rows.append,
+        **options,
+    )
     asyncio.run(one())
     return rows
 
@@ -114,16 +122,23 @@ def test_an_engine_that_takes_all_before_it_answers_is_not_kept_waiting() -> Non
 def test_judgments_on_one_document_come_together_and_keep_their_order_within_it() -> None:
     asked = judgments(3, 2)
     found = [(j.sample.item, j.sample.system, j.criterion.name) for j in by_document(asked)]
-    assert found == [(str(d), str(s), name) for d in range(3) for s in range(2) for name in CRITERIA]
+    assert found == [
+        (str(d), str(s), name) for d in range(3) for s in range(2) for name in CRITERIA
+    ]
 
 
 def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
-    asked = [Judgment(Sample(str(n), "s", "text", f"source {n % 2}"), load("coherence")) for n in range(6)]
+    asked = [
+        Judgment(Sample(str(n), "s", "text", f"source {n % 2}"), load("coherence"))
+        for n in range(6)
+    ]
     assert list(by_document(asked)) == asked
 
 
 @pytest.mark.parametrize("steps_down", [False, True])
-def test_prompts_are_made_as_they_are_needed(monkeypatch: pytest.MonkeyPatch, steps_down: bool) -> None:
+def test_prompts_are_made_as_they_are_needed(
+    monkeypatch: pytest.MonkeyPatch, steps_down: bool
+) -> None:
     """Rendered and not yet answered: what is under way, what may wait, and a chunk."""
     room = 400_000
     for module in (prefix_queue, scheduler):

@@ -111,7 +111,13 @@ class Rated:
     """
 
     def __init__(
-        self, per_minute: int, *, headers: bool, burst: int | None = None, kind: str = "requests", cost: int = 1
+        self,
+        per_minute: int,
+        *,
+        headers: bool,
+        burst: int | None = None,
+        kind: str = "requests",
+        cost: int = 1,
     ) -> None:
         self.rate, self.burst, self.headers = per_minute / 60, float(burst or per_minute), headers
         self.level, self.at, self.kind, self.cost = self.burst, 0.0, kind, cost
@@ -134,9 +140,13 @@ class Rated:
 
 @pytest.mark.parametrize(("kind", "cost"), [("requests", 1), ("tokens", 500)])
 @pytest.mark.parametrize("latency", [0.1, 1.0, 5.0])
-def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, kind: str, cost: int, in_time: Run) -> None:
+def test_a_server_that_tells_its_limit_never_has_to_refuse(
+    latency: float, kind: str, cost: int, in_time: Run
+) -> None:
     async def run() -> tuple[Server, float]:
-        server = Server(latency, limit=Rated(300 * cost, headers=True, kind=kind, cost=cost), used=500)
+        server = Server(
+            latency, limit=Rated(300 * cost, headers=True, kind=kind, cost=cost), used=500
+        )
         return server, await drive(server, RateLimiter(64), 1500)
 
     server, took = in_time(run())
@@ -144,7 +154,9 @@ def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, kind:
     assert took <= (1500 - 300) / 5 * 1.1 + 10 * latency
 
 
-@pytest.mark.parametrize(("per_minute", "burst", "latency"), [(600, 10, 0.2), (600, 600, 0.2), (600, 10, 2.0)])
+@pytest.mark.parametrize(
+    ("per_minute", "burst", "latency"), [(600, 10, 0.2), (600, 600, 0.2), (600, 10, 2.0)]
+)
 def test_the_rate_of_a_server_that_only_says_429_is_found(
     per_minute: int, burst: int, latency: float, in_time: Run
 ) -> None:
@@ -175,7 +187,9 @@ def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
     in_time(run())
 
 
-@pytest.mark.parametrize("error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()])
+@pytest.mark.parametrize(
+    "error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()]
+)
 def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> None:
     async def run() -> float:
         rate_limiter = RateLimiter(32)
@@ -287,7 +301,21 @@ def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
         ("1d", 86_400.0),
         ("7", 7.0),
         ("0.5", 0.5),
-        *[(odd, None) for odd in (None, "", "soon", "-1s", "-1", "1s later", "5 minutes", "nan", "inf", "1e300")],
+        *[
+            (odd, None)
+            for odd in (
+                None,
+                "",
+                "soon",
+                "-1s",
+                "-1",
+                "1s later",
+                "5 minutes",
+                "nan",
+                "inf",
+                "1e300",
+            )
+        ],
     ],
 )
 def test_times_in_headers(text: str | None, value: float | None) -> None:

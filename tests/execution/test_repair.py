@@ -24,7 +24,9 @@ from judge.execution.scheduler import JudgeRun
 from judge.results.result import load
 from judge.scoring.strategies import SamplingOptions
 
-ROWS = [{"item": "1", "system": "s", "source": "Snow has shut the pass.", "output": "The pass is shut."}]
+ROWS = [
+    {"item": "1", "system": "s", "source": "Snow has shut the pass.", "output": "The pass is shut."}
+]
 MANY = [ROWS[0] | {"item": str(n), "output": f"The pass is shut, day {n}."} for n in range(12)]
 UNREAD = "It follows the text. I would call it good."
 Answer = str | Response | ProviderError | dict[str, float]
@@ -40,13 +42,21 @@ class Asked(judge.ScriptedProvider):
     notice = ""
 
     def __init__(
-        self, first: Answer | Callable[[Request], Answer] = UNREAD, second: Answer = "4", *, endpoint: str = ""
+        self,
+        first: Answer | Callable[[Request], Answer] = UNREAD,
+        second: Answer = "4",
+        *,
+        endpoint: str = "",
     ) -> None:
         def script(request: Request) -> Any:
             if len(request.messages) > 1:
                 return second
             answer = first(request) if callable(first) else first
-            return Response(answer.choices * request.params.get("n", 1)) if isinstance(answer, Response) else answer
+            return (
+                Response(answer.choices * request.params.get("n", 1))
+                if isinstance(answer, Response)
+                else answer
+            )
 
         super().__init__(script, endpoint=endpoint)
 
@@ -56,7 +66,12 @@ class Asked(judge.ScriptedProvider):
 
 
 def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
-    given = {"metrics": [], "cache": False, "weighting": "single", "reply": "reason_then_score"} | options
+    given = {
+        "metrics": [],
+        "cache": False,
+        "weighting": "single",
+        "reply": "reason_then_score",
+    } | options
     return judge.evaluate(rows, given.pop("criteria", ["relevance"]), model=provider, **given)
 
 
@@ -102,7 +117,9 @@ def test_a_question_of_ones_own_is_asked_and_signed(tmp_path: Path) -> None:
     (tmp_path / "polite.jinja").write_text("---\nscale: [1, 5]\n---\n{{ output }}")
     plain = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
     assert "repair" not in plain.table.columns[0].signature
-    (tmp_path / "layouts" / "repair.jinja").write_text("La note seule, de {{ this.lowest }} à {{ this.highest }} ?")
+    (tmp_path / "layouts" / "repair.jinja").write_text(
+        "La note seule, de {{ this.lowest }} à {{ this.highest }} ?"
+    )
     result = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
     assert provider.questions[0].messages[-1]["content"] == "La note seule, de 1 à 5 ?"
     assert "|repair@" in result.table.columns[0].signature
@@ -112,7 +129,12 @@ def test_a_question_of_ones_own_is_asked_and_signed(tmp_path: Path) -> None:
 def test_a_reply_without_a_score_is_followed_by_one_question_and_scored_by_its_answer(
     language: str, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
-    texts = {"en": UNREAD, "ja": "原文に沿っています。", "ko": "원문을 잘 따릅니다.", "zh": "忠于原文。"}
+    texts = {
+        "en": UNREAD,
+        "ja": "原文に沿っています。",
+        "ko": "원문을 잘 따릅니다.",
+        "zh": "忠于原文。",
+    }
     chat_server.answer = lambda body: (
         200, {}, make_completion(texts[language] if len(body["messages"]) == 1 else "3"),
     )  # fmt: skip
@@ -133,7 +155,9 @@ def test_a_reply_without_a_score_is_followed_by_one_question_and_scored_by_its_a
 def test_the_answers_token_probabilities_weigh_the_score(weighting: str) -> None:
     provider = Asked(second={"4": 0.6, "5": 0.4})
     p = only(run(provider, weighting=weighting)).provenance
-    assert only(run(Asked(second={"4": 0.6, "5": 0.4}), weighting=weighting)).value == pytest.approx(4.4)
+    assert only(
+        run(Asked(second={"4": 0.6, "5": 0.4}), weighting=weighting)
+    ).value == pytest.approx(4.4)
     assert (p.method, p.reading, p.mass) == ("logprobs", "repaired", pytest.approx(1.0))
     assert provider.questions[0].params["top_logprobs"] == 20
 
@@ -147,13 +171,19 @@ def test_an_answer_without_token_probabilities_is_read_itself() -> None:
 
 def mixed(*texts: str) -> Callable[[Request], Response]:
     """A judge whose draws of one request are these texts in turn."""
-    return lambda request: Response(tuple(Choice(texts[i % len(texts)]) for i in range(request.params["n"])))
+    return lambda request: Response(
+        tuple(Choice(texts[i % len(texts)]) for i in range(request.params["n"]))
+    )
 
 
 def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
     provider = Asked(mixed(UNREAD, "Good.\nScore: 2", "Nice, in a way."), second="4")
     row = only(run(provider, weighting="samples", draws=6))
-    assert (row.value, row.provenance.n, row.provenance.reading) == (pytest.approx(10 / 3), 6, "repaired")
+    assert (row.value, row.provenance.n, row.provenance.reading) == (
+        pytest.approx(10 / 3),
+        6,
+        "repaired",
+    )
     assert len(provider.questions) == 2, "one for each different reply"
     assert "4 of 6 draws were asked again" in row.provenance.note
 
@@ -215,7 +245,8 @@ def test_thinking_is_not_sent_back_and_has_room() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), reply("A 4.</think>")]
+    "first",
+    [reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), reply("A 4.</think>")],
 )
 def test_a_reply_that_is_only_thinking_is_asked_again(first: Answer) -> None:
     provider = Asked(first)
@@ -248,7 +279,9 @@ def test_no_question_follows_a_refusal_a_filter_or_an_empty_reply(first: Answer)
     assert len(provider.seen) == 1
 
 
-@pytest.mark.parametrize(("option", "part"), [({"repair": "off"}, "repair=off"), ({"strict": True}, "read=strict")])
+@pytest.mark.parametrize(
+    ("option", "part"), [({"repair": "off"}, "repair=off"), ({"strict": True}, "read=strict")]
+)
 def test_it_can_be_turned_off_and_the_column_says_so(option: dict[str, Any], part: str) -> None:
     provider = Asked()
     result = run(provider, **option)
@@ -282,7 +315,12 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
 
 def test_a_question_that_is_refused_leaves_the_first_trouble() -> None:
     failure = only(run(Asked(second=Refused("no second turn here"))))
-    assert (failure.stage, failure.error, failure.raw, failure.reading) == ("parse", "ParseError", UNREAD, None)
+    assert (failure.stage, failure.error, failure.raw, failure.reading) == (
+        "parse",
+        "ParseError",
+        UNREAD,
+        None,
+    )
     assert failure.message.startswith("the reply does not end with")
     assert failure.message.endswith("was not answered: no second turn here")
 
@@ -345,7 +383,10 @@ def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_p
     result = run(provider, MANY, cache=tmp_path, max_concurrency=3)
     unread = [row for row in MANY if "day 1" in row["output"]]
     assert len(provider.seen) == len(MANY) + len(unread)
-    assert Counter(s.provenance.reading for s in result.table.scores) == {"strict": 9, "repaired": len(unread)}
+    assert Counter(s.provenance.reading for s in result.table.scores) == {
+        "strict": 9,
+        "repaired": len(unread),
+    }
     (judged,) = result.info["judges"].values()
     assert (judged["requests"]["unread"], judged["requests"]["repaired"]) == (3, 3)
     again = Asked(first, endpoint="x")
@@ -353,7 +394,9 @@ def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_p
     assert again.seen == []
 
 
-def test_an_answer_without_a_score_is_not_paid_again_until_failures_are_retried(tmp_path: Path) -> None:
+def test_an_answer_without_a_score_is_not_paid_again_until_failures_are_retried(
+    tmp_path: Path,
+) -> None:
     kept = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
     first = Asked(second="Good.", endpoint="x")
     failure = only(run(first, **kept))
@@ -420,7 +463,9 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
     file = tmp_path / "replies.yaml"
     file.write_text(f"- reply: {UNREAD}\n")
     assert isinstance(only(run(f"scripted/{file}")), Failure)
-    file.write_text(f"- {{when: The pass is shut, reply: {UNREAD}}}\n- {{when: score alone, reply: 2}}\n")
+    file.write_text(
+        f"- {{when: The pass is shut, reply: {UNREAD}}}\n- {{when: score alone, reply: 2}}\n"
+    )
     assert only(run(f"scripted/{file}")).provenance.reading == "repaired"
 
 
@@ -441,10 +486,16 @@ def test_a_model_that_reasons_out_of_sight_gets_the_question_without_a_limit(
         if len(body["messages"]) == 1:
             return 200, {}, make_completion(UNREAD)
         spent = {"finish_reason": "length", "message": {"content": ""}}
-        return 200, {}, make_completion("4", choice=spent if "max_completion_tokens" in body else {})
+        return (
+            200,
+            {},
+            make_completion("4", choice=spent if "max_completion_tokens" in body else {}),
+        )
 
     chat_server.answer = answer
     result = run("m", MANY[:3], base_url=chat_server.url, max_concurrency=1)
     assert [s.value for s in result.table.scores] == [4.0] * 3
-    limits = Counter((len(body["messages"]), body.get("max_completion_tokens")) for body in chat_server.bodies)
+    limits = Counter(
+        (len(body["messages"]), body.get("max_completion_tokens")) for body in chat_server.bodies
+    )
     assert limits == {(1, 1024): 3, (3, 64): 1, (3, None): 3}

@@ -66,7 +66,13 @@ def test_a_refusal_is_not_asked_again(ask: Callable[..., Response]) -> None:
 
 def test_attempts_end(ask: Callable[..., Response]) -> None:
     with pytest.raises(Transient, match="third"):
-        ask(Retrier(Policy(attempts=3), sleep=Slept()), Transient("1"), Transient("2"), Transient("third"), OK)
+        ask(
+            Retrier(Policy(attempts=3), sleep=Slept()),
+            Transient("1"),
+            Transient("2"),
+            Transient("third"),
+            OK,
+        )
 
 
 def test_waits_are_full_jitter_below_a_growing_bound(ask: Callable[..., Response]) -> None:
@@ -125,14 +131,18 @@ def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_ti
     assert min(went[1:]) >= went[0] + 1.05
 
 
-def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(ask: Callable[..., Response]) -> None:
+def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(
+    ask: Callable[..., Response],
+) -> None:
     busy = Transient("busy", status=429, retry_after=1.0)
     slept = Slept()
     assert ask(Retrier(Policy(attempts=2), sleep=slept), *[busy] * 10, OK) is OK
     with pytest.raises(Transient) as caught:
         ask(Retrier(Policy(first_patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
     assert caught.value.stops == "always"
-    assert re.fullmatch(r"busy; no reply for (\d+ s|2 min): start the same command .*", str(caught.value))
+    assert re.fullmatch(
+        r"busy; no reply for (\d+ s|2 min): start the same command .*", str(caught.value)
+    )
     assert sum(slept[10:]) == pytest.approx(100.0, abs=15.0)
 
 
@@ -151,7 +161,9 @@ def test_patience_lasts_while_anything_is_answered(in_time: Run) -> None:
     assert in_time(starve()) is OK
 
 
-@pytest.mark.parametrize(("after", "length"), [(86_400.0, "24.0 h"), (1e9, "more than a year"), (1e300, "more than a")])
+@pytest.mark.parametrize(
+    ("after", "length"), [(86_400.0, "24.0 h"), (1e9, "more than a year"), (1e300, "more than a")]
+)
 def test_a_wait_longer_than_patience_stops_the_run_and_the_message_has_its_length(
     after: float, length: str, ask: Callable[..., Response]
 ) -> None:
@@ -161,7 +173,9 @@ def test_a_wait_longer_than_patience_stops_the_run_and_the_message_has_its_lengt
 
 
 @pytest.mark.parametrize(("after", "most"), [(None, 150.0), (0.0, 20.0), (1.0, 200.0)])
-@pytest.mark.parametrize("refuses", [lambda n: n % 3 == 0, lambda n: n % 2 == 0, lambda n: n * n % 11 < 4])
+@pytest.mark.parametrize(
+    "refuses", [lambda n: n % 3 == 0, lambda n: n % 2 == 0, lambda n: n * n % 11 < 4]
+)
 def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
     after: float | None, most: float, refuses: Callable[[int], bool], in_time: Run
 ) -> None:
@@ -190,7 +204,9 @@ def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
     progress = Progress(judges={"m": retrier.counts})
 
     async def wait() -> str:
-        asking = asyncio.create_task(retrier(script(Transient("busy", status=429, retry_after=45.0), OK), REQUEST))
+        asking = asyncio.create_task(
+            retrier(script(Transient("busy", status=429, retry_after=45.0), OK), REQUEST)
+        )
         await asyncio.sleep(0.0)
         announced = progress.rate_limit
         await asking
@@ -199,7 +215,9 @@ def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
     assert re.fullmatch(r"rate limit: next request in 4[456] s", in_time(wait()))
 
 
-def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(in_time: Run) -> None:
+def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
+    in_time: Run,
+) -> None:
     asked: list[float] = []
 
     async def hangs() -> Response:
@@ -236,7 +254,9 @@ def refused(times: int) -> list[ProviderError]:
 
 
 @pytest.mark.parametrize(("attempts", "sent"), [(6, 2), (1, 1)])
-def test_an_endpoint_never_reached_stops_the_run_soon(attempts: int, sent: int, ask: Callable[..., Response]) -> None:
+def test_an_endpoint_never_reached_stops_the_run_soon(
+    attempts: int, sent: int, ask: Callable[..., Response]
+) -> None:
     retrier = Retrier(Policy(attempts=attempts, first_contact=2), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *refused(9))
@@ -244,7 +264,9 @@ def test_an_endpoint_never_reached_stops_the_run_soon(attempts: int, sent: int, 
     assert retrier.counts.retried == sent - 1
 
 
-def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries(ask: Callable[..., Response]) -> None:
+def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries(
+    ask: Callable[..., Response],
+) -> None:
     retrier = Retrier(Policy(attempts=4), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *[Transient("slow", billed=True, stops="if_first") for _ in range(9)])

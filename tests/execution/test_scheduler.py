@@ -27,7 +27,10 @@ async def no_sleep(_: float) -> None:
 
 
 def samples(count: int, *, same: bool = False) -> list[Sample]:
-    return [Sample(str(i), "s", "same text" if same else f"text {i}", "the source") for i in range(count)]
+    return [
+        Sample(str(i), "s", "same text" if same else f"text {i}", "the source")
+        for i in range(count)
+    ]
 
 
 class Judged:
@@ -106,7 +109,11 @@ def test_a_reply_without_a_score_is_a_failure_that_keeps_it(reply: str) -> None:
 def test_equal_requests_are_sent_once() -> None:
     judged = Judged(lambda _: {"4": 1.0}, samples(5, same=True))()
     assert len(judged.values) == 5
-    assert (judged.counts.sent, judged.counts.answered, judged.counts.shared) == (2, 2, 3)  # the very first goes alone
+    assert (judged.counts.sent, judged.counts.answered, judged.counts.shared) == (
+        2,
+        2,
+        3,
+    )  # the very first goes alone
 
 
 def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
@@ -119,9 +126,12 @@ def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"endpoint": "another"}, {"temperature": 0.5}, {"weighting": "single"}, {"max_tokens": 5}]
+    "change",
+    [{"endpoint": "another"}, {"temperature": 0.5}, {"weighting": "single"}, {"max_tokens": 5}],
 )
-def test_another_question_is_not_answered_from_the_cache(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_another_question_is_not_answered_from_the_cache(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
     Judged(lambda _: "4", cache=DiskCache(tmp_path))()
     again = Judged(lambda _: "5", cache=DiskCache(tmp_path), **change)()
     assert again.values == [5.0] * 3
@@ -162,36 +172,57 @@ def test_a_reply_without_a_score_is_paid_once_until_failures_are_retried(
     else:
         retried = judged(lambda _: {"4": 1.0}, retry_failed=True)
     assert (retried.values, retried.counts.failed_cached) == ([4.0] * 3, 0)
-    assert judged(lambda _: Refused("asked again")).rows == retried.rows, "the new replies replace the old"
+    assert judged(lambda _: Refused("asked again")).rows == retried.rows, (
+        "the new replies replace the old"
+    )
 
 
-def test_a_model_without_probabilities_is_asked_once_until_failures_are_retried(tmp_path: Path) -> None:
+def test_a_model_without_probabilities_is_asked_once_until_failures_are_retried(
+    tmp_path: Path,
+) -> None:
     Judged(lambda _: "4", cache=DiskCache(tmp_path))()
     for _ in range(2):
-        strict = Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), weighting="logprobs")()
+        strict = Judged(
+            lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), weighting="logprobs"
+        )()
         assert (strict.counts.sent, len(strict.failures)) == (0, 5)
     how: dict[str, Any] = {"weighting": "logprobs", "retry_failed": True}
     still = Judged(lambda _: "4", samples(5), cache=DiskCache(tmp_path), **how)()
     assert (still.counts.sent, len(still.failures)) == (1, 5)
-    assert Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), **how)().values == [4.0] * 5
+    assert (
+        Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), **how)().values
+        == [4.0] * 5
+    )
 
 
 def test_a_reply_that_was_cut_off_is_asked_again_with_more_tokens(tmp_path: Path) -> None:
-    cut = Judged(lambda _: Response((Choice("The", "length"),)), cache=DiskCache(tmp_path), max_tokens=5)()
+    cut = Judged(
+        lambda _: Response((Choice("The", "length"),)), cache=DiskCache(tmp_path), max_tokens=5
+    )()
     assert "--max-tokens" in cut.failures[0].message
-    assert Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path), max_tokens=50)().values == [4.0] * 3
+    assert (
+        Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path), max_tokens=50)().values == [4.0] * 3
+    )
 
 
-def test_a_stored_reply_is_read_by_the_parser_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_reply_is_read_by_the_parser_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unread(*_: Any, **__: Any) -> Any:
         raise ParseError("an older parser cannot read this")
 
     with monkeypatch.context() as older:
         older.setattr("judge.scoring.parse.find", unread)
-        assert len(Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")().failures) == 3
+        assert (
+            len(Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")().failures)
+            == 3
+        )
     for retry_failed in (False, True):
         today = Judged(
-            lambda _: Refused("asked again"), cache=DiskCache(tmp_path), weighting="single", retry_failed=retry_failed
+            lambda _: Refused("asked again"),
+            cache=DiskCache(tmp_path),
+            weighting="single",
+            retry_failed=retry_failed,
         )
         assert today().values == [4.0] * 3
 
@@ -250,7 +281,9 @@ def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
         judged()
     assert len(judged.provider.seen) <= len(judged.rows) + 4
     kept = DiskCache(tmp_path).stats()["responses"]
-    assert 0 < kept <= len(judged.rows) == judged.counts.done <= kept + 4, "what was scored last is in the rows alone"
+    assert 0 < kept <= len(judged.rows) == judged.counts.done <= kept + 4, (
+        "what was scored last is in the rows alone"
+    )
 
 
 def test_a_reply_that_is_not_on_disk_yet_keeps_its_place(tmp_path: Path) -> None:
@@ -298,7 +331,9 @@ def test_a_template_that_fails_on_some_rows_fails_those_rows(tmp_path: Path) -> 
     assert len(judged.values) == 2
 
 
-def test_a_template_that_fails_on_the_first_row_stops_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_template_that_fails_on_the_first_row_stops_before_anything_is_sent(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "tone.jinja"
     path.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 / 0 }}", encoding="utf-8")
     judged = Judged(lambda _: "4", criteria=[load(str(path))])
@@ -346,7 +381,9 @@ def drawn(request: Any, *texts: str) -> Reply:
     return Response(tuple(Choice(text) for text in texts[: request.params.get("n", 1)]))
 
 
-def test_without_probabilities_replies_are_drawn_in_one_request_and_that_is_found_out_once() -> None:
+def test_without_probabilities_replies_are_drawn_in_one_request_and_that_is_found_out_once() -> (
+    None
+):
     judged = Judged(lambda r: drawn(r, *["4"] * 13, *["5"] * 6, "n/a"))()
     assert judged.values == [pytest.approx(4.3158, abs=5e-5)] * 3
     assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 20]
@@ -361,7 +398,9 @@ def test_too_little_mass_sends_that_judgment_alone_a_rung_down() -> None:
         if "top_logprobs" not in request.params:
             return drawn(request, *["2"] * 20)
         if "text 1" in request.messages[0]["content"]:
-            return Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),))
+            return Response(
+                (Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),)
+            )
         return {"4": 1.0}
 
     judged = Judged(script)()
@@ -387,7 +426,9 @@ def test_a_server_that_draws_fewer_at_once_is_asked_again_for_the_rest() -> None
 
     def script(request: Any) -> Reply:
         count = min(request.params.get("n", 1), 2)
-        return Response(tuple(Choice(next(left)) for _ in range(count)), unmet=("n",) if count < 5 else ())
+        return Response(
+            tuple(Choice(next(left)) for _ in range(count)), unmet=("n",) if count < 5 else ()
+        )
 
     judged = Judged(script, weighting="samples", draws=5)()
     assert judged.values == [pytest.approx(4.4)] * 3
@@ -397,7 +438,9 @@ def test_a_server_that_draws_fewer_at_once_is_asked_again_for_the_rest() -> None
 
 
 def test_a_server_without_n_is_asked_once_for_each_draw(tmp_path: Path) -> None:
-    judged = Judged(lambda _: Response((Choice("4"),)), weighting="samples", draws=6, cache=DiskCache(tmp_path))()
+    judged = Judged(
+        lambda _: Response((Choice("4"),)), weighting="samples", draws=6, cache=DiskCache(tmp_path)
+    )()
     assert judged.values == [4.0] * 3
     assert len(judged.provider.seen) == 18
     assert len({r.key() for r in judged.provider.seen}) == 18
@@ -405,11 +448,17 @@ def test_a_server_without_n_is_asked_once_for_each_draw(tmp_path: Path) -> None:
 
 
 def test_more_draws_ask_only_for_those_that_are_not_kept(tmp_path: Path) -> None:
-    Judged(lambda r: drawn(r, "4", "4", "n/a"), weighting="samples", draws=3, cache=DiskCache(tmp_path))()
-    more = Judged(lambda r: drawn(r, "5", "5"), weighting="samples", draws=5, cache=DiskCache(tmp_path))()
+    Judged(
+        lambda r: drawn(r, "4", "4", "n/a"), weighting="samples", draws=3, cache=DiskCache(tmp_path)
+    )()
+    more = Judged(
+        lambda r: drawn(r, "5", "5"), weighting="samples", draws=5, cache=DiskCache(tmp_path)
+    )()
     assert more.values == [pytest.approx(4.5)] * 3
     assert [(r.draw, r.params["n"]) for r in more.provider.seen] == [(3, 2)] * 3
-    again = Judged(lambda _: Refused("asked again"), weighting="samples", draws=5, cache=DiskCache(tmp_path))()
+    again = Judged(
+        lambda _: Refused("asked again"), weighting="samples", draws=5, cache=DiskCache(tmp_path)
+    )()
     assert (again.provider.seen, again.rows) == ([], more.rows)
 
 
@@ -426,12 +475,18 @@ def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
     def script(_: Any) -> Reply:
         return Response((Choice(left.pop()),)) if left else Refused("out of money", stops="always")
 
-    judged = Judged(script, samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path), concurrency=1)
+    judged = Judged(
+        script, samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path), concurrency=1
+    )
     with pytest.raises(Refused):
         judged()
     assert DiskCache(tmp_path).stats()["responses"] == 3
     again = Judged(
-        lambda r: drawn(r, "5", "5", "5"), samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path)
+        lambda r: drawn(r, "5", "5", "5"),
+        samples(1),
+        weighting="samples",
+        draws=6,
+        cache=DiskCache(tmp_path),
     )
     assert again().values == [pytest.approx(28 / 6)]
 
@@ -444,7 +499,9 @@ def test_at_temperature_zero_nothing_is_drawn_and_the_first_reply_counts() -> No
 
 
 def test_draws_none_of_which_parses_fall_back_on_the_reply_at_hand() -> None:
-    judged = Judged(lambda r: "3" if "top_logprobs" in r.params else drawn(r, *["no"] * 20), samples(1))()
+    judged = Judged(
+        lambda r: "3" if "top_logprobs" in r.params else drawn(r, *["no"] * 20), samples(1)
+    )()
     assert (judged.values, len(judged.provider.seen)) == ([3.0], 2)
     note = str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
     assert "without token probabilities" in note
@@ -464,33 +521,44 @@ def test_each_typed_question_is_a_request_of_its_own(tmp_path: Path) -> None:
     assert first.values == [pytest.approx(3.0)] * 3
     both = Judged(lambda _: shares, criteria=asked, decides=True, cache=DiskCache(tmp_path))()
     assert len(both.values) == 6
-    assert [[q["name"] for q in r.params["questions"]] for r in both.provider.seen] == [["relevance"]] * 3
+    assert [[q["name"] for q in r.params["questions"]] for r in both.provider.seen] == [
+        ["relevance"]
+    ] * 3
     assert {row.provenance.method for row in both.rows} == {"decisions"}  # type: ignore[union-attr]
 
 
 def test_a_temperature_is_only_unmet_where_it_made_a_score() -> None:
     def script(request: Any) -> Reply:
         cold = request.params["temperature"] != 1
-        return Response((Choice("4"),) * request.params.get("n", 1), unmet=("temperature", "logprobs") if cold else ())
+        return Response(
+            (Choice("4"),) * request.params.get("n", 1),
+            unmet=("temperature", "logprobs") if cold else (),
+        )
 
     assert Judged(script)().counts.unmet == {"logprobs": 1}
     assert Judged(script, weighting="single")().counts.unmet["temperature"] == 3
 
 
 @pytest.mark.parametrize("weighting", ["auto", "logprobs"])
-def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(tmp_path: Path, weighting: str) -> None:
+def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(
+    tmp_path: Path, weighting: str
+) -> None:
     def first(request: Any) -> Reply:
         return "no idea" if "text 0" in request.messages[0]["content"] else {"4": 0.6, "5": 0.4}
 
     Judged(first, samples(9), cache=DiskCache(tmp_path), weighting=weighting)()
-    later = Judged(lambda r: drawn(r, *["2"] * 20), samples(10), cache=DiskCache(tmp_path), weighting=weighting)()
+    later = Judged(
+        lambda r: drawn(r, *["2"] * 20), samples(10), cache=DiskCache(tmp_path), weighting=weighting
+    )()
     assert later.values.count(pytest.approx(4.4)) == 8
     assert len(later.provider.seen) == (2 if weighting == "auto" else 1)
 
 
 def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
     thin = Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),))
-    judged = Judged(lambda r: thin if "top_logprobs" in r.params else Refused("no draws here"), samples(1))()
+    judged = Judged(
+        lambda r: thin if "top_logprobs" in r.params else Refused("no draws here"), samples(1)
+    )()
     assert judged.values == [3.0]
     assert "not answered: no draws here" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
 
@@ -514,7 +582,13 @@ def test_a_retry_keeps_the_draws_of_a_judgment_that_has_not_failed(tmp_path: Pat
             lambda _: left.pop() if left else Refused("no money", stops="always"), samples(1),
             cache=DiskCache(tmp_path), **how,
         )()  # fmt: skip
-    retried = Judged(lambda r: drawn(r, "4", "4", "4"), samples(1), cache=DiskCache(tmp_path), retry_failed=True, **how)
+    retried = Judged(
+        lambda r: drawn(r, "4", "4", "4"),
+        samples(1),
+        cache=DiskCache(tmp_path),
+        retry_failed=True,
+        **how,
+    )
     assert retried().values == [pytest.approx(21 / 5)]
     assert [(r.draw, r.params["n"]) for r in retried.provider.seen] == [(3, 3)]
 

@@ -30,14 +30,21 @@ class Tiny:
         """A RoBERTa tokenizer of 400 tokens that puts no space before the first word."""
         trained = self.tokenizers.ByteLevelBPETokenizer()
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-        trained.train_from_iterator([*texts] * 3, vocab_size=400, min_frequency=2, special_tokens=special)
+        trained.train_from_iterator(
+            [*texts] * 3, vocab_size=400, min_frequency=2, special_tokens=special
+        )
         trained.save_model(str(folder))
         return self.transformers.RobertaTokenizer.from_pretrained(str(folder), **how)
 
     def made(self, kind: str, head: str, seed: int, **fields: Any) -> Any:
         """A network such as BertModel, by kind and head, the same for the same seed; of 2 layers and 32 dimensions."""
         self.torch.manual_seed(seed)
-        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        sizes = {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 64,
+        }
         config = getattr(self.transformers, f"{kind}Config")(**(sizes | fields))
         return getattr(self.transformers, f"{kind}{head}")(config)
 

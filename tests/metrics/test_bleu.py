@@ -20,10 +20,20 @@ from judge.core.records import Failure, Sample, Score
 from judge.metrics import bleu, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
 
-WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1).map(" ".join)
+WORDS = st.lists(
+    st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1
+).map(" ".join)
 PAIRS = st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=1, max_size=5)
-LONG = ["the ferry came late to the harbour", "a dog sat on the old mat", "nobody saw the second boat go"]
-NEAR = ["the ferry came late to this harbour", "a dog lay on the old mat", "nobody saw a second boat go out"]
+LONG = [
+    "the ferry came late to the harbour",
+    "a dog sat on the old mat",
+    "nobody saw the second boat go",
+]
+NEAR = [
+    "the ferry came late to this harbour",
+    "a dog lay on the old mat",
+    "nobody saw a second boat go out",
+]
 
 
 def sample(output: str, *references: str, system: str = "a") -> Sample:
@@ -59,8 +69,13 @@ def test_short_text_by_hand() -> None:
 
 def test_clipped_precision_of_the_paper() -> None:
     """Papineni et al. 2002, section 2.1, example 2: seven times `the` has a modified unigram precision of 2/7."""
-    output, references = "the the the the the the the", ["The cat is on the mat.", "There is a cat on the mat."]
-    assert bleu.sentence([output], [references], max_order=1, lowercase=True) == [pytest.approx(200 / 7)]
+    output, references = (
+        "the the the the the the the",
+        ["The cat is on the mat.", "There is a cat on the mat."],
+    )
+    assert bleu.sentence([output], [references], max_order=1, lowercase=True) == [
+        pytest.approx(200 / 7)
+    ]
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [("char", 37.16), ("ja-mecab", 35.09)])
@@ -93,9 +108,15 @@ def test_options_are_sacrebleus(
 ) -> None:
     outputs, references = [output for output, _ in pairs], [found for _, found in pairs]
     theirs = BLEU(
-        lowercase=lowercase, force=True, smooth_method=smooth, max_ngram_order=max_order, effective_order=True
+        lowercase=lowercase,
+        force=True,
+        smooth_method=smooth,
+        max_ngram_order=max_order,
+        effective_order=True,
     )
-    found = bleu.sentence(outputs, references, smooth=smooth, max_order=max_order, lowercase=lowercase)
+    found = bleu.sentence(
+        outputs, references, smooth=smooth, max_order=max_order, lowercase=lowercase
+    )
     assert found == [min(theirs.sentence_score(*pair).score, 100.0) for pair in pairs]
 
 
@@ -106,7 +127,12 @@ def test_options_are_sacrebleus(
         ("배가 오후에 늦게 도착했다", "배가 오후 세 시에 도착했다", "ko-mecab", "ko"),
         ("船は午後に港へ着いた", "船は午後三時に港に着いた", "ja-mecab", "ja"),
         ("паром пришёл в порт днём", "паром пришёл в порт вечером", "13a", "en"),
-        ("ferry", "船は午後三時に港に着いた", "ja-mecab", "ja"),  # the reference decides, for every system alike
+        (
+            "ferry",
+            "船は午後三時に港に着いた",
+            "ja-mecab",
+            "ja",
+        ),  # the reference decides, for every system alike
     ],
 )
 def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed: str) -> None:
@@ -120,7 +146,10 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
 
 def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
-    found = [bleu.tokenizer_for([each]) for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")]
+    found = [
+        bleu.tokenizer_for([each])
+        for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")
+    ]
     assert found == ["13a", "zh", "char", "char"]
 
 
@@ -139,7 +168,9 @@ def test_signature_is_sacrebleus_own() -> None:
 def test_signature_of_mixed_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     (column,) = Bleu().score([sample("x", "y"), sample("버스", "버스", "배")]).columns
-    assert column.signature.startswith("bleu|sentence|nrefs=var|case=mixed|eff=yes|tok=13a+char|smooth=exp|")
+    assert column.signature.startswith(
+        "bleu|sentence|nrefs=var|case=mixed|eff=yes|tok=13a+char|smooth=exp|"
+    )
     (column,) = Bleu(max_order=2).score([sample("x", "y")]).columns
     assert "|smooth=exp|order=2|sacrebleu " in column.signature
 
@@ -159,10 +190,16 @@ def test_corpus_is_sacrebleu_with_varying_references(pairs: list[tuple[str, list
 
 def test_corpus_column() -> None:
     """Order, number of texts and value of each system; the interval by resampling the texts themselves."""
-    samples = [sample(near, long, system=system) for near, long in zip(NEAR, LONG, strict=True) for system in "ba"]
+    samples = [
+        sample(near, long, system=system)
+        for near, long in zip(NEAR, LONG, strict=True)
+        for system in "ba"
+    ]
     samples += [sample("unpaired", system="b"), sample(LONG[0], LONG[0], system="c")]
     result = CorpusBleu().score(samples)
-    assert [(row.item, row.system, row.column) for row in result.rows] == [("", s, "bleu_corpus") for s in "bac"]
+    assert [(row.item, row.system, row.column) for row in result.rows] == [
+        ("", s, "bleu_corpus") for s in "bac"
+    ]
     b, a, c = result.rows
     assert isinstance(b, Score)
     assert isinstance(a, Score)
@@ -171,7 +208,9 @@ def test_corpus_column() -> None:
     assert a.value == b.value == theirs
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
-    assert parallel.merge_results([result]).notes == ("bleu_corpus: 1 of 8 texts have no reference and are left out",)
+    assert parallel.merge_results([result]).notes == (
+        "bleu_corpus: 1 of 8 texts have no reference and are left out",
+    )
     assert a.provenance.low is not None
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
@@ -182,7 +221,9 @@ def test_corpus_column() -> None:
 def test_parts_are_those_of_sacrebleu(tokenize: str | None) -> None:
     names = "score,p1,p2,p3,p4,bp"
     texts = [sample(near, long) for near, long in zip(NEAR, LONG, strict=True)]
-    single, pooled = (BLEU(tokenize=tokenize or "13a", effective_order=effective) for effective in (True, False))
+    single, pooled = (
+        BLEU(tokenize=tokenize or "13a", effective_order=effective) for effective in (True, False)
+    )
     by_text = [single.sentence_score(near, [long]) for near, long in zip(NEAR, LONG, strict=True)]
     for metric, theirs in (
         (Bleu(values=names, tokenize=tokenize), by_text),
@@ -190,10 +231,14 @@ def test_parts_are_those_of_sacrebleu(tokenize: str | None) -> None:
     ):
         result = metric.score(texts)
         suffixes = ("", "_p1", "_p2", "_p3", "_p4", "_bp")
-        assert [column.name for column in result.columns] == [metric.name + suffix for suffix in suffixes]
+        assert [column.name for column in result.columns] == [
+            metric.name + suffix for suffix in suffixes
+        ]
         assert [column.high for column in result.columns] == [100.0] * 5 + [1.0]
         expected = [value for each in theirs for value in (each.score, *each.precisions, each.bp)]
-        assert [row.value for row in result.rows if isinstance(row, Score)] == pytest.approx(expected, abs=1e-12)
+        assert [row.value for row in result.rows if isinstance(row, Score)] == pytest.approx(
+            expected, abs=1e-12
+        )
         assert metric.score(texts).rows[::6] == type(metric)(tokenize=tokenize).score(texts).rows
 
 
@@ -204,7 +249,9 @@ def test_a_precision_of_no_ngrams_is_a_failure_and_lists_have_one_column() -> No
     assert "no output has 3 tokens" in p3.message
     (p4,) = CorpusBleu(values="p4").score([sample("red", "blue")]).rows
     assert isinstance(p4, Failure)
-    assert bleu.sentence(["red boat"], ["a red boat"], values="bp") == [pytest.approx(math.exp(-1 / 2))]
+    assert bleu.sentence(["red boat"], ["a red boat"], values="bp") == [
+        pytest.approx(math.exp(-1 / 2))
+    ]
     with pytest.raises(ConfigError, match="ask for one of bleu, bleu_bp"):
         bleu.sentence(["x"], ["x"], values="score,bp")
     with pytest.raises(ConfigError, match=r"bleu\.values: p3 needs bleu\.max_order of 3 or more"):
@@ -228,7 +275,12 @@ def test_corpus_interval_covers() -> None:
         outputs = [coin.choice((LONG, NEAR))[n % 3] for n in range(60)]
         (row,) = (
             CorpusBleu(max_order=1, seed=seed)
-            .score([Sample(str(n), "a", output, references=(LONG[n % 3],)) for n, output in enumerate(outputs)])
+            .score(
+                [
+                    Sample(str(n), "a", output, references=(LONG[n % 3],))
+                    for n, output in enumerate(outputs)
+                ]
+            )
             .rows
         )
         assert isinstance(row, Score)
@@ -248,26 +300,42 @@ def test_corpus_interval_covers() -> None:
             {"smooth": "add-k", "max_order": 2, "lowercase": True, "tokenize": "char"},
             "bleu|sentence|nrefs=1|case=lc|eff=yes|tok=char|smooth=add-k[1.00]|order=2",
         ),
-        ("bleu_corpus", {"seed": 7}, "bleu_corpus|corpus|nrefs=1|bs=1000|seed=7|case=mixed|eff=no|tok=13a|smooth=exp"),
+        (
+            "bleu_corpus",
+            {"seed": 7},
+            "bleu_corpus|corpus|nrefs=1|bs=1000|seed=7|case=mixed|eff=no|tok=13a|smooth=exp",
+        ),
         ("self_bleu", {}, "self_bleu|system|eff=yes|order=4|case=mixed|tok=13a|smooth=exp"),
         (
             "self_bleu",
             {"smooth": "floor", "max_order": 2, "lowercase": True, "effective_order": False},
             "self_bleu|system|eff=no|order=2|case=lc|tok=13a|smooth=floor[0.10]",
         ),
-        ("source_bleu", {"smooth": "none"}, "source_bleu|sentence|eff=yes|order=4|case=mixed|tok=13a|smooth=none"),
+        (
+            "source_bleu",
+            {"smooth": "none"},
+            "source_bleu|sentence|eff=yes|order=4|case=mixed|tok=13a|smooth=none",
+        ),
     ],
 )
-def test_signatures_stay_what_they_are(name: str, options: dict[str, object], signature: str) -> None:
+def test_signatures_stay_what_they_are(
+    name: str, options: dict[str, object], signature: str
+) -> None:
     """Stored runs compare by them: each has its own order of parts."""
-    texts = [Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",)) for item in "12"]
+    texts = [
+        Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",))
+        for item in "12"
+    ]
     (column,) = plugins.load("metrics", name)(**options).score(texts).columns
     assert column.signature == f"{signature}|sacrebleu {version('sacrebleu')}"
 
 
 def test_one_tokenizer_for_a_system() -> None:
     """Most letters are Chinese: the English reference is cut by `zh` as well, and the signature names no other."""
-    samples = [sample(x, x) for x in ("渡轮下午很晚才到达港口", "渡轮下午两点到达港口", "a small boat sank")]
+    samples = [
+        sample(x, x)
+        for x in ("渡轮下午很晚才到达港口", "渡轮下午两点到达港口", "a small boat sank")
+    ]
     (column,) = CorpusBleu().score(samples).columns
     assert "|tok=zh|" in column.signature
 
@@ -275,11 +343,18 @@ def test_one_tokenizer_for_a_system() -> None:
 def test_corpus_without_any_longest_ngram_is_no_number() -> None:
     """sacrebleu gives 0.0, since 0 of 0 4-grams match; where nothing matches at all, 0 is right."""
     result = CorpusBleu().score(
-        [sample("red boat", "red boat"), sample("blue", "green", system="b"), sample("x", system="c")]
+        [
+            sample("red boat", "red boat"),
+            sample("blue", "green", system="b"),
+            sample("x", system="c"),
+        ]
     )
     short, wrong, none = result.rows
     assert isinstance(short, Failure)
-    assert (short.error, "no text of system a has 4 tokens" in short.message) == ("TextsTooShort", True)
+    assert (short.error, "no text of system a has 4 tokens" in short.message) == (
+        "TextsTooShort",
+        True,
+    )
     assert isinstance(wrong, Score)
     assert wrong.value == 0.0
     assert isinstance(none, Failure)
@@ -292,7 +367,9 @@ def test_corpus_without_any_longest_ngram_is_no_number() -> None:
 def test_missing_packages_give_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     bleu._scorer.cache_clear()
-    with pytest.raises(MissingExtra, match=r"tokenizer ja-mecab needs .*: pip install 'textjudge\[cjk\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"tokenizer ja-mecab needs .*: pip install 'textjudge\[cjk\]'$"
+    ):
         Bleu(tokenize="ja-mecab")
 
 
@@ -307,9 +384,16 @@ def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:
     """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
     japanese = sample("船は港に着いた", "船は港へ着いた")
     for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):
-        (note,) = parallel.merge_results([metric.score([japanese, sample("a boat", "the boat")])]).notes
-        assert ": 2 of 4 texts are in a script that the tokenizer 13a does not split into words, " in note
-    english = [sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)]
+        (note,) = parallel.merge_results(
+            [metric.score([japanese, sample("a boat", "the boat")])]
+        ).notes
+        assert (
+            ": 2 of 4 texts are in a script that the tokenizer 13a does not split into words, "
+            in note
+        )
+    english = [
+        sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)
+    ]
     (note,) = parallel.merge_results([CorpusBleu().score([japanese, *english])]).notes
     assert note.startswith("bleu_corpus: 2 of 20 texts are in a script")
     assert parallel.merge_results([Bleu().score([japanese, *english])]).notes == ()

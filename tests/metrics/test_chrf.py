@@ -22,7 +22,9 @@ def value(output: str, *references: str) -> float:
     return row.value
 
 
-@pytest.mark.parametrize(("output", "reference"), [("ab", "abc"), ("배가", "배가왔"), ("a b", "ab c")])
+@pytest.mark.parametrize(
+    ("output", "reference"), [("ab", "abc"), ("배가", "배가왔"), ("a b", "ab c")]
+)
 def test_by_hand(output: str, reference: str) -> None:
     """Both precisions 1, recalls 2/3 and 1/2, so P = 1, R = 7/12 and F2 = 5PR / (4P + R) = 7/11."""
     assert value(output, reference) == pytest.approx(700 / 11)
@@ -40,13 +42,30 @@ def test_is_sacrebleu_and_the_best_reference(output: str, references: list[str])
     assert value(output, *references) == pytest.approx(theirs, abs=1e-9)
 
 
-@given(SHORT, REFERENCES, st.integers(1, 8), st.integers(0, 3), st.sampled_from([0.5, 1, 3]), st.booleans())
+@given(
+    SHORT,
+    REFERENCES,
+    st.integers(1, 8),
+    st.integers(0, 3),
+    st.sampled_from([0.5, 1, 3]),
+    st.booleans(),
+)
 def test_options_are_sacrebleus(
-    output: str, references: list[str], char_order: int, word_order: int, beta: float, lowercase: bool
+    output: str,
+    references: list[str],
+    char_order: int,
+    word_order: int,
+    beta: float,
+    lowercase: bool,
 ) -> None:
     theirs = CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
     found = chrf.score(
-        [output], [references], char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase
+        [output],
+        [references],
+        char_order=char_order,
+        word_order=word_order,
+        beta=beta,
+        lowercase=lowercase,
     )
     assert found == [min(theirs.sentence_score(output, references).score, 100.0)]
 
@@ -54,7 +73,9 @@ def test_options_are_sacrebleus(
 def test_signature_is_sacrebleus_own() -> None:
     theirs = CHRF(word_order=2, lowercase=True)
     theirs.sentence_score("x", ["y"])
-    (column,) = Chrf(word_order=2, lowercase=True).score([Sample("1", "a", "x", references=("y",))]).columns
+    (column,) = (
+        Chrf(word_order=2, lowercase=True).score([Sample("1", "a", "x", references=("y",))]).columns
+    )
     name, kind, *parts, version = column.signature.split("|")
     assert (name, kind) == ("chrf", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(

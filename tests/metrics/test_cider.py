@@ -13,7 +13,12 @@ from judge.core.records import Failure, Sample, Score
 from judge.metrics import cider
 from judge.metrics.cider import Cider
 
-OUTPUTS = ["a red boat in the harbour", "two dogs run on the beach beach", "the harbour at night", "boat"]
+OUTPUTS = [
+    "a red boat in the harbour",
+    "two dogs run on the beach beach",
+    "the harbour at night",
+    "boat",
+]
 REFERENCES = [
     ["a red boat lies in the harbour", "a small boat"],
     ["two brown dogs are running on the sand", "dogs run on a beach"],
@@ -45,7 +50,9 @@ def test_by_hand() -> None:
     expected = 10 * (unigrams + bigrams) / 4 * math.exp(-1 / 72)
     assert cider.score(["red boat", "x"], ["red boat sank", "y"]) == [pytest.approx(expected), 0.0]
     narrow = 10 * (unigrams + bigrams) / 4 * math.exp(-1 / 2)
-    assert cider.score(["red boat", "x"], ["red boat sank", "y"], sigma=1)[0] == pytest.approx(narrow)
+    assert cider.score(["red boat", "x"], ["red boat sank", "y"], sigma=1)[0] == pytest.approx(
+        narrow
+    )
     assert cider.score(["red boat", "x"], ["red boat sank", "y"], max_order=1)[0] == pytest.approx(
         10 * unigrams * math.exp(-1 / 72)
     )
@@ -63,15 +70,21 @@ def test_an_item_counts_once_for_all_systems() -> None:
     rows = Cider().score([*samples("a"), *samples("b"), *samples("c")]).rows
     values = [row.value for row in rows if isinstance(row, Score)]
     assert values == pytest.approx(THEIRS * 3, abs=1e-12)
-    assert cider.score(OUTPUTS * 2, REFERENCES * 2, items=list("0123") * 2) == pytest.approx(THEIRS * 2, abs=1e-12)
+    assert cider.score(OUTPUTS * 2, REFERENCES * 2, items=list("0123") * 2) == pytest.approx(
+        THEIRS * 2, abs=1e-12
+    )
 
 
 def test_stems() -> None:
-    plain, stemmed = (cider.score(["boats", "x"], ["boat", "y"], stem=stem)[0] for stem in (False, True))
+    plain, stemmed = (
+        cider.score(["boats", "x"], ["boat", "y"], stem=stem)[0] for stem in (False, True)
+    )
     assert (plain, stemmed) == (0.0, pytest.approx(2.5))
 
 
-@pytest.mark.parametrize("same", ["the old ferry came late", "配達は夕方に遅れて着いた", "паром пришёл поздно вечером"])
+@pytest.mark.parametrize(
+    "same", ["the old ferry came late", "配達は夕方に遅れて着いた", "паром пришёл поздно вечером"]
+)
 def test_equal_texts_are_10(same: str) -> None:
     assert cider.score([same, "x"], [same, "y"])[0] == pytest.approx(10)
 
@@ -79,10 +92,19 @@ def test_equal_texts_are_10(same: str) -> None:
 WORDS = st.lists(st.sampled_from("abcde"), max_size=8).map(" ".join)
 
 
-@given(st.lists(st.tuples(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3)), min_size=2, max_size=4))
+@given(
+    st.lists(
+        st.tuples(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3)),
+        min_size=2,
+        max_size=4,
+    )
+)
 def test_range_and_order_of_references(pairs: list[tuple[str, list[str]]]) -> None:
     def data(step: int) -> list[Sample]:
-        return [Sample(str(n), "a", output, references=tuple(each[::step])) for n, (output, each) in enumerate(pairs)]
+        return [
+            Sample(str(n), "a", output, references=tuple(each[::step]))
+            for n, (output, each) in enumerate(pairs)
+        ]
 
     for row, turned in zip(Cider().score(data(1)).rows, Cider().score(data(-1)).rows, strict=True):
         if isinstance(row, Score):
@@ -95,18 +117,23 @@ def test_range_and_order_of_references(pairs: list[tuple[str, list[str]]]) -> No
 
 def test_one_item_is_no_number() -> None:
     """Every idf is ln(1/1) = 0 there; the authors' code returns 0.0 for equal texts."""
-    data = [Sample("1", system, "a boat", references=("a boat",), where="d.jsonl:1") for system in "ab"]
+    data = [
+        Sample("1", system, "a boat", references=("a boat",), where="d.jsonl:1") for system in "ab"
+    ]
     rows = Cider().score(data).rows
     assert [row.error for row in rows if isinstance(row, Failure)] == ["TooFewItems"] * 2
     assert isinstance(rows[0], Failure)
-    assert rows[0].message.startswith("d.jsonl:1 has no value: CIDEr-D needs references of at least 2 items")
+    assert rows[0].message.startswith(
+        "d.jsonl:1 has no value: CIDEr-D needs references of at least 2 items"
+    )
     with pytest.raises(DataError, match="at least 2 items"):
         cider.score(["a"], ["a"])
 
 
 def test_references_without_anything_of_their_own() -> None:
     data = [
-        Sample(str(n), "a", "a boat", references=(text,)) for n, text in enumerate(["a boat", "a boat", "a boat sank"])
+        Sample(str(n), "a", "a boat", references=(text,))
+        for n, text in enumerate(["a boat", "a boat", "a boat sank"])
     ]
     assert found(*data)[:2] == ["NoIdf", "NoIdf"]
     assert found(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
@@ -123,5 +150,7 @@ def test_signature() -> None:
     result = Cider(stem=True, sigma=4).score([*samples(), Sample("9", "a", "x")])
     (column,) = result.columns
     assert (column.name, column.low, column.high, column.better) == ("cider", 0.0, 10.0, "higher")
-    assert column.signature.startswith("cider|D|nrefs=var|items=4|n=4|sigma=4|stem|tok=en|form=nfkc|refs=mean|judge ")
+    assert column.signature.startswith(
+        "cider|D|nrefs=var|items=4|n=4|sigma=4|stem|tok=en|form=nfkc|refs=mean|judge "
+    )
     assert Cider().score([]).rows == ()

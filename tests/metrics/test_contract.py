@@ -41,19 +41,26 @@ OF_TEXTS = ("rouge", "bleu", "chrf", "ter", "meteor", "bertscore")
 
 
 def marked(names: Any) -> list[Any]:
-    return [pytest.param(name, marks=HEAVY.get(name if isinstance(name, str) else name[0], ())) for name in names]
+    return [
+        pytest.param(name, marks=HEAVY.get(name if isinstance(name, str) else name[0], ()))
+        for name in names
+    ]
 
 
 WITH_MODEL = {"nli"}
 """Those that cannot be made before a model is named."""
-with_each = pytest.mark.parametrize("name", marked(name for name in plugins.METRICS if name not in WITH_MODEL))
+with_each = pytest.mark.parametrize(
+    "name", marked(name for name in plugins.METRICS if name not in WITH_MODEL)
+)
 with_each_unloaded = pytest.mark.parametrize("name", plugins.METRICS)
 with_comparing = pytest.mark.parametrize("name", marked(OF_TEXTS))
 # Each call of the heavy ones loads a model; tests/metrics/bertscore feeds them odd texts in one call.
 with_each_light = pytest.mark.parametrize(
     "name", [name for name in plugins.METRICS if name not in {*HEAVY, *WITH_MODEL}]
 )
-with_comparing_light = pytest.mark.parametrize("name", [name for name in OF_TEXTS if name not in HEAVY])
+with_comparing_light = pytest.mark.parametrize(
+    "name", [name for name in OF_TEXTS if name not in HEAVY]
+)
 with_any_text = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -95,7 +102,9 @@ def test_columns_are_signed_and_bounded(name: str) -> None:
         assert column.kind == "metric"
         assert column.signature.split("|")[0] == column.name
         assert column.signature[-1].isdigit()  # the version that made it
-        assert column.low is not None or column.name.startswith("bertscore")  # cosines may be below 0
+        assert column.low is not None or column.name.startswith(
+            "bertscore"
+        )  # cosines may be below 0
 
 
 @with_each
@@ -107,9 +116,15 @@ def test_a_row_per_sample_and_column_then_those_of_whole_systems(name: str) -> N
     ]
     result = metric(name).score(samples)
     columns = [column.name for column in result.columns]
-    of_texts = [column for column in columns if any(row.column == column and row.item for row in result.rows)]
+    of_texts = [
+        column
+        for column in columns
+        if any(row.column == column and row.item for row in result.rows)
+    ]
     expected = [(s.item, s.system, column) for s in samples for column in of_texts]
-    expected += [("", system, column) for system in "ab" for column in columns if column not in of_texts]
+    expected += [
+        ("", system, column) for system in "ab" for column in columns if column not in of_texts
+    ]
     assert [(row.item, row.system, row.column) for row in result.rows] == expected
     assert all(row.provenance.method == "metric" for row in result.rows if isinstance(row, Score))
     assert metric(name).score(samples) == result
@@ -122,10 +137,18 @@ def test_no_samples_no_rows(name: str) -> None:
     assert result.columns
 
 
-@pytest.mark.parametrize("name", [n for n in plugins.METRICS if getattr(plugins.load("metrics", n), "rowwise", False)])
+@pytest.mark.parametrize(
+    "name", [n for n in plugins.METRICS if getattr(plugins.load("metrics", n), "rowwise", False)]
+)
 def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     samples = [
-        Sample(str(n), "a", TEXTS[n % 6], source=TEXTS[n % 5], references=(TEXTS[n % 4], TEXTS[n % 3])[: n % 3])
+        Sample(
+            str(n),
+            "a",
+            TEXTS[n % 6],
+            source=TEXTS[n % 5],
+            references=(TEXTS[n % 4], TEXTS[n % 3])[: n % 3],
+        )
         for n in range(12)
     ]
     made = metric(name)
@@ -139,7 +162,9 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
 
 
 @with_comparing
-@pytest.mark.parametrize(("references", "said"), [((), "no reference:"), (("", " \n"), "only blank references:")])
+@pytest.mark.parametrize(
+    ("references", "said"), [((), "no reference:"), (("", " \n"), "only blank references:")]
+)
 def test_without_reference_is_a_failure(name: str, references: tuple[str, ...], said: str) -> None:
     result = metric(name).score([Sample("7", "a", "x", references=references, where="d.jsonl:3")])
     assert len(result.rows) == len(result.columns)
@@ -171,7 +196,9 @@ def test_equal_texts_score_the_best(name: str, whole: str) -> None:
         )
         return
     found = values(name, whole, "x y z", whole)
-    tolerance = 0.01 if name == "meteor" else 1e-5  # METEOR takes a little off for the one chunk there is
+    tolerance = (
+        0.01 if name == "meteor" else 1e-5
+    )  # METEOR takes a little off for the one chunk there is
     assert found == pytest.approx([good(column) for column in columns], abs=tolerance)
 
 
@@ -203,10 +230,16 @@ def test_any_text_scores_in_range_or_fails_with_words(
 @with_any_text
 @given(
     output=ANY_TEXT,
-    orders=st.lists(ANY_TEXT, min_size=2, max_size=4).flatmap(lambda r: st.tuples(st.just(r), st.permutations(r))),
+    orders=st.lists(ANY_TEXT, min_size=2, max_size=4).flatmap(
+        lambda r: st.tuples(st.just(r), st.permutations(r))
+    ),
 )
-def test_order_of_references_does_not_matter(name: str, output: str, orders: tuple[list[str], list[str]]) -> None:
-    assert values(name, output, *orders[0]) == pytest.approx(values(name, output, *orders[1]), abs=1e-6)
+def test_order_of_references_does_not_matter(
+    name: str, output: str, orders: tuple[list[str], list[str]]
+) -> None:
+    assert values(name, output, *orders[0]) == pytest.approx(
+        values(name, output, *orders[1]), abs=1e-6
+    )
 
 
 @with_comparing
@@ -238,7 +271,9 @@ NATIVE = [
 @given(lines=st.lists(st.sampled_from(NATIVE), min_size=2, max_size=4, unique=True))
 def test_every_unicode_form_scores_the_same(name: str, form: str, lines: list[str]) -> None:
     """The plain rows, and those of outputs in another form; CIDEr needs two items."""
-    plain = [Sample(str(n), "a", line, f"{lines[n - 1]} {line}", (line,)) for n, line in enumerate(lines)]
+    plain = [
+        Sample(str(n), "a", line, f"{lines[n - 1]} {line}", (line,)) for n, line in enumerate(lines)
+    ]
     other = [replace(sample, output=FORMS[form](sample.output)) for sample in plain]
     assert metric(name).score(other).rows == metric(name).score(plain).rows
 
@@ -247,7 +282,11 @@ def test_every_unicode_form_scores_the_same(name: str, form: str, lines: list[st
 def test_values_of_sacrebleu_come_with_a_note_on_unicode_forms(name: str) -> None:
     def notes(output: str, *references: str) -> list[str]:
         samples = [Sample("1", "a", output, source=references[0], references=references)]
-        return [str(note) for note in metric(name).score(samples).notes if isinstance(note, Note) and note.some]
+        return [
+            str(note)
+            for note in metric(name).score(samples).notes
+            if isinstance(note, Note) and note.some
+        ]
 
     for line in NATIVE[:3]:
         (note,) = notes(normalize("NFD", line), line)
@@ -273,33 +312,48 @@ CLUSTERED = 4
 
 @pytest.mark.parametrize("name", ["rouge", "bleu", "chrf", "meteor", "cider"])
 def test_near_equal_texts_score_in_any_script(name: str) -> None:
-    samples = [Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(NEAR)]
+    samples = [
+        Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(NEAR)
+    ]
     result = metric(name).score(samples)
     ends = {column.name: column.high or 1 for column in result.columns}
     for row in result.rows:
         assert isinstance(row, Score)
         assert row.value > 0.4 * ends[row.column], (NEAR[int(row.item)], row)
-    counts = [note.some for note in result.notes if isinstance(note, Note) and "Thai, Lao" in str(note)]
+    counts = [
+        note.some for note in result.notes if isinstance(note, Note) and "Thai, Lao" in str(note)
+    ]
     assert counts == ([] if name == "chrf" else [2 * CLUSTERED])
     assert name == "chrf" or "char" in result.columns[0].signature
 
 
 def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> None:
-    samples = [Sample(str(n), "a", output, target, (target,)) for n, (output, target) in enumerate(NEAR)]
+    samples = [
+        Sample(str(n), "a", output, target, (target,)) for n, (output, target) in enumerate(NEAR)
+    ]
     for made in (
         metric("ter"),
-        *(plugins.load("metrics", name)(tokenize="13a") for name in ("bleu", "bleu_corpus", "source_bleu", "distinct")),
+        *(
+            plugins.load("metrics", name)(tokenize="13a")
+            for name in ("bleu", "bleu_corpus", "source_bleu", "distinct")
+        ),
         *(plugins.load("metrics", name)(tokenizer="words") for name in OF_WORDS),
     ):
-        lines = [str(note) for note in made.score(samples).notes if isinstance(note, Note) and note.some]
+        lines = [
+            str(note) for note in made.score(samples).notes if isinstance(note, Note) and note.some
+        ]
         assert len(lines) == 1, lines
         assert re.search(r": (4|8) of .* not split into words", lines[0])
 
 
 @pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
-def test_a_tokenizer_that_depends_on_the_packages_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokenizer_that_depends_on_the_packages_is_said(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The texts of the notes are those of all metrics, so that a report says it once."""
-    samples = [Sample(str(n), "a", output, references=(output,)) for n, output in enumerate(TEXTS[:4])]
+    samples = [
+        Sample(str(n), "a", output, references=(output,)) for n, output in enumerate(TEXTS[:4])
+    ]
 
     def notes(**options: Any) -> list[str]:
         made = plugins.load("metrics", name)(**options)
@@ -334,7 +388,9 @@ def test_umlauts_are_letters() -> None:
 
 
 def _process(code: str) -> tuple[str, str]:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
     return done.stdout, done.stderr
 
 
@@ -350,7 +406,12 @@ def test_import_brings_no_package() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    marked([[n for n in plugins.METRICS if n not in {*HEAVY, *WITH_MODEL, "claims"}], *([n] for n in HEAVY)]),
+    marked(
+        [
+            [n for n in plugins.METRICS if n not in {*HEAVY, *WITH_MODEL, "claims"}],
+            *([n] for n in HEAVY),
+        ]
+    ),
     ids=str,
 )
 def test_nothing_is_written_to_the_terminal(names: list[str]) -> None:
@@ -380,7 +441,10 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
         ("beta", float("nan"), "must be a number from 0 to 100, not nan"),
         ("lowercase", 1, f"{_SWITCH} 1"),
     ],
-    "ter": [(key, "no", f"{_SWITCH} 'no'") for key in ("normalized", "asian_support", "no_punct", "case_sensitive")],
+    "ter": [
+        (key, "no", f"{_SWITCH} 'no'")
+        for key in ("normalized", "asian_support", "no_punct", "case_sensitive")
+    ],
     "meteor": [
         ("alpha", 1.1, "must be a number from 0 to 1, not 1.1"),
         ("beta", "3", "must be a number from 0 to 100, not '3'"),
@@ -414,7 +478,8 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "value", "said"), [(name, *case) for name, cases in WRONG.items() for case in cases]
+    ("name", "option", "value", "said"),
+    [(name, *case) for name, cases in WRONG.items() for case in cases],
 )
 def test_a_wrong_option_says_what_is_allowed(name: str, option: str, value: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{name}\.{option} {said}"):
@@ -439,7 +504,9 @@ RANGES = {
 @pytest.mark.parametrize("name", RANGES)
 def test_columns_have_the_ends_and_the_better_end_of_the_definition(name: str) -> None:
     samples = [
-        Sample(f"i{n}", s, f"{s} cat {n} sat", "the cat sat down", ("a cat sat",)) for n in range(3) for s in "ab"
+        Sample(f"i{n}", s, f"{s} cat {n} sat", "the cat sat down", ("a cat sat",))
+        for n in range(3)
+        for s in "ab"
     ]
     columns = metric(name).score(samples).columns
     assert tuple((column.low, column.high, column.better) for column in columns) == RANGES[name]

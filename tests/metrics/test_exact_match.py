@@ -24,7 +24,9 @@ from judge.metrics import exact_match
         ("", "Paris", {}, 0),
     ],
 )
-def test_values(output: str, references: str | list[str], options: dict[str, bool], value: float) -> None:
+def test_values(
+    output: str, references: str | list[str], options: dict[str, bool], value: float
+) -> None:
     assert exact_match.score([output], [references], **options) == [value]
 
 

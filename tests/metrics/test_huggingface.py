@@ -18,8 +18,19 @@ from hypothesis import strategies as st
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
 
-INDEX = json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})
-WHOLE = {"config.json": '{"num_hidden_layers": 4}', "tokenizer.json": "{}", "model.safetensors": "weights"}
+INDEX = json.dumps(
+    {
+        "weight_map": {
+            "a": "model-00001-of-00002.safetensors",
+            "b": "model-00002-of-00002.safetensors",
+        }
+    }
+)
+WHOLE = {
+    "config.json": '{"num_hidden_layers": 4}',
+    "tokenizer.json": "{}",
+    "model.safetensors": "weights",
+}
 PARTS = {"config.json": "{}", "vocab.txt": "a", "model.safetensors.index.json": INDEX}
 ASKERS = [{"who": "bertscore", "role": "model"}, {"who": "qags", "role": "reader"}]
 
@@ -44,7 +55,9 @@ class Online:
         self.folder, self.files, self.down = folder, files, down
         self.downloads = 0
 
-    def snapshot_download(self, name: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
+    def snapshot_download(
+        self, name: str, *, allow_patterns: list[str], local_files_only: bool = False
+    ) -> str:
         assert allow_patterns == list(huggingface.PATTERNS)
         if local_files_only:
             if not self.folder.exists():
@@ -60,7 +73,9 @@ class Online:
 def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
     made = Online(tmp_path / "snapshot", WHOLE)
     parts = {"huggingface_hub": made, "transformers.utils.logging": None}
-    monkeypatch.setattr(huggingface, "import_optional", lambda module, who, extra=None: parts[module])
+    monkeypatch.setattr(
+        huggingface, "import_optional", lambda module, who, extra=None: parts[module]
+    )
     monkeypatch.setattr(huggingface, "silenced", lambda: pytest.MonkeyPatch().context())
     return made
 
@@ -76,7 +91,13 @@ def test_the_digest_changes_with_what_is_read_and_not_with_the_rest(tmp_path: Pa
     before = found(folder).digest
     filled(folder, {"README.md": "more about", "pytorch_model.bin": "pickled"})
     assert found(folder).digest == before
-    for name in ("model.safetensors", "config.json", "tokenizer.json", "generation_config.json", "spiece.model"):
+    for name in (
+        "model.safetensors",
+        "config.json",
+        "tokenizer.json",
+        "generation_config.json",
+        "spiece.model",
+    ):
         filled(folder, {name: '{"changed": true}'})
         assert found(folder).digest != before
         before = found(folder).digest
@@ -95,7 +116,9 @@ def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
     assert found(folder, cache).digest != before
     kept = [path for path in cache.rglob("*") if path.is_file()]
     assert len(kept) == 2
-    assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in kept), "a path is the user's business"
+    assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in kept), (
+        "a path is the user's business"
+    )
 
 
 def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> None:
@@ -119,18 +142,31 @@ def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> No
             {**WHOLE, "model.safetensors": None, "pytorch_model.bin": "pickled"},
             "lacks model.safetensors: .*another form",
         ),
-        ({**WHOLE, "model.safetensors": None, "model.fp16.safetensors": "half"}, "lacks model.safetensors: get"),
+        (
+            {**WHOLE, "model.safetensors": None, "model.fp16.safetensors": "half"},
+            "lacks model.safetensors: get",
+        ),
         ({}, "lacks config.json, tokenizer.json and 1 more: .*save_pretrained"),
-        ({**PARTS, "model-00001-of-00002.safetensors": "a"}, "lacks model-00002-of-00002.safetensors: get"),
+        (
+            {**PARTS, "model-00001-of-00002.safetensors": "a"},
+            "lacks model-00002-of-00002.safetensors: get",
+        ),
         ({**PARTS, "model.safetensors.index.json": "{"}, "lacks model.safetensors.index.json: get"),
-        ({**PARTS, "model.safetensors.index.json": "[]"}, "lacks model.safetensors.index.json: get"),
+        (
+            {**PARTS, "model.safetensors.index.json": "[]"},
+            "lacks model.safetensors.index.json: get",
+        ),
     ],
 )
 def test_a_folder_that_is_not_whole_says_what_it_lacks(
     tmp_path: Path, asker: dict[str, str], files: dict[str, str | None], lacks: str
 ) -> None:
-    folder = filled(tmp_path / "part", {name: content for name, content in files.items() if content is not None})
-    with pytest.raises(ConfigError, match=rf"^{asker['who']}: {asker['role']} part \(.*part\): {lacks}"):
+    folder = filled(
+        tmp_path / "part", {name: content for name, content in files.items() if content is not None}
+    )
+    with pytest.raises(
+        ConfigError, match=rf"^{asker['who']}: {asker['role']} part \(.*part\): {lacks}"
+    ):
         found(folder, **asker)
 
 
@@ -148,7 +184,9 @@ def test_a_model_of_the_hubs_cache_is_not_downloaded(online: Online) -> None:
     assert online.downloads == 0
 
 
-@pytest.mark.parametrize("begun", [{}, {"config.json": "{}"}, {**PARTS, "model-00001-of-00002.safetensors": "a"}])
+@pytest.mark.parametrize(
+    "begun", [{}, {"config.json": "{}"}, {**PARTS, "model-00001-of-00002.safetensors": "a"}]
+)
 def test_what_the_hubs_cache_lacks_is_downloaded(online: Online, begun: dict[str, str]) -> None:
     if begun:
         filled(online.folder, begun)
@@ -159,7 +197,9 @@ def test_what_the_hubs_cache_lacks_is_downloaded(online: Online, begun: dict[str
 
 def test_what_the_hub_itself_lacks_is_said(online: Online) -> None:
     online.files = {"config.json": "{}", "vocab.txt": "a"}
-    with pytest.raises(ConfigError, match=r"^qags: reader someone/reads \(.*\): lacks model\.safetensors: "):
+    with pytest.raises(
+        ConfigError, match=r"^qags: reader someone/reads \(.*\): lacks model\.safetensors: "
+    ):
         found("someone/reads")
 
 
@@ -168,8 +208,12 @@ class Cut(Exception):
 
 
 @pytest.mark.parametrize("asker", ASKERS)
-@pytest.mark.parametrize("error", [OSError("\n cut off\nat once"), ValueError("cut off"), Cut("cut off")])
-def test_a_hub_that_cannot_be_reached_says_what_to_set(online: Online, asker: dict[str, str], error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [OSError("\n cut off\nat once"), ValueError("cut off"), Cut("cut off")]
+)
+def test_a_hub_that_cannot_be_reached_says_what_to_set(
+    online: Online, asker: dict[str, str], error: Exception
+) -> None:
     online.down = error
     begins = rf"^{asker['who']}: {asker['role']} 'nobody/nothing' is no folder here"
     with pytest.raises(ConfigError, match=rf"{begins}.*\(cut off\).*HF_HUB_CACHE.*HF_ENDPOINT"):
@@ -182,20 +226,28 @@ def test_a_damaged_configuration_is_named(tmp_path: Path, content: str) -> None:
         found(filled(tmp_path / "model", WHOLE | {"config.json": content}))
 
 
-def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def absent(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    with pytest.raises(MissingExtra, match=r"^qags needs the package nowhere: pip install 'textjudge\[qags\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"^qags needs the package nowhere: pip install 'textjudge\[qags\]'"
+    ):
         huggingface.import_optional("nowhere.to.be.found", "qags")
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
-    with pytest.raises(MissingExtra, match=r"^nli needs the package nothing: pip install 'textjudge\[qags\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"^nli needs the package nothing: pip install 'textjudge\[qags\]'"
+    ):
         huggingface.version("nothing", "nli", "qags")
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 200), st.booleans())
-def test_batches_hold_every_text_once_and_little_padding(lengths: list[int], tokens: int, mixed: bool) -> None:
+def test_batches_hold_every_text_once_and_little_padding(
+    lengths: list[int], tokens: int, mixed: bool
+) -> None:
     made = huggingface.batches(lengths, tokens, mixed=mixed)
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
@@ -219,7 +271,12 @@ def test_mixed_batches_are_as_few_as_can_be() -> None:
         (10**30, {}, 512, 512),
         (10**30, {}, 128, 128),
         (10**30, {"n_positions": 100}, 512, 100),
-        (512, {"max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1}, 512, 512),
+        (
+            512,
+            {"max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1},
+            512,
+            512,
+        ),
     ],
 )
 def test_the_window_is_what_tokenizer_and_network_both_take(
@@ -234,7 +291,9 @@ def test_the_window_is_what_tokenizer_and_network_both_take(
 def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("bert")
     tokenizer = tiny.word_pieces(folder, [" ".join(map(str, range(40)))])
-    return str(tiny.saved(folder, tiny.made("Bert", "Model", 1, vocab_size=len(tokenizer)), tokenizer))
+    return str(
+        tiny.saved(folder, tiny.made("Bert", "Model", 1, vocab_size=len(tokenizer)), tokenizer)
+    )
 
 
 @pytest.mark.torch
@@ -254,12 +313,16 @@ def test_a_tokenizer_that_is_not_the_models_is_refused(
     folder = tiny.copied(bert, tmp_path / "bare")
     for name in ("tokenizer.json", "vocab.txt"):
         Path(folder, name).unlink()
-    with pytest.raises(ConfigError, match=rf"^{asker['who']}: .*its tokenizer has 5 tokens, its network 45: get"):
+    with pytest.raises(
+        ConfigError, match=rf"^{asker['who']}: .*its tokenizer has 5 tokens, its network 45: get"
+    ):
         huggingface.load(found(folder, **asker), "AutoModel")
 
 
 @pytest.mark.torch
-def test_weights_that_are_missing_are_named_but_for_spare_ones(tiny: Any, bert: str, tmp_path: Path) -> None:
+def test_weights_that_are_missing_are_named_but_for_spare_ones(
+    tiny: Any, bert: str, tmp_path: Path
+) -> None:
     folder = tiny.copied(bert, tmp_path)
     network = huggingface.load(found(bert), "AutoModel")[1]
     network.pooler = None
@@ -270,11 +333,17 @@ def test_weights_that_are_missing_are_named_but_for_spare_ones(tiny: Any, bert: 
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("file", "part"), [("tokenizer.json", "tokenizer"), ("model.safetensors", "network")])
-def test_a_damaged_file_is_one_line(tiny: Any, bert: str, tmp_path: Path, file: str, part: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "part"), [("tokenizer.json", "tokenizer"), ("model.safetensors", "network")]
+)
+def test_a_damaged_file_is_one_line(
+    tiny: Any, bert: str, tmp_path: Path, file: str, part: str
+) -> None:
     folder = tiny.copied(bert, tmp_path)
     Path(folder, file).write_text("{ damaged")
-    with pytest.raises(ConfigError, match=rf"^qags: reader [^\n]*: its {part} cannot be loaded: [^\n]+\Z"):
+    with pytest.raises(
+        ConfigError, match=rf"^qags: reader [^\n]*: its {part} cannot be loaded: [^\n]+\Z"
+    ):
         huggingface.load(found(folder), "AutoModel")
 
 
@@ -290,7 +359,10 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (MemoryError(), "64 tokens at once need too much memory: set batch_tokens to less, or device to cpu"),
+        (
+            MemoryError(),
+            "64 tokens at once need too much memory: set batch_tokens to less, or device to cpu",
+        ),
         (RuntimeError("CUDA out of memory."), "64 tokens at once need too much memory"),
         (
             IndexError("index out of range"),
@@ -299,13 +371,17 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
         (ConfigError("already said"), "^already said"),
     ],
 )
-def test_what_a_network_raises_is_said_with_what_to_set(bert: str, error: Exception, why: str) -> None:
+def test_what_a_network_raises_is_said_with_what_to_set(
+    bert: str, error: Exception, why: str
+) -> None:
     with pytest.raises(ConfigError, match=why), huggingface.translated_errors(found(bert), 64):
         raise error
 
 
 @pytest.mark.torch
-def test_other_packages_are_quiet_meanwhile_and_not_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+def test_other_packages_are_quiet_meanwhile_and_not_afterwards(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     from transformers.utils import logging as bars
 
     before = logging.root.manager.disable, bars.is_progress_bar_enabled()
@@ -327,6 +403,7 @@ class Large:
 def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
     files = found(filled(tmp_path / "large", WHOLE))
     with pytest.raises(
-        ConfigError, match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): .* set device"
+        ConfigError,
+        match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): .* set device",
     ):
         huggingface.to_device(files, Large(), "cuda:0")

@@ -18,10 +18,26 @@ from judge.metrics import meteor
 from judge.metrics.meteor import Meteor
 
 WORDS = st.lists(
-    st.sampled_from(["the", "boat", "boats", "boating", "ship", "vessel", "ran", "running", "run", "policy", "police"]),
+    st.sampled_from(
+        [
+            "the",
+            "boat",
+            "boats",
+            "boating",
+            "ship",
+            "vessel",
+            "ran",
+            "running",
+            "run",
+            "policy",
+            "police",
+        ]
+    ),
     max_size=12,
 )
-ACTION = "It is a guide to action which ensures that the military always obeys the commands of the party"
+ACTION = (
+    "It is a guide to action which ensures that the military always obeys the commands of the party"
+)
 
 
 HAS_WORDNET, READER = meteor._has_wordnet, meteor._reader
@@ -82,8 +98,16 @@ def wordnet() -> Iterator[Wordnet]:
     [
         ("red boat", "red boat", 1 - 0.5 / 8),  # one chunk of two matches
         ("boat", "boat", 0.5),  # one of one: the penalty is whole
-        ("on the mat sat the cat", "the cat sat on the mat", 0.5),  # six chunks of six, as `the` is matched from behind
-        ("red boat", "red boat sank", (1 - 0.5 / 8) * (2 / 3) / (0.9 + 0.1 * 2 / 3)),  # P = 1, R = 2/3
+        (
+            "on the mat sat the cat",
+            "the cat sat on the mat",
+            0.5,
+        ),  # six chunks of six, as `the` is matched from behind
+        (
+            "red boat",
+            "red boat sank",
+            (1 - 0.5 / 8) * (2 / 3) / (0.9 + 0.1 * 2 / 3),
+        ),  # P = 1, R = 2/3
         ("boats", "boat", 0.5),  # by their stem
         ("red", "blue", 0.0),
         ("", "blue", 0.0),
@@ -100,20 +124,33 @@ def test_value_of_nltks_documentation() -> None:
         "It is the guiding principle which guarantees the military forces always being under the command of the Party",
         "It is the practical guide for the army always to heed the directions of the party",
     ]
-    assert meteor.score([ACTION, ACTION], [references[0], references]) == [pytest.approx(0.6944, abs=5e-5)] * 2
+    assert (
+        meteor.score([ACTION, ACTION], [references[0], references])
+        == [pytest.approx(0.6944, abs=5e-5)] * 2
+    )
 
 
 @given(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3))
 def test_is_nltk(output: list[str], references: list[list[str]]) -> None:
     theirs = meteor_score(references, output, wordnet=NoWordnet())
-    assert meteor.score([" ".join(output)], [list(map(" ".join, references))]) == [pytest.approx(theirs, abs=1e-12)]
+    assert meteor.score([" ".join(output)], [list(map(" ".join, references))]) == [
+        pytest.approx(theirs, abs=1e-12)
+    ]
 
 
-@given(output=WORDS, references=st.lists(WORDS.filter(len), min_size=1, max_size=3), alpha=st.floats(0.1, 0.9))
-def test_is_nltk_with_synonyms(wordnet: Wordnet, output: list[str], references: list[list[str]], alpha: float) -> None:
+@given(
+    output=WORDS,
+    references=st.lists(WORDS.filter(len), min_size=1, max_size=3),
+    alpha=st.floats(0.1, 0.9),
+)
+def test_is_nltk_with_synonyms(
+    wordnet: Wordnet, output: list[str], references: list[list[str]], alpha: float
+) -> None:
     theirs = meteor_score(references, output, wordnet=wordnet, alpha=alpha, beta=2, gamma=0.25)
     metric = Meteor(alpha=alpha, beta=2, gamma=0.25)
-    pairs = [metric._value(output, reference, stems=True, synonyms=True) for reference in references]
+    pairs = [
+        metric._value(output, reference, stems=True, synonyms=True) for reference in references
+    ]
     assert max(pairs) == pytest.approx(theirs, abs=1e-12)
 
 
@@ -132,7 +169,9 @@ def test_wordnet_that_is_not_there() -> None:
         Meteor(wordnet=True)
 
 
-def test_wordnet_is_looked_for_where_nltk_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_wordnet_is_looked_for_where_nltk_looks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import nltk
 
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
@@ -169,7 +208,9 @@ def test_an_output_in_another_script_is_not_lost() -> None:
     """The English rules would see `llm` alone, and a precision of 1."""
     precision, recall = 1 / 5, 1 / 3
     expected = 0.5 * precision * recall / (0.9 * precision + 0.1 * recall)
-    assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [pytest.approx(expected)]
+    assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [
+        pytest.approx(expected)
+    ]
     (found,) = meteor.score(["배가 왔다 llm"], ["a new llm"])
     assert 0 < found < 0.3
 

@@ -19,7 +19,9 @@ from judge.metrics.common import ModelError
 from judge.metrics.nli import Nli
 
 SOURCE = "The river rose by two metres. The bridge was closed, said the mayor. Only the old road stayed open."
-LONG = " ".join([SOURCE, "Rain is likely until Sunday night, and the mayor sent people over the hill."] * 3)
+LONG = " ".join(
+    [SOURCE, "Rain is likely until Sunday night, and the mayor sent people over the hill."] * 3
+)
 SENTENCES = [
     "The bridge was closed.",
     "Two metres of rain closed the old road.",
@@ -43,7 +45,11 @@ MNLI = {0: "contradiction", 1: "neutral", 2: "entailment"}
         ({0: "CORRECT", 1: "INCORRECT"}, None, 0),
         ({0: "0", 1: "1"}, None, 1),
         ({0: "LABEL_0"}, None, 0),
-        ({0: "LABEL_0", 1: "LABEL_1"}, None, None),  # GLUE's RTE and QNLI mean entailment by 0, others by 1
+        (
+            {0: "LABEL_0", 1: "LABEL_1"},
+            None,
+            None,
+        ),  # GLUE's RTE and QNLI mean entailment by 0, others by 1
         ({0: "0", 1: "1", 2: "2"}, None, None),
         ({0: "POSITIVE", 1: "NEGATIVE"}, None, None),
         ({0: "supported", 1: "consistent"}, None, None),
@@ -55,7 +61,9 @@ MNLI = {0: "contradiction", 1: "neutral", 2: "entailment"}
         ({0: "entailment", 1: "neutral"}, "maybe", None),
     ],
 )
-def test_the_label_that_means_entailment(labels: dict[int, str], option: str | int | None, index: int | None) -> None:
+def test_the_label_that_means_entailment(
+    labels: dict[int, str], option: str | int | None, index: int | None
+) -> None:
     assert entailment_label(labels, option) == index
 
 
@@ -82,7 +90,9 @@ def made(tiny: Any, folder: Path, kind: str, labels: Mapping[int, str]) -> str:
     else:
         tokenizer = tiny.byte_pairs(folder, [LONG, *SENTENCES])
         fields |= {"vocab_size": 400, "max_position_embeddings": 50}
-    return str(tiny.saved(folder, tiny.made(kind, "ForSequenceClassification", 7, **fields), tokenizer))
+    return str(
+        tiny.saved(folder, tiny.made(kind, "ForSequenceClassification", 7, **fields), tokenizer)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +106,12 @@ def finder(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     torch = tiny.torch
     folder = tmp_path_factory.mktemp("finder")
     tokenizer = tiny.word_pieces(folder, [LONG, *SENTENCES])
-    fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "num_hidden_layers": 1, "num_labels": 1}
+    fields = {
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 48,
+        "num_hidden_layers": 1,
+        "num_labels": 1,
+    }
     model = tiny.made("Bert", "ForSequenceClassification", 4, **fields)
     with torch.no_grad():
         for weights in model.parameters():
@@ -104,7 +119,9 @@ def finder(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         for module in model.modules():
             if isinstance(module, torch.nn.LayerNorm):
                 module.weight.fill_(1.0)
-        model.bert.embeddings.word_embeddings.weight[tokenizer.convert_tokens_to_ids("mayor"), 0] = 50.0
+        model.bert.embeddings.word_embeddings.weight[
+            tokenizer.convert_tokens_to_ids("mayor"), 0
+        ] = 50.0
         layer = model.bert.encoder.layer[0].attention
         layer.self.value.weight.copy_(torch.eye(32))
         layer.output.dense.weight.copy_(torch.eye(32))
@@ -124,7 +141,9 @@ def probabilities(encoder: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> li
     return [value for each in found if not isinstance(each, ModelError) for value in each]
 
 
-def one_by_one(folder: str, pairs: list[tuple[str, str]], window: int, index: int | None) -> list[float]:
+def one_by_one(
+    folder: str, pairs: list[tuple[str, str]], window: int, index: int | None
+) -> list[float]:
     """The highest of what transformers gives for each window that it cuts, one at a time; None: one logit."""
     import torch
     import transformers
@@ -144,10 +163,18 @@ def one_by_one(folder: str, pairs: list[tuple[str, str]], window: int, index: in
         )  # fmt: skip
         each = []
         for n in range(len(found["input_ids"])):
-            names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found]
+            names = [
+                name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found
+            ]
             with torch.inference_mode():
-                logits = network(**{name: torch.tensor([found[name][n]]) for name in names}).logits[0]
-            each.append(float(torch.sigmoid(logits[0]) if index is None else torch.softmax(logits, 0)[index]))
+                logits = network(**{name: torch.tensor([found[name][n]]) for name in names}).logits[
+                    0
+                ]
+            each.append(
+                float(
+                    torch.sigmoid(logits[0]) if index is None else torch.softmax(logits, 0)[index]
+                )
+            )
         assert len(each) > 1 or len(source) < 200
         values.append(max(each))
     return values
@@ -156,19 +183,28 @@ def one_by_one(folder: str, pairs: list[tuple[str, str]], window: int, index: in
 @pytest.mark.parametrize("kind", ["Bert", "Roberta"])
 @pytest.mark.parametrize("window", [350, 20])
 @pytest.mark.parametrize(
-    ("labels", "index"), [(MNLI, 2), ({0: "entailment", 1: "not_entailment"}, 0), ({0: "score"}, None)]
+    ("labels", "index"),
+    [(MNLI, 2), ({0: "entailment", 1: "not_entailment"}, 0), ({0: "score"}, None)],
 )
 class TestProbabilities:
     pytestmark = torch_needed
 
     def test_they_are_the_highest_of_all_windows_by_transformers(
-        self, tiny: Any, tmp_path: Path, kind: str, window: int, labels: dict[int, str], index: int | None
+        self,
+        tiny: Any,
+        tmp_path: Path,
+        kind: str,
+        window: int,
+        labels: dict[int, str],
+        index: int | None,
     ) -> None:
         folder = made(tiny, tmp_path / "model", kind, labels)
         found = probabilities(encoder(folder, window=window), PAIRS)
         assert found == pytest.approx(one_by_one(folder, PAIRS, window, index), abs=1e-5)
         assert len({round(value, 3) for value in found}) > 3, "the model says the same of all"
-        assert probabilities(encoder(folder, window=window, batch_tokens=1), PAIRS) == pytest.approx(found, abs=1e-5)
+        assert probabilities(
+            encoder(folder, window=window, batch_tokens=1), PAIRS
+        ) == pytest.approx(found, abs=1e-5)
 
 
 class TestModel:
@@ -182,7 +218,9 @@ class TestModel:
 
     def test_claims_are_counted(self, bert: str) -> None:
         told: list[tuple[int, int]] = []
-        found = encoder(bert, progress=lambda *done: told.append(done)).verify([(SOURCE, tuple(SENTENCES))] * 2)
+        found = encoder(bert, progress=lambda *done: told.append(done)).verify(
+            [(SOURCE, tuple(SENTENCES))] * 2
+        )
         assert found[0] == found[1]
         assert told[-1] == (6, 6)
 
@@ -192,14 +230,26 @@ class TestModel:
         assert spelt == letters
 
     def test_texts_that_cannot_be_read_are_trouble(self, bert: str) -> None:
-        claims = [(SOURCE, "road " * 23), (SOURCE, "\u200b"), (SOURCE, OTHER), (OTHER, SENTENCES[0])]
+        claims = [
+            (SOURCE, "road " * 23),
+            (SOURCE, "\u200b"),
+            (SOURCE, OTHER),
+            (OTHER, SENTENCES[0]),
+        ]
         found = encoder(bert).verify([(source, (SENTENCES[1], claim)) for source, claim in claims])
         assert found[0] == ModelError("ClaimTooLong", "a claim has 23 tokens, the model takes 22")
-        assert [each.error for each in found if isinstance(each, ModelError)][1:] == ["NoTokens", *["UnknownText"] * 2]
-        assert "bert does not know the words of a claim: use a model of the language" in str(found[2])
+        assert [each.error for each in found if isinstance(each, ModelError)][1:] == [
+            "NoTokens",
+            *["UnknownText"] * 2,
+        ]
+        assert "bert does not know the words of a claim: use a model of the language" in str(
+            found[2]
+        )
         assert "the words of a text" in str(found[3])
 
-    def test_probabilities_that_are_not_numbers_are_trouble(self, tiny: Any, bert: str, tmp_path: Path) -> None:
+    def test_probabilities_that_are_not_numbers_are_trouble(
+        self, tiny: Any, bert: str, tmp_path: Path
+    ) -> None:
         folder = tiny.copied(bert, tmp_path / "model")
         network = tiny.transformers.AutoModelForSequenceClassification.from_pretrained(folder)
         with tiny.torch.no_grad():
@@ -215,19 +265,30 @@ class TestModel:
         labels = {"id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}}
         folder = tiny.copied(bert, tmp_path / "model", config=labels)
         with pytest.raises(
-            ConfigError, match=r"its labels are 0 'LABEL_0', 1 'LABEL_1', 2 'LABEL_2': set nli\.label to"
+            ConfigError,
+            match=r"its labels are 0 'LABEL_0', 1 'LABEL_1', 2 'LABEL_2': set nli\.label to",
         ):
             Nli(model=folder)
         named = probabilities(encoder(folder, label="LABEL_2"), PAIRS[:2])
-        assert named == probabilities(encoder(folder, label=2), PAIRS[:2]) == probabilities(encoder(bert), PAIRS[:2])
+        assert (
+            named
+            == probabilities(encoder(folder, label=2), PAIRS[:2])
+            == probabilities(encoder(bert), PAIRS[:2])
+        )
 
     def test_a_model_of_another_kind_is_refused(self, tiny: Any, bert: str, tmp_path: Path) -> None:
-        folder = tiny.copied(bert, tmp_path / "model", config={"architectures": ["BertForMaskedLM"]})
-        with pytest.raises(ConfigError, match="it is a BertForMaskedLM, which classifies no pairs of texts"):
+        folder = tiny.copied(
+            bert, tmp_path / "model", config={"architectures": ["BertForMaskedLM"]}
+        )
+        with pytest.raises(
+            ConfigError, match="it is a BertForMaskedLM, which classifies no pairs of texts"
+        ):
             encoder(folder)
         bare = tiny.copied(bert, tmp_path / "bare", config={"architectures": None})
         tiny.saved(Path(bare), tiny.transformers.AutoModel.from_pretrained(bare))
-        bare = tiny.copied(bare, tmp_path / "bare", config={"architectures": None, "id2label": {"2": "entailment"}})
+        bare = tiny.copied(
+            bare, tmp_path / "bare", config={"architectures": None, "id2label": {"2": "entailment"}}
+        )
         with pytest.raises(ConfigError, match="its weights lack classifier"):
             probabilities(encoder(bare), PAIRS[:1])
 
@@ -237,9 +298,13 @@ class TestModel:
         folder = Path(tiny.copied(bert, tmp_path / "model", config=own))
         (folder / "own.py").write_text("raise SystemExit('this ran')")
         (folder / "tokenizer.json").unlink()
-        with pytest.raises(ConfigError, match=r"brings code of its own, which judge never runs \(trust_remote_code"):
+        with pytest.raises(
+            ConfigError, match=r"brings code of its own, which judge never runs \(trust_remote_code"
+        ):
             Nli(model=str(folder))
-        native = tiny.copied(bert, tmp_path / "native", config={"auto_map": {"AutoModel": "own.Own"}})
+        native = tiny.copied(
+            bert, tmp_path / "native", config={"auto_map": {"AutoModel": "own.Own"}}
+        )
         assert probabilities(encoder(native), PAIRS[:1]) == probabilities(encoder(bert), PAIRS[:1])
 
 
@@ -254,7 +319,9 @@ class TestMetric:
         assert isinstance(row, Score)
         assert row.value == pytest.approx(sum(each) / 3)
         kept = claims.decode(row.provenance.raw)
-        assert [(claim.text, output[slice(*claim.span or (0, 0))]) for claim in kept] == [(s, s) for s in SENTENCES]
+        assert [(claim.text, output[slice(*claim.span or (0, 0))]) for claim in kept] == [
+            (s, s) for s in SENTENCES
+        ]
         assert [claim.probability for claim in kept] == each
         assert (column.name, column.low, column.high, column.better) == ("nli", 0.0, 1.0, "higher")
         assert column.signature.startswith(f"nli|mean|{Path(bert).name}@")
@@ -268,13 +335,19 @@ class TestMetric:
             Sample("4", "a", SENTENCES[0], source=SOURCE),
         ]
         *failures, value = Nli(model=bert, device="cpu").score(samples).rows
-        assert [row.error for row in failures if isinstance(row, Failure)] == ["NoSource", "NoClaims", "UnknownText"]
+        assert [row.error for row in failures if isinstance(row, Failure)] == [
+            "NoSource",
+            "NoClaims",
+            "UnknownText",
+        ]
         assert isinstance(value, Score)
 
     def test_as_a_verifier_of_claims(self, bert: str) -> None:
         output = " ".join(SENTENCES)
         samples = [Sample("1", "a", output, source=LONG, references=(SOURCE,))]
-        metric = Claims(unit="sentence", verify=f"nli:{bert}", window=20, device="cpu", threshold=0.4)
+        metric = Claims(
+            unit="sentence", verify=f"nli:{bert}", window=20, device="cpu", threshold=0.4
+        )
         metric.check(samples)
         result = metric.score(samples)
         each = probabilities(encoder(bert, window=20), [(LONG, sentence) for sentence in SENTENCES])
@@ -290,8 +363,14 @@ class TestMetric:
             ({"verify": "nli:"}, "claims.verify must be llm or nli:MODEL"),
             ({"verify": "nil:there"}, "claims.verify must be llm or nli:MODEL"),
             ({"label": "maybe"}, "set claims.label to the one that means"),
-            ({"verify": "nli:nowhere/./at all"}, "claims: model 'nowhere/./at all' is no folder here"),
-            ({"verify": Sure(), "device": "cpu"}, "claims.device is an option of claims.verify=nli:MODEL"),
+            (
+                {"verify": "nli:nowhere/./at all"},
+                "claims: model 'nowhere/./at all' is no folder here",
+            ),
+            (
+                {"verify": Sure(), "device": "cpu"},
+                "claims.device is an option of claims.verify=nli:MODEL",
+            ),
         ],
     )
     def test_a_wrong_verifier_is_named(self, bert: str, options: dict[str, Any], why: str) -> None:
@@ -303,7 +382,9 @@ class TestMetric:
             {"item": str(n), "system": "a", "source": source, "output": sentence}
             for n, (source, sentence) in enumerate(PAIRS)
         ]
-        result = judge.evaluate(rows, [], metrics="nli", set={"nli": {"model": bert, "device": "cpu"}}, cache=False)
+        result = judge.evaluate(
+            rows, [], metrics="nli", set={"nli": {"model": bert, "device": "cpu"}}, cache=False
+        )
         frame = result.to_frame().sort_values("item")
         assert list(frame["value"]) == pytest.approx(probabilities(encoder(bert), PAIRS), abs=1e-5)
 

@@ -14,7 +14,10 @@ from judge.metrics import MetricResult, Note, parallel
 from judge.metrics.bleu import Bleu
 from judge.metrics.chrf import Chrf
 
-SAMPLES = [Sample(str(n), "a", f"boat {n} came", references=(f"the boat {n % 7} came late",)) for n in range(1200)]
+SAMPLES = [
+    Sample(str(n), "a", f"boat {n} came", references=(f"the boat {n % 7} came late",))
+    for n in range(1200)
+]
 
 
 class Length:
@@ -26,8 +29,13 @@ class Length:
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         self.sizes.append(len(samples))
-        rows = [Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric")) for s in samples]
-        column = Column("length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1")
+        rows = [
+            Score(s.item, s.system, "length", float(len(s.output)), Provenance("metric"))
+            for s in samples
+        ]
+        column = Column(
+            "length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1"
+        )
         note = Note("length", len(self.sizes) - 1, len(samples), "are odd")
         return MetricResult((column,), tuple(rows), ("the same", note))
 
@@ -47,7 +55,9 @@ def test_a_metric_that_is_not_row_by_row_gets_all() -> None:
 
 def test_progress_and_parts() -> None:
     metric, told = Length(), []
-    found = parallel.score_in_parallel(metric, SAMPLES, tell=lambda done, total: told.append((done, total)))
+    found = parallel.score_in_parallel(
+        metric, SAMPLES, tell=lambda done, total: told.append((done, total))
+    )
     assert metric.sizes == [500, 500, 200]
     assert told == [(500, 1200), (1000, 1200), (1200, 1200)]
     assert [row.item for row in found.rows] == [s.item for s in SAMPLES]
@@ -62,7 +72,9 @@ def test_no_samples_are_one_empty_part() -> None:
 def test_signatures_and_notes_are_put_together() -> None:
     found = parallel.score_in_parallel(Length(), SAMPLES)
     assert found.columns[0].signature == "length|tok=t200+t500|nrefs=var|judge 1"
-    assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), "the first part has none, and counts"
+    assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), (
+        "the first part has none, and counts"
+    )
     assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)
 
 
@@ -90,7 +102,9 @@ def test_work_ends_where_telling_raises() -> None:
 )
 def test_merged_signature(signatures: list[str], expected: str) -> None:
     column = Column("a", "metric", "", low=0.0, high=1.0)
-    results = [MetricResult((replace(column, signature=signature),), ()) for signature in signatures]
+    results = [
+        MetricResult((replace(column, signature=signature),), ()) for signature in signatures
+    ]
     assert parallel.merge_results(results).columns == (replace(column, signature=expected),)
 
 
@@ -105,7 +119,9 @@ def test_a_process_that_is_killed_is_said() -> None:
                 child.kill()
             list(results)
 
-    with pytest.raises(ConfigError, match=r"--workers: a worker process ended unexpectedly.*__main__"):
+    with pytest.raises(
+        ConfigError, match=r"--workers: a worker process ended unexpectedly.*__main__"
+    ):
         killed()
 
 

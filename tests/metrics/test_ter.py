@@ -17,7 +17,9 @@ from judge.metrics import ter
 from judge.metrics.ter import Ter
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=14).map(" ".join)
-TEXTS = st.lists(st.sampled_from(["a", "B", "boat.", "(late)", "é", "船は", "港、", "배가"]), min_size=1).map(" ".join)
+TEXTS = st.lists(
+    st.sampled_from(["a", "B", "boat.", "(late)", "é", "船は", "港、", "배가"]), min_size=1
+).map(" ".join)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +44,24 @@ def test_values_are_sacrebleus(output: str, references: list[str]) -> None:
 
 
 def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
-    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()][:1]
+    rows = [
+        json.loads(line)
+        for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
+    ][:1]
     found = ter.score([row["summary"] for row in rows], [row["references"][:2] for row in rows])
     scorer = TER()
-    assert found == [scorer.sentence_score(row["summary"], row["references"][:2]).score for row in rows]
+    assert found == [
+        scorer.sentence_score(row["summary"], row["references"][:2]).score for row in rows
+    ]
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.tuples(*[st.booleans()] * 4))
-def test_options_are_sacrebleus(output: str, references: list[str], chosen: tuple[bool, ...]) -> None:
-    options = dict(zip(("normalized", "asian_support", "no_punct", "case_sensitive"), chosen, strict=True))
+def test_options_are_sacrebleus(
+    output: str, references: list[str], chosen: tuple[bool, ...]
+) -> None:
+    options = dict(
+        zip(("normalized", "asian_support", "no_punct", "case_sensitive"), chosen, strict=True)
+    )
     (row,) = Ter(**options).score([Sample("1", "a", output, references=tuple(references))]).rows
     score = TER(**options).sentence_score(output, references)
     if score.ref_length:
@@ -77,23 +88,38 @@ def test_characters_by_script(output: str, reference: str, asian: bool) -> None:
     assert isinstance(row, Score)
     assert row.value == scorer.sentence_score(output, [reference]).score < 100
     name, kind, *parts, version = result.columns[0].signature.split("|")
-    assert (name, kind, result.columns[0].better, result.columns[0].high) == ("ter", "sentence", "lower", None)
+    assert (name, kind, result.columns[0].better, result.columns[0].high) == (
+        "ter",
+        "sentence",
+        "lower",
+        None,
+    )
     said = "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:")
     assert said == str(scorer.get_signature())
 
 
 def test_signature_of_mixed_data() -> None:
-    samples = [Sample("1", "a", "x", references=("y",)), Sample("2", "a", "船", references=("船は",))]
+    samples = [
+        Sample("1", "a", "x", references=("y",)),
+        Sample("2", "a", "船", references=("船は",)),
+    ]
     (column,) = Ter().score(samples).columns
     assert "|norm=no+yes|punct=yes|asian=no+yes|" in column.signature
 
 
 def test_references_of_punctuation_alone_are_a_failure() -> None:
     """sacrebleu gives 100 there, and 0 to an output without words."""
-    metric, sample = Ter(no_punct=True), Sample("1", "a", "so", references=("?!",), where="d.jsonl:4")
+    metric, sample = (
+        Ter(no_punct=True),
+        Sample("1", "a", "so", references=("?!",), where="d.jsonl:4"),
+    )
     (row,) = metric.score([sample]).rows
     assert isinstance(row, Failure)
-    assert (row.stage, row.error, row.message.startswith("d.jsonl:4 has no value: its references")) == (
+    assert (
+        row.stage,
+        row.error,
+        row.message.startswith("d.jsonl:4 has no value: its references"),
+    ) == (
         "metric",
         "NoReferenceWords",
         True,

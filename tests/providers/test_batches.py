@@ -30,7 +30,9 @@ WISHES: Mapping[str, Any] = {
 
 
 def provider(vendor: str, model: str = "m-1") -> OpenAIProvider:
-    url = {"anthropic": "http://127.0.0.1:1/v1", "gemini": "http://127.0.0.1:1/v1beta/openai"}[vendor]
+    url = {"anthropic": "http://127.0.0.1:1/v1", "gemini": "http://127.0.0.1:1/v1beta/openai"}[
+        vendor
+    ]
     return OpenAIProvider(model, name=vendor, dialect=VENDORS[vendor].dialect, base_url=url)
 
 
@@ -77,7 +79,9 @@ def test_a_request_to_google() -> None:
     ],
 )
 def test_googles_words_for_an_effort(model: str, effort: str, thinking: dict[str, Any]) -> None:
-    assert line("gemini", model, reasoning_effort=effort)["request"]["generationConfig"] == {"thinkingConfig": thinking}
+    assert line("gemini", model, reasoning_effort=effort)["request"]["generationConfig"] == {
+        "thinkingConfig": thinking
+    }
 
 
 def read(vendor: str, reply: dict[str, Any], **params: Any) -> Response:
@@ -87,34 +91,68 @@ def read(vendor: str, reply: dict[str, Any], **params: Any) -> Response:
     answers: Any = {"custom_id": "x", "result": {"type": "succeeded", "message": reply}}
     if vendor == "gemini":
         answers = {
-            "response": {"inlinedResponses": {"inlinedResponses": [{"metadata": {"key": "x"}, "response": reply}]}}
+            "response": {
+                "inlinedResponses": {
+                    "inlinedResponses": [{"metadata": {"key": "x"}, "response": reply}]
+                }
+            }
         }
-    (entry,) = api.lines(io.BytesIO(json.dumps(answers, indent=None if vendor == "anthropic" else 2).encode()))
+    (entry,) = api.lines(
+        io.BytesIO(json.dumps(answers, indent=None if vendor == "anthropic" else 2).encode())
+    )
     assert entry["custom_id"] == "x"
     return api.read(request, api.body(request), entry["response"]["body"])
 
 
 @pytest.mark.parametrize(
     ("stop", "finish"),
-    [("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("refusal", "refusal")],
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("refusal", "refusal"),
+    ],
 )
 def test_a_message_of_anthropics(stop: str, finish: str) -> None:
-    content = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "4"}, {"type": "text", "text": "2"}]
-    used = {"input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 3, "output_tokens": 2}
-    response = read("anthropic", {"model": "m-1-2026", "content": content, "stop_reason": stop, "usage": used})
+    content = [
+        {"type": "thinking", "thinking": "Hm."},
+        {"type": "text", "text": "4"},
+        {"type": "text", "text": "2"},
+    ]
+    used = {
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 5,
+        "cache_read_input_tokens": 3,
+        "output_tokens": 2,
+    }
+    response = read(
+        "anthropic", {"model": "m-1-2026", "content": content, "stop_reason": stop, "usage": used}
+    )
     assert response.choices == (Choice("42", finish),)
     assert response.usage == Usage(18, 2, cached_tokens=3, cache_write_tokens=5)
     assert response.served_by == "m-1-2026"
 
 
-@pytest.mark.parametrize(("stop", "finish"), [("STOP", "stop"), ("MAX_TOKENS", "length"), ("SAFETY", "content_filter")])
+@pytest.mark.parametrize(
+    ("stop", "finish"), [("STOP", "stop"), ("MAX_TOKENS", "length"), ("SAFETY", "content_filter")]
+)
 def test_an_answer_of_googles(stop: str, finish: str) -> None:
     candidates = [
-        {"content": {"parts": [{"text": "Hm.", "thought": True}, {"text": "4"}]}, "finishReason": stop},
+        {
+            "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": "4"}]},
+            "finishReason": stop,
+        },
         {"content": {"parts": [{"text": "5"}]}, "finishReason": "STOP"},
     ]
-    used = {"promptTokenCount": 10, "cachedContentTokenCount": 4, "candidatesTokenCount": 2, "thoughtsTokenCount": 6}
-    response = read("gemini", {"modelVersion": "m-1-002", "candidates": candidates, "usageMetadata": used}, n=2)
+    used = {
+        "promptTokenCount": 10,
+        "cachedContentTokenCount": 4,
+        "candidatesTokenCount": 2,
+        "thoughtsTokenCount": 6,
+    }
+    response = read(
+        "gemini", {"modelVersion": "m-1-002", "candidates": candidates, "usageMetadata": used}, n=2
+    )
     assert response.choices == (Choice("4", finish), Choice("5", "stop"))
     assert response.usage == Usage(10, 8, cached_tokens=4, reasoning_tokens=6)
     assert response.served_by == "m-1-002"
@@ -132,9 +170,14 @@ def test_a_prompt_that_google_blocked_is_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("vendor", "path"),
-    [("anthropic", "/messages/batches/..%2Fadmin%3Fx%3D%23"), ("gemini", "/batches/..%2Fadmin%3Fx%3D%23")],
+    [
+        ("anthropic", "/messages/batches/..%2Fadmin%3Fx%3D%23"),
+        ("gemini", "/batches/..%2Fadmin%3Fx%3D%23"),
+    ],
 )
-def test_an_id_from_a_server_names_nothing_else_there(vendor: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_from_a_server_names_nothing_else_there(
+    vendor: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api, paths = provider(vendor).batches, []
 
     async def get(path: str, *_: Any) -> Any:

@@ -17,9 +17,24 @@ from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
 from judge.providers.decisions import _FORMS, DecisionsProvider, _questions, _response
 
-SCORE = {"name": "coherence", "type": "score", "instructions": "How coherent?", "labels": ["1", "2", "3"]}
-CHOICE = {"name": "kind", "type": "choice", "instructions": "Which kind?", "labels": ["news", "opinion", "other"]}
-PREDICATE = {"name": "faithful", "type": "predicate", "instructions": "It is faithful.", "labels": ["no", "yes"]}
+SCORE = {
+    "name": "coherence",
+    "type": "score",
+    "instructions": "How coherent?",
+    "labels": ["1", "2", "3"],
+}
+CHOICE = {
+    "name": "kind",
+    "type": "choice",
+    "instructions": "Which kind?",
+    "labels": ["news", "opinion", "other"],
+}
+PREDICATE = {
+    "name": "faithful",
+    "type": "predicate",
+    "instructions": "It is faithful.",
+    "labels": ["no", "yes"],
+}
 QUESTIONS = [SCORE, CHOICE, PREDICATE]
 NO_SUCH_PATH = {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
 
@@ -87,7 +102,9 @@ ANSWERED = (
 
 
 def request(*questions: dict[str, Any], text: str = "A text about 「それ」.") -> Request:
-    return Request("m", ({"role": "user", "content": text},), {"questions": list(questions or QUESTIONS)})
+    return Request(
+        "m", ({"role": "user", "content": text},), {"questions": list(questions or QUESTIONS)}
+    )
 
 
 def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
@@ -123,7 +140,11 @@ def test_the_open_form(chat_server: Any, asked_paths: list[str]) -> None:
         "model": "m",
         "state": "A text about 「それ」.",
         "questions": {
-            "coherence": {"type": "score", "instructions": "How coherent?", "criteria": ["1", "2", "3"]},
+            "coherence": {
+                "type": "score",
+                "instructions": "How coherent?",
+                "criteria": ["1", "2", "3"],
+            },
             "kind": {
                 "type": "choice",
                 "instructions": "Which kind?",
@@ -134,8 +155,12 @@ def test_the_open_form(chat_server: Any, asked_paths: list[str]) -> None:
     }
 
 
-@pytest.mark.skipif(not hasattr(openai.AsyncOpenAI, "decisions"), reason="openai 2 has no client of this endpoint")
-def test_it_sends_and_understands_what_the_sdk_does(chat_server: Any, asked_paths: list[str]) -> None:
+@pytest.mark.skipif(
+    not hasattr(openai.AsyncOpenAI, "decisions"), reason="openai 2 has no client of this endpoint"
+)
+def test_it_sends_and_understands_what_the_sdk_does(
+    chat_server: Any, asked_paths: list[str]
+) -> None:
     chat_server.answer = lambda _: (200, {}, DECISIONS)
     ask(chat_server)
 
@@ -171,7 +196,9 @@ def test_it_sends_and_understands_what_the_sdk_does(chat_server: Any, asked_path
 
 @pytest.mark.parametrize("status", [404, 405, 501])
 def test_the_form_is_found_out_once(chat_server: Any, asked_paths: list[str], status: int) -> None:
-    chat_server.answer = lambda body: (200, {}, SYSTEMONE) if "state" in body else (status, {}, NO_SUCH_PATH)
+    chat_server.answer = lambda body: (
+        (200, {}, SYSTEMONE) if "state" in body else (status, {}, NO_SUCH_PATH)
+    )
     provider = DecisionsProvider("m", base_url=chat_server.url)
     assert isinstance(provider, Provider)
     assert (provider.decides, provider.learned) == (True, {})
@@ -186,7 +213,9 @@ def test_the_form_is_found_out_once(chat_server: Any, asked_paths: list[str], st
     assert provider.learned == {"path": "/systemone"}
 
 
-def test_a_form_that_helped_is_kept_through_trouble(chat_server: Any, asked_paths: list[str]) -> None:
+def test_a_form_that_helped_is_kept_through_trouble(
+    chat_server: Any, asked_paths: list[str]
+) -> None:
     answers = [(200, {}, DECISIONS), (404, {}, NO_SUCH_PATH), (200, {}, DECISIONS)]
     chat_server.answer = lambda _: answers.pop(0)
     provider = DecisionsProvider("m", base_url=chat_server.url)
@@ -202,7 +231,9 @@ def test_a_form_that_helped_is_kept_through_trouble(chat_server: Any, asked_path
     assert asked_paths == ["/v1/decisions"] * 3
 
 
-def test_a_server_without_typed_questions_is_called_so(chat_server: Any, asked_paths: list[str]) -> None:
+def test_a_server_without_typed_questions_is_called_so(
+    chat_server: Any, asked_paths: list[str]
+) -> None:
     chat_server.answer = lambda _: (404, {}, b"404 page not found")
     with pytest.raises(Refused, match="neither /decisions nor /systemone") as caught:
         ask(chat_server)
@@ -213,7 +244,10 @@ def test_a_server_without_typed_questions_is_called_so(chat_server: Any, asked_p
 @pytest.mark.parametrize(
     "said",
     [
-        {"message": "The model `m` does not exist or you do not have access to it.", "code": "model_not_found"},
+        {
+            "message": "The model `m` does not exist or you do not have access to it.",
+            "code": "model_not_found",
+        },
         {"message": 'model "m" not found, try pulling it first', "type": "api_error"},
         {"message": "no such thing", "code": "model_not_found"},
         {"message": "no such thing", "param": "model"},
@@ -231,7 +265,11 @@ def test_a_model_nobody_has_is_not_a_missing_address(
 
 def test_a_refused_question_leaves_the_others(chat_server: Any) -> None:
     refused = {"type": "refusal", "name": "coherence"}
-    chat_server.answer = lambda _: (200, {}, DECISIONS | {"answers": [refused, *DECISIONS["answers"][1:]]})
+    chat_server.answer = lambda _: (
+        200,
+        {},
+        DECISIONS | {"answers": [refused, *DECISIONS["answers"][1:]]},
+    )
     (response,) = ask(chat_server)
     assert response.choices == (Choice("", "refusal"), *ANSWERED[1:])
     assert Response.from_json(response.to_json()) == response
@@ -242,13 +280,22 @@ def test_questions_of_one_name_are_told_apart(chat_server: Any) -> None:
         if "state" not in body:
             return 404, {}, NO_SUCH_PATH
         probabilities = [0.125 * (1 + place) for place in range(len(body["questions"]))]
-        answers = {n: {"type": "noul", "noul": p} for n, p in zip(body["questions"], probabilities, strict=True)}
+        answers = {
+            n: {"type": "noul", "noul": p}
+            for n, p in zip(body["questions"], probabilities, strict=True)
+        }
         return 200, {}, {"answers": answers}
 
     chat_server.answer = answer
     names = ["a", "a", "a_", "b", "a"]
     (response,) = ask(chat_server, request(*({**PREDICATE, "name": name} for name in names)))
-    assert [dict(c.shares or ())["yes"] for c in response.choices] == [0.125, 0.25, 0.375, 0.5, 0.625]
+    assert [dict(c.shares or ())["yes"] for c in response.choices] == [
+        0.125,
+        0.25,
+        0.375,
+        0.5,
+        0.625,
+    ]
 
 
 def one(answer: Any) -> dict[str, Any]:
@@ -282,7 +329,11 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
         (SCORE, shares(GOOD | {"2": None}), "'None' where a probability"),
         (SCORE, shares(GOOD | {"2": True}), "'True' where a probability"),
         (SCORE, shares(GOOD | {"2": "0.25"}), "'0.25' where a probability"),
-        (CHOICE, shares({"news": 0.5, "opinion": 0.5, "sport": 0}, "choice"), "not offered: 'sport'"),
+        (
+            CHOICE,
+            shares({"news": 0.5, "opinion": 0.5, "sport": 0}, "choice"),
+            "not offered: 'sport'",
+        ),
         (CHOICE, shares({"news": 0.5, "opinion": 0.5}, "choice"), "no probability for 'other'"),
         (PREDICATE, one({"type": "noul", "noul": 2}), "'2' where a probability"),
         (PREDICATE, one({"type": "noul"}), "has not the shape"),
@@ -293,7 +344,9 @@ def test_an_answer_of_another_shape_is_refused(
     chat_server: Any, question: dict[str, Any], data: dict[str, Any], words: str
 ) -> None:
     text = json.dumps(data).encode()
-    chat_server.answer = lambda body: (200, {}, text) if "state" in body else (404, {}, NO_SUCH_PATH)
+    chat_server.answer = lambda body: (
+        (200, {}, text) if "state" in body else (404, {}, NO_SUCH_PATH)
+    )
     with pytest.raises(Refused, match=words) as caught:
         ask(chat_server, request(question | {"name": "q"}))
     assert caught.value.stops == "never"
@@ -306,30 +359,49 @@ def test_an_answer_of_another_shape_is_refused(
         ([*DECISIONS["answers"], {"type": "refusal", "name": None}], "do not come to 3"),
         ({"coherence": DECISIONS["answers"][0]}, "do not come to 3"),
         ([DECISIONS["answers"][i] for i in (1, 0, 2)], "'kind' is out of place"),
-        ([DECISIONS["answers"][0], {**DECISIONS["answers"][1], "probabilities": [1]}, {}], "has not the shape"),
         (
-            [{**DECISIONS["answers"][0], "probabilities": [{"label": "1", "probability": 0.5}] * 2}, {}, {}],
+            [DECISIONS["answers"][0], {**DECISIONS["answers"][1], "probabilities": [1]}, {}],
+            "has not the shape",
+        ),
+        (
+            [
+                {
+                    **DECISIONS["answers"][0],
+                    "probabilities": [{"label": "1", "probability": 0.5}] * 2,
+                },
+                {},
+                {},
+            ],
             "no probability for '2'",
         ),
         (
             [
                 DECISIONS["answers"][0],
-                {**DECISIONS["answers"][1], "probabilities": DECISIONS["answers"][1]["probabilities"] * 2},
+                {
+                    **DECISIONS["answers"][1],
+                    "probabilities": DECISIONS["answers"][1]["probabilities"] * 2,
+                },
                 {},
             ],
             "two probabilities for one label",
         ),
     ],
 )
-def test_openais_answers_are_as_many_and_in_order(chat_server: Any, answers: Any, words: str) -> None:
+def test_openais_answers_are_as_many_and_in_order(
+    chat_server: Any, answers: Any, words: str
+) -> None:
     chat_server.answer = lambda _: (200, {}, {"answers": answers})
     with pytest.raises(Refused, match=words):
         ask(chat_server)
 
 
 def test_a_probability_rounded_above_one_is_one(chat_server: Any) -> None:
-    rounded = one({"type": "noul", "noul": 1.0000001192092896})  # 1 + 2^-23, the next number in single precision
-    chat_server.answer = lambda body: (200, {}, rounded) if "state" in body else (404, {}, NO_SUCH_PATH)
+    rounded = one(
+        {"type": "noul", "noul": 1.0000001192092896}
+    )  # 1 + 2^-23, the next number in single precision
+    chat_server.answer = lambda body: (
+        (200, {}, rounded) if "state" in body else (404, {}, NO_SUCH_PATH)
+    )
     (response,) = ask(chat_server, request(PREDICATE | {"name": "q"}))
     assert response.choices == (Choice("yes", shares=(("no", 0.0), ("yes", 1.0))),)
 
@@ -337,7 +409,13 @@ def test_a_probability_rounded_above_one_is_one(chat_server: Any) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "kind", "words", "stops"),
     [
-        (400, {"error": {"message": '"criteria" must be an array of 2 to 10 levels'}}, Refused, "2 to 10", "never"),
+        (
+            400,
+            {"error": {"message": '"criteria" must be an array of 2 to 10 levels'}},
+            Refused,
+            "2 to 10",
+            "never",
+        ),
         (503, {"error": {"message": "busy"}}, Transient, "busy", "if_first"),
         (200, {"object": "list"}, Refused, "no answer to typed questions", "if_first"),
         (200, {"error": {"message": "slow down", "code": 429}}, Transient, "slow down", "never"),
@@ -345,7 +423,13 @@ def test_a_probability_rounded_above_one_is_one(chat_server: Any) -> None:
     ],
 )
 def test_what_else_a_server_may_say(
-    chat_server: Any, asked_paths: list[str], status: int, body: Any, kind: type[ProviderError], words: str, stops: str
+    chat_server: Any,
+    asked_paths: list[str],
+    status: int,
+    body: Any,
+    kind: type[ProviderError],
+    words: str,
+    stops: str,
 ) -> None:
     chat_server.answer = lambda _: (status, {}, body)
     with pytest.raises(kind, match=words) as caught:
@@ -354,22 +438,43 @@ def test_what_else_a_server_may_say(
     assert asked_paths == ["/v1/decisions"]
 
 
-FIELDS = ("type", "name", "score", "choice", "noul", "probabilities", "probability", "label", "value", "0", "1", "2")
-WORDS = st.sampled_from(("coherence", "kind", "faithful", "score", "choice", "noul", "predicate", "refusal", "1"))
+FIELDS = (
+    "type",
+    "name",
+    "score",
+    "choice",
+    "noul",
+    "probabilities",
+    "probability",
+    "label",
+    "value",
+    "0",
+    "1",
+    "2",
+)
+WORDS = st.sampled_from(
+    ("coherence", "kind", "faithful", "score", "choice", "noul", "predicate", "refusal", "1")
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 2) | st.floats() | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5)
+    ),
     max_leaves=12,
 )
 
 
 @given(JSON, JSON, JSON, JSON)
-def test_a_body_of_any_shape_is_a_response_or_a_provider_error(a: Any, b: Any, c: Any, usage: Any) -> None:
+def test_a_body_of_any_shape_is_a_response_or_a_provider_error(
+    a: Any, b: Any, c: Any, usage: Any
+) -> None:
     questions = _questions(request())
     for answers in (a, [a, b, c], {"coherence": a, "kind": b, "faithful": c}):
         for form in _FORMS:
             try:
-                response = _response({"answers": answers, "usage": usage, "model": a}, form, questions, "url")
+                response = _response(
+                    {"answers": answers, "usage": usage, "model": a}, form, questions, "url"
+                )
             except ProviderError:
                 continue
             assert Response.from_json(response.to_json()) == response
@@ -385,8 +490,12 @@ def test_the_shares_are_in_the_order_of_the_labels(p: list[float], order: list[i
     listed = [{"value": CHOICE["labels"][i], "probability": p[i]} for i in order]
     named = {CHOICE["labels"][i]: p[i] for i in order}
     questions = _questions(request(CHOICE))
-    first = _response({"answers": [{"type": "choice", "probabilities": listed}]}, openais, questions, "")
-    second = _response({"answers": {"kind": {"type": "choice", "probabilities": named}}}, open_one, questions, "")
+    first = _response(
+        {"answers": [{"type": "choice", "probabilities": listed}]}, openais, questions, ""
+    )
+    second = _response(
+        {"answers": {"kind": {"type": "choice", "probabilities": named}}}, open_one, questions, ""
+    )
     assert first.choices == second.choices
     (choice,) = first.choices
     assert choice.shares == tuple(zip(CHOICE["labels"], p, strict=True))
@@ -400,7 +509,12 @@ def test_it_is_made_again_elsewhere_with_the_path_it_has_found(
     monkeypatch.setenv("OPENAI_API_KEY", key)
     provider = DecisionsProvider("m", base_url=chat_server.url)
     fresh = pickle.loads(pickle.dumps(provider))
-    assert (fresh.model, fresh.endpoint, fresh.shared_state, fresh.learned) == ("m", chat_server.url, "", {})
+    assert (fresh.model, fresh.endpoint, fresh.shared_state, fresh.learned) == (
+        "m",
+        chat_server.url,
+        "",
+        {},
+    )
     provider.shared_state = "/systemone"
     sent = pickle.dumps(provider)
     assert key.encode() not in sent

@@ -27,13 +27,30 @@ pytestmark = pytest.mark.extra
 
 SLOTS = 3
 TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
-FIVE = {"name": "coherence", "type": "score", "instructions": "How coherent?", "labels": ["1", "2", "3", "4", "5"]}
-CHOICE = {"name": "kind", "type": "choice", "instructions": "Which kind?", "labels": ["news", "opinion"]}
-PREDICATE = {"name": "calm", "type": "predicate", "instructions": "The text is calm.", "labels": ["no", "yes"]}
+FIVE = {
+    "name": "coherence",
+    "type": "score",
+    "instructions": "How coherent?",
+    "labels": ["1", "2", "3", "4", "5"],
+}
+CHOICE = {
+    "name": "kind",
+    "type": "choice",
+    "instructions": "Which kind?",
+    "labels": ["news", "opinion"],
+}
+PREDICATE = {
+    "name": "calm",
+    "type": "predicate",
+    "instructions": "The text is calm.",
+    "labels": ["no", "yes"],
+}
 
 
 @pytest.fixture(scope="module")
-def llama(shared_tool: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def llama(
+    shared_tool: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """The base URL of a llama.cpp server that speaks chat and /systemone; its model is made on the spot."""
     for package in ("xllamacpp", "gguf"):
         if importlib.util.find_spec(package) is None:
@@ -44,10 +61,14 @@ def llama(shared_tool: Callable[[str], Path], tmp_path_factory: pytest.TempPathF
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     command = [sys.executable, server, folder / "dec.gguf", str(port), str(SLOTS)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
         assert running.stdout is not None
         try:
-            assert any(line.startswith("listening") for line in running.stdout), "the server did not start"
+            assert any(line.startswith("listening") for line in running.stdout), (
+                "the server did not start"
+            )
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             running.kill()
@@ -69,7 +90,9 @@ def chat(**params: Any) -> Request:
 
 def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
     provider = OpenAIProvider("tiny", base_url=llama)
-    first, second, single = ask(provider, chat(n=20, temperature=1.0), chat(n=2, temperature=1.0), chat())
+    first, second, single = ask(
+        provider, chat(n=20, temperature=1.0), chat(n=2, temperature=1.0), chat()
+    )
     assert [len(r.choices) for r in (first, second, single)] == [SLOTS, 2, 1]
     assert [r.unmet for r in (first, second, single)] == [("n",), (), ()]
     assert provider.learned == {"n": SLOTS}
@@ -83,7 +106,9 @@ def test_the_usage_of_several_choices_is_that_of_one(llama: str) -> None:
 
 
 def test_token_probabilities(llama: str) -> None:
-    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(temperature=0.0, top_logprobs=20))
+    (response,) = ask(
+        OpenAIProvider("tiny", base_url=llama), chat(temperature=0.0, top_logprobs=20)
+    )
     (choice,) = response.choices
     assert choice.tokens is not None
     assert response.unmet == ()
@@ -99,24 +124,37 @@ def test_a_reply_in_a_schema(llama: str) -> None:
         "required": ["score"],
         "additionalProperties": False,
     }
-    wanted = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": schema}}
-    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=wanted))
+    wanted = {
+        "type": "json_schema",
+        "json_schema": {"name": "judgment", "strict": True, "schema": schema},
+    }
+    (response,) = ask(
+        OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=wanted)
+    )
     assert response.unmet == ()
     assert json.loads(response.choices[0].text)["score"] in {1, 2, 3, 4, 5}
 
 
-@pytest.mark.parametrize("scale", [Scale.integers(1, 5), Scale.integers(0, 10)], ids=["digits", "two digits"])
-def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(llama: str, scale: Scale) -> None:
+@pytest.mark.parametrize(
+    "scale", [Scale.integers(1, 5), Scale.integers(0, 10)], ids=["digits", "two digits"]
+)
+def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(
+    llama: str, scale: Scale
+) -> None:
     """Under a schema the tokens have white space that the content lacks, and an empty one at the end; " 10" is two."""
     criterion = Criterion("c", "", scale, form="json")
     prompt = Prompt("1", "s", "c", TEXT)
     (asked,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
-    (response,) = ask(OpenAIProvider("tiny", base_url=llama), Request("tiny", asked.messages, asked.params))
+    (response,) = ask(
+        OpenAIProvider("tiny", base_url=llama), Request("tiny", asked.messages, asked.params)
+    )
     (choice,) = response.choices
     assert choice.tokens is not None
     assert choice.tokens[-1].text == ""
     assert "".join(token.text for token in choice.tokens) != choice.text
-    value, how = strategies.score_reply("logprobs", [response], criterion, SamplingOptions(min_mass=0.0))
+    value, how = strategies.score_reply(
+        "logprobs", [response], criterion, SamplingOptions(min_mass=0.0)
+    )
     assert how.argmax is not None
     assert scale.low <= value <= scale.high
     assert how.method == "logprobs"
@@ -126,7 +164,11 @@ def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(llama: str,
 
 def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: str) -> None:
     provider = OpenAIProvider("tiny", base_url=llama)
-    long = Request("tiny", ({"role": "user", "content": "word " * 6000},), {"max_tokens": 4, "top_logprobs": 20})
+    long = Request(
+        "tiny",
+        ({"role": "user", "content": "word " * 6000},),
+        {"max_tokens": 4, "top_logprobs": 20},
+    )
     with pytest.raises(Refused, match="exceeds the available context size") as caught:
         ask(provider, long)
     assert (caught.value.status, caught.value.stops) == (400, "never")
@@ -135,12 +177,17 @@ def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: st
 
 def test_no_messages_at_all_are_answered_too(llama: str) -> None:
     """A quirk: an empty prompt is no error there, so none must be sent."""
-    (response,) = ask(OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4}))
+    (response,) = ask(
+        OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4})
+    )
     assert response.usage.prompt_tokens > 0
 
 
 def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
-    rows = [{"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"} for i in "12"]
+    rows = [
+        {"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"}
+        for i in "12"
+    ]
     result = judge.evaluate(
         rows, ["coherence", "fluency"], model="llamacpp/tiny", base_url=llama, metrics=[], cache=False, structured=True,
         max_tokens=256, draws=4,
@@ -152,7 +199,10 @@ def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
 
 
 def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:
-    nonsense = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "nonsense"}}}
+    nonsense = {
+        "type": "json_schema",
+        "json_schema": {"name": "j", "strict": True, "schema": {"type": "nonsense"}},
+    }
     (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(response_format=nonsense))
     assert response.unmet == ("response_format",)
 
@@ -171,4 +221,7 @@ def test_typed_questions(llama: str) -> None:
 def test_eleven_levels_are_too_many(llama: str) -> None:
     eleven = {**FIVE, "labels": [str(n) for n in range(11)]}
     with pytest.raises(Refused, match="2 to 10 levels"):
-        ask(DecisionsProvider("tiny", base_url=llama), Request("tiny", TEXT, {"questions": [eleven]}))
+        ask(
+            DecisionsProvider("tiny", base_url=llama),
+            Request("tiny", TEXT, {"questions": [eleven]}),
+        )

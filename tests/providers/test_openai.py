@@ -64,12 +64,20 @@ def error(message: str = "it said so", **fields: Any) -> dict[str, Any]:
 
 
 def test_a_reply_with_probabilities(chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 0.6, "5": 0.4}, system_fingerprint="fp"))
+    chat_server.answer = lambda _: (
+        200,
+        {},
+        make_completion("4", top={"4": 0.6, "5": 0.4}, system_fingerprint="fp"),
+    )
     (response,) = ask(chat_server)
     token = response.choices[0].tokens[0] if response.choices[0].tokens else None
     assert token is not None
     assert [t for t, _ in token.top] == ["4", "5"]
-    assert (response.choices[0].text, response.unmet, response.served_by) == ("4", (), "test-model-1/fp")
+    assert (response.choices[0].text, response.unmet, response.served_by) == (
+        "4",
+        (),
+        "test-model-1/fp",
+    )
     assert response.usage == Usage(100, 1, 64, 0)
     assert chat_server.bodies == [
         {
@@ -110,11 +118,23 @@ def test_logprobs_that_silently_stay_away_are_said(chat_server: Any) -> None:
     ],
 )
 def test_a_refused_parameter_is_left_out_once_and_for_all(
-    chat_server: Any, make_completion: Callable[..., Any], refused: str, unmet: tuple[str, ...], requests_sent: int
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    refused: str,
+    unmet: tuple[str, ...],
+    requests_sent: int,
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if refused in body:
-            return 400, {}, error(f"Unsupported parameter: '{refused}'", param=refused, code="unsupported_parameter")
+            return (
+                400,
+                {},
+                error(
+                    f"Unsupported parameter: '{refused}'",
+                    param=refused,
+                    code="unsupported_parameter",
+                ),
+            )
         return 200, {}, make_completion("4", top={"4": 1.0} if "logprobs" in body else None)
 
     chat_server.answer = answer
@@ -135,7 +155,9 @@ def test_a_403_that_only_speaks_of_logprobs_is_understood(
     assert ask(chat_server)[0].unmet == ("logprobs",)
 
 
-def test_twenty_alternatives_are_lowered_to_five(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_twenty_alternatives_are_lowered_to_five(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if body.get("top_logprobs", 0) > 5:
             return 400, {}, error("top_logprobs must be at most 5", param="top_logprobs")
@@ -147,7 +169,9 @@ def test_twenty_alternatives_are_lowered_to_five(chat_server: Any, make_completi
     assert response.choices[0].tokens is not None
 
 
-def test_a_server_that_knows_no_token_limit(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_a_server_that_knows_no_token_limit(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         for name in ("max_completion_tokens", "max_tokens"):
             if name in body:
@@ -214,8 +238,14 @@ def test_transient_errors(chat_server: Any, status: int) -> None:
         ({"retry-after-ms": "soon", "retry-after": "3"}, 3.0),
     ],
 )
-def test_retry_after_in_every_form(chat_server: Any, headers: dict[str, str], seconds: float | None) -> None:
-    for status, body in [(429, error()), (200, error(code=429)), (200, error(code="rate_limit_exceeded"))]:
+def test_retry_after_in_every_form(
+    chat_server: Any, headers: dict[str, str], seconds: float | None
+) -> None:
+    for status, body in [
+        (429, error()),
+        (200, error(code=429)),
+        (200, error(code="rate_limit_exceeded")),
+    ]:
         transient = failure(chat_server, status, body, headers)
         assert isinstance(transient, Transient)
         assert (transient.status, transient.retry_after) == (429, seconds)
@@ -224,15 +254,23 @@ def test_retry_after_in_every_form(chat_server: Any, headers: dict[str, str], se
 def test_a_clock_that_is_wrong_does_no_harm_to_a_date() -> None:
     def reply(connection: socket.socket) -> None:
         told = "Date: Tue, 01 Jan 2030 00:00:00 GMT", "Retry-After: Tue, 01 Jan 2030 00:00:07 GMT"
-        connection.sendall("\r\n".join(["HTTP/1.1 429 Slow", *told, "Content-Length: 0", "", ""]).encode())
+        connection.sendall(
+            "\r\n".join(["HTTP/1.1 429 Slow", *told, "Content-Length: 0", "", ""]).encode()
+        )
 
     transient = answered_by(reply, timeout=5.0)
     assert isinstance(transient, Transient)
     assert transient.retry_after == 7.0
 
 
-def test_what_a_server_says_of_its_limits_comes_along(chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    headers = {"X-RateLimit-Remaining-Requests": "7", "x-ratelimit-reset-tokens": "6m0s", "x-request-id": "1"}
+def test_what_a_server_says_of_its_limits_comes_along(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    headers = {
+        "X-RateLimit-Remaining-Requests": "7",
+        "x-ratelimit-reset-tokens": "6m0s",
+        "x-request-id": "1",
+    }
     limits = {"x-ratelimit-remaining-requests": "7", "x-ratelimit-reset-tokens": "6m0s"}
     transient = failure(chat_server, 429, error(), headers)
     assert isinstance(transient, Transient)
@@ -258,7 +296,9 @@ def test_a_server_may_forbid_retries(chat_server: Any) -> None:
 
 @pytest.mark.parametrize("status", [200, 404, 502])
 def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
-    page = failure(chat_server, status, b"<!doctype html><title>Welcome</title>", {"content-type": "text/html"})
+    page = failure(
+        chat_server, status, b"<!doctype html><title>Welcome</title>", {"content-type": "text/html"}
+    )
     assert "text/html" in str(page) or "web page" in str(page)
     assert "Welcome" not in str(page)
     assert page.stops == {200: "if_first", 404: "always", 502: "if_first"}[status]
@@ -272,13 +312,19 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
         ([1], Refused, "no chat completion"),
         ({"choices": [{}]}, Refused, "without a message"),
         ({"choices": [{"message": {"content": [1]}}]}, Refused, "content is a list"),
-        ({"error": {"message": "upstream fell over", "code": 502}}, Transient, "upstream fell over"),
+        (
+            {"error": {"message": "upstream fell over", "code": 502}},
+            Transient,
+            "upstream fell over",
+        ),
         ({"error": {"message": "slow down", "code": "429"}}, Transient, "slow down"),
         ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),
         ({"error": "blocked"}, Refused, "blocked"),
     ],
 )
-def test_a_200_that_is_no_completion(chat_server: Any, body: Any, kind: type[ProviderError], words: str) -> None:
+def test_a_200_that_is_no_completion(
+    chat_server: Any, body: Any, kind: type[ProviderError], words: str
+) -> None:
     found = failure(chat_server, 200, body)
     assert isinstance(found, kind)
     assert words in str(found)
@@ -319,7 +365,9 @@ def test_a_first_reply_that_cannot_be_read_is_asked_again(
 
 def test_a_reply_that_ends_before_its_announced_length_was_cut_off() -> None:
     def reply(connection: socket.socket) -> None:
-        connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"choices"')
+        connection.sendall(
+            b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"choices"'
+        )
 
     transient = answered_by(reply, timeout=5.0)
     assert isinstance(transient, Transient)
@@ -337,7 +385,9 @@ def test_a_text_beyond_a_megabyte_is_refused_and_counts_as_billed(
 
 
 def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    said = {"message": {"role": "assistant", "content": None, "refusal": "I cannot help with that."}}
+    said = {
+        "message": {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    }
     chat_server.answer = lambda _: (200, {}, make_completion(choice=said))
     choice = ask(chat_server)[0].choices[0]
     assert (choice.text, choice.finish_reason) == ("I cannot help with that.", "refusal")
@@ -418,7 +468,9 @@ def test_a_lone_surrogate_is_sent_as_a_replacement_character(chat_server: Any) -
 
 
 @pytest.mark.parametrize("key", ["sk-1\nInjected: yes", "sk-ключ"])
-def test_a_key_that_cannot_be_a_key_is_refused_unseen(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+def test_a_key_that_cannot_be_a_key_is_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(ConfigError, match=r"\$OPENAI_API_KEY holds") as caught:
         OpenAIProvider("m")
@@ -442,7 +494,11 @@ def test_a_text_does_not_follow_a_redirect(chat_server: Any, status: int) -> Non
 @pytest.mark.parametrize(
     ("status", "message", "param"),
     [
-        (400, "'max_completion_tokens' is too large: the model's maximum context length is 4096 tokens", None),
+        (
+            400,
+            "'max_completion_tokens' is too large: the model's maximum context length is 4096 tokens",
+            None,
+        ),
         (400, "rejected by the content policy (temperature of the debate)", None),
         (400, "Unsupported parameter: 'response_format'", "response_format"),
         (400, "this is not supported", None),
@@ -450,7 +506,11 @@ def test_a_text_does_not_follow_a_redirect(chat_server: Any, status: int) -> Non
     ],
 )
 def test_a_refusal_of_one_text_changes_nothing_for_the_next(
-    chat_server: Any, make_completion: Callable[..., Any], status: int, message: str, param: str | None
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    status: int,
+    message: str,
+    param: str | None,
 ) -> None:
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
@@ -466,11 +526,17 @@ def test_a_refusal_of_one_text_changes_nothing_for_the_next(
     assert chat_server.bodies[-1] == chat_server.bodies[0]
 
 
-def test_other_words_that_did_not_help_are_forgotten(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_other_words_that_did_not_help_are_forgotten(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
     async def two() -> None:
-        chat_server.answer = lambda _: (400, {}, error("temperature is not supported, nor anything else"))
+        chat_server.answer = lambda _: (
+            400,
+            {},
+            error("temperature is not supported, nor anything else"),
+        )
         with pytest.raises(Refused):
             await provider.complete(request())
         chat_server.answer = lambda _: (200, {}, make_completion("4", top={"4": 1.0}))
@@ -482,21 +548,32 @@ def test_other_words_that_did_not_help_are_forgotten(chat_server: Any, make_comp
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=5)
+    ),
     max_leaves=12,
 )
 
 
 @given(JSON, JSON, JSON)
-def test_a_body_of_any_shape_is_a_response_or_a_provider_error(logprobs: Any, usage: Any, message: Any) -> None:
+def test_a_body_of_any_shape_is_a_response_or_a_provider_error(
+    logprobs: Any, usage: Any, message: Any
+) -> None:
     choice = {"message": message, "logprobs": logprobs, "finish_reason": usage}
-    for data in (message, {"choices": message}, {"choices": [choice], "usage": usage}, {"error": usage}):
+    for data in (
+        message,
+        {"choices": message},
+        {"choices": [choice], "usage": usage},
+        {"error": usage},
+    ):
         try:
             response = _response(data, {"logprobs": True}, (), "url", {})
         except ProviderError:
             continue
         assert Response.from_json(response.to_json()).usage == response.usage
-        assert all(isinstance(c.text, str) and isinstance(c.finish_reason, str) for c in response.choices)
+        assert all(
+            isinstance(c.text, str) and isinstance(c.finish_reason, str) for c in response.choices
+        )
         assert min(getattr(response.usage, name) for name in Usage.__slots__) >= 0
 
 
@@ -506,14 +583,22 @@ def test_a_malformed_list_of_tokens_costs_the_probabilities_and_not_the_reply(
     broken = {"content": [{"token": 4, "logprob": -0.1}]}
     chat_server.answer = lambda _: (200, {}, make_completion(choice={"logprobs": broken}, usage=[]))
     (response,) = ask(chat_server)
-    assert (response.choices[0].text, response.choices[0].tokens, response.unmet) == ("4", None, ("logprobs",))
+    assert (response.choices[0].text, response.choices[0].tokens, response.unmet) == (
+        "4",
+        None,
+        ("logprobs",),
+    )
     assert response.usage == Usage()
 
 
 @pytest.mark.parametrize(
     ("status", "headers", "body"),
     [
-        (200, {}, {"model": "sk-very-secret", "choices": [{"message": {"content": "sk-very-secret"}}]}),
+        (
+            200,
+            {},
+            {"model": "sk-very-secret", "choices": [{"message": {"content": "sk-very-secret"}}]},
+        ),
         (200, {}, {"error": {"message": "sk-very-secret"}}),
         (400, {}, {"error": {"message": "x" * 291 + " sk-very-secret"}}),
         (403, {}, {"error": {"message": "the key sk-very-secret may not do that"}}),
@@ -522,7 +607,11 @@ def test_a_malformed_list_of_tokens_costs_the_probabilities_and_not_the_reply(
     ],
 )
 def test_a_key_comes_back_from_nowhere(
-    chat_server: Any, monkeypatch: pytest.MonkeyPatch, status: int, headers: dict[str, str], body: Any
+    chat_server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    headers: dict[str, str],
+    body: Any,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     chat_server.answer = lambda _: (status, headers, body)
@@ -535,7 +624,10 @@ def test_a_key_comes_back_from_nowhere(
 
 
 def answered_by(
-    talk: Callable[[socket.socket], None], *, timeout: float, after: Callable[[], None] = lambda: None
+    talk: Callable[[socket.socket], None],
+    *,
+    timeout: float,
+    after: Callable[[], None] = lambda: None,
 ) -> ProviderError:
     """What the provider makes of a server that talks like this once it was asked."""
 
@@ -548,7 +640,9 @@ def answered_by(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = threading.Thread(target=serve, args=(listening,))
         server.start()
-        provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", timeout=timeout)
+        provider = OpenAIProvider(
+            "m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", timeout=timeout
+        )
         with pytest.raises(ProviderError) as caught:
             asyncio.run(_once(provider))
         after()
@@ -571,7 +665,12 @@ def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"choices": [', b"HTTP/1.1 429 Slow\r\nretry-af"]
+    "said",
+    [
+        b"",
+        b'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"choices": [',
+        b"HTTP/1.1 429 Slow\r\nretry-af",
+    ],
 )
 def test_a_server_that_falls_silent_is_given_up(said: bytes) -> None:
     given_up = threading.Event()
@@ -587,7 +686,9 @@ def test_a_server_that_falls_silent_is_given_up(said: bytes) -> None:
 
 
 def test_a_reply_that_is_not_even_http_is_transient() -> None:
-    transient = answered_by(lambda connection: connection.sendall(b"SSH-2.0-nothing like it\r\n\r\n"), timeout=5.0)
+    transient = answered_by(
+        lambda connection: connection.sendall(b"SSH-2.0-nothing like it\r\n\r\n"), timeout=5.0
+    )
     assert isinstance(transient, Transient)
     assert "dropped the connection" in str(transient)
 
@@ -628,7 +729,9 @@ def test_it_is_made_again_elsewhere_without_its_key(
     monkeypatch.setenv("OPENAI_API_KEY", key)
     provider = OpenAIProvider("m", name="vllm", timeout=7.0, connections=3)
     chat_server.answer = lambda body: (
-        (400, {}, make_error("n is not supported", param="n")) if "n" in body else (200, {}, make_completion())
+        (400, {}, make_error("n is not supported", param="n"))
+        if "n" in body
+        else (200, {}, make_completion())
     )
 
     async def learn() -> None:
@@ -656,7 +759,9 @@ AZURE = "AZURE_OPENAI_ENDPOINT"
     ("variable", "model", "key"),
     [(AZURE, "azure/x", "AZURE_OPENAI_API_KEY"), ("OPENAI_BASE_URL", "x", "OPENAI_API_KEY")],
 )
-@pytest.mark.parametrize("url", ["https://r.openai.azure.com?api-version=2024", "r.openai.azure.com", "ftp://x"])
+@pytest.mark.parametrize(
+    "url", ["https://r.openai.azure.com?api-version=2024", "r.openai.azure.com", "ftp://x"]
+)
 def test_a_bad_address_of_the_environment_is_blamed_on_its_variable(
     variable: str, model: str, key: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -670,7 +775,8 @@ def test_a_bad_address_of_the_environment_is_blamed_on_its_variable(
 
 
 @pytest.mark.parametrize(
-    "reply", [(404, {}, b"no such page"), (302, {"location": "/x"}, b""), (200, {}, b"<html>"), None]
+    "reply",
+    [(404, {}, b"no such page"), (302, {"location": "/x"}, b""), (200, {}, b"<html>"), None],
 )
 def test_what_an_azure_endpoint_answers_is_not_blamed_on_an_option(
     reply: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,8 @@ def test_a_published_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "url"), [("gpt-5.4-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", "https://api.openai.com/v1")]
+    ("model", "url"),
+    [("gpt-5.4-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", "https://api.openai.com/v1")],
 )
 def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
     assert cost_usd(model, url, Usage(10, 10)) is None
@@ -26,7 +27,9 @@ def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
 def test_written_cache_tokens_cost_more_where_they_do() -> None:
     """gpt-6-luna, November 2026: $0.10 a million input tokens, $0.125 written to the cache."""
     url = "https://api.openai.com/v1"
-    assert cost_usd("gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)) == pytest.approx(0.125)
+    assert cost_usd(
+        "gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)
+    ) == pytest.approx(0.125)
 
 
 def test_nothing_used_costs_nothing() -> None:

@@ -70,7 +70,9 @@ def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None
 
 def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     record(tmp_path / "a", "By hand.", *CALLS)
-    record(tmp_path / "b", "By hand.", *reversed(CALLS), (request("three"), Response(())))  # the last holds no reply
+    record(
+        tmp_path / "b", "By hand.", *reversed(CALLS), (request("three"), Response(()))
+    )  # the last holds no reply
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -89,7 +91,10 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
     ("asked", "said"),
     [
         (request("one", 4, temperature=1.0), "2 draws of this prompt, and draw 5 was asked for"),
-        (request("one", temperature=0.0, top_logprobs=20), "temperature 1.0, not 0.0; top_logprobs none, not 20"),
+        (
+            request("one", temperature=0.0, top_logprobs=20),
+            "temperature 1.0, not 0.0; top_logprobs none, not 20",
+        ),
         (request("one", model="other"), "replies of m, none of other"),
         (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
@@ -99,8 +104,12 @@ def test_a_miss_says_what_differs(tmp_path: Path, asked: Request, said: str) -> 
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
-    record(tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN))
-    said = RecordingFile(tmp_path / "calls.jsonl").explain(request("\n".join(f"row {n}" for n in range(40))))
+    record(
+        tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN)
+    )
+    said = RecordingFile(tmp_path / "calls.jsonl").explain(
+        request("\n".join(f"row {n}" for n in range(40)))
+    )
     assert said.endswith("35 more places")
     assert len(said.splitlines()) == 7
 
@@ -112,8 +121,14 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ("[1]", "not a line of a recording"),
         ('{"item": "1", "output": "A data file."}', "prompt: Field required"),
         ("<<<<<<< HEAD", "not a line of a recording"),
-        ('{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}', "not a line of a recording"),
-        ('{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}', "replies: List should have"),
+        (
+            '{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}',
+            "not a line of a recording",
+        ),
+        (
+            '{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}',
+            "replies: List should have",
+        ),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [{"draw": 0, "text": "4"}], "prompt": "x"}',
             "digest x",
@@ -133,10 +148,16 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
         ({"params": [1]}, "params: Input should be a valid dictionary"),
         ({"model": 3}, "model: Input should be a valid string"),
         ({"messages": {"role": "user"}}, "messages: Input should be a valid list"),
-        ({"messages": [{"role": "user", "content": ["x"]}]}, "messages.0.content: Input should be a valid string"),
+        (
+            {"messages": [{"role": "user", "content": ["x"]}]},
+            "messages.0.content: Input should be a valid string",
+        ),
         ({"endpoint": 1}, "endpoint: Input should"),
         ({"replies": [{"draw": -1, "text": "4"}]}, "replies.0.draw: Input should be greater"),
-        ({"replies": [{"draw": True, "text": "4"}]}, "replies.0.draw: Input should be a valid integer"),
+        (
+            {"replies": [{"draw": True, "text": "4"}]},
+            "replies.0.draw: Input should be a valid integer",
+        ),
         ({"replies": [{"draw": 0, "text": None}]}, "replies.0.text: Input should"),
         (
             {"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]},
@@ -147,16 +168,23 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
             {"replies": [{"draw": 0, "text": "4", "shares": [["4", "much"]]}]},
             "replies.0.shares.0.1: Input",
         ),
-        ({"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]}, "replies.0.tokens"),
+        (
+            {"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]},
+            "replies.0.tokens",
+        ),
         ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "replies.0.unmet: Input should"),
         (None, "recursion"),
     ],
 )
-def test_a_line_with_what_no_line_has_is_named(tmp_path: Path, change: dict[str, Any] | None, said: str) -> None:
+def test_a_line_with_what_no_line_has_is_named(
+    tmp_path: Path, change: dict[str, Any] | None, said: str
+) -> None:
     path = recorded(tmp_path)
     first, *rest = path.read_text("utf-8").splitlines()
     whole = {**json.loads(rest[0]), **(change or {})}
-    path.write_text("\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8")
+    path.write_text(
+        "\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8"
+    )
     with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{said}"):
         RecordingFile(path)
 
@@ -189,7 +217,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode
+        == -signal.SIGKILL
+    )
     with path.open("ab") as file:
         file.write(b'{"prompt": "a line that was cut')
     with RecordingFile(path) as found:  # as a replay reads it
@@ -202,7 +233,9 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rest", ["", '\n{"prompt": "a line that a killed process left'])
-def test_what_follows_a_last_line_without_an_end_is_a_line_of_its_own(tmp_path: Path, rest: str) -> None:
+def test_what_follows_a_last_line_without_an_end_is_a_line_of_its_own(
+    tmp_path: Path, rest: str
+) -> None:
     path = recorded(tmp_path)
     with Recorder(path) as made:
         path.write_bytes(path.read_bytes().rstrip() + rest.encode())
@@ -251,13 +284,17 @@ def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path)
         assert len(now) == 3
 
 
-def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tmp_path: Path) -> None:
+def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "calls.jsonl"
     tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
     record(path, "", (request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
     RecordingFile(path, strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
-    with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', but its tokens differ"):
+    with pytest.raises(
+        DataError, match=r"calls.jsonl:1: draw 0 has the text '2', but its tokens differ"
+    ):
         RecordingFile(path, strict=True)
     RecordingFile(path).close()  # what is recorded is kept as it came
 
@@ -310,7 +347,9 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
         assert found.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
 
-def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp_path: Path) -> None:
+def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(
+    tmp_path: Path,
+) -> None:
     path = recorded(tmp_path)
     record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
     with RecordingFile(path) as found:
@@ -320,7 +359,10 @@ def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp
 
 def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    asked = [replace(request(place), endpoint=place) for place in ("https://a/v1", "scripted", "replay:0123")]
+    asked = [
+        replace(request(place), endpoint=place)
+        for place in ("https://a/v1", "scripted", "replay:0123")
+    ]
     record(path, "", *((one, PLAIN) for one in asked))
     lines = map(json.loads, path.read_text().splitlines())
     assert [line["endpoint"] for line in lines if "endpoint" in line] == ["https://a/v1"]

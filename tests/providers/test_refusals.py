@@ -17,7 +17,10 @@ from judge.providers.openai import OpenAIProvider
 from judge.providers.refusals import RefusalSearch
 from judge.providers.server_capabilities import RequestAdapter
 
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
+SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}},
+}
 JUDGMENT = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
 DRAWS = {"temperature": 1.0, "max_tokens": 64, "n": 20}
 EVERYTHING = JUDGMENT | {"n": 20, "seed": 1, "response_format": SCHEMA, "reasoning_effort": "low"}
@@ -31,13 +34,23 @@ def request(text: str = "Is it clear?", **params: Any) -> Request:
 # users and vendors have reported, and what the provider then knows.
 LOGPROBS_REFUSED = {"dropped": ["logprobs"]}
 ONE_REPLY = {"n": 1}
-REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool], int, Any, dict[str, Any]]] = [
+REAL_REFUSALS: list[
+    tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool], int, Any, dict[str, Any]]
+] = [
     (
         "gemini: logprobs",
         JUDGMENT,
         lambda body: "logprobs" in body,
         400,
-        [{"error": {"code": 400, "message": "Logprobs is not enabled for models/g", "status": "INVALID_ARGUMENT"}}],
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "Logprobs is not enabled for models/g",
+                    "status": "INVALID_ARGUMENT",
+                }
+            }
+        ],
         LOGPROBS_REFUSED,
     ),
     (
@@ -45,7 +58,11 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         JUDGMENT,
         lambda body: "logprobs" in body,
         400,
-        {"error": {"message": "Unable to submit request because Logprobs is not supported for this model."}},
+        {
+            "error": {
+                "message": "Unable to submit request because Logprobs is not supported for this model."
+            }
+        },
         LOGPROBS_REFUSED,
     ),
     (
@@ -61,7 +78,10 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         DRAWS | {"n": 1},
         lambda body: "temperature" in body,
         400,
-        {"type": "error", "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated."}},
+        {
+            "type": "error",
+            "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated."},
+        },
         {"dropped": ["temperature"]},
     ),
     (
@@ -92,7 +112,11 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         {"temperature": 0.0, "response_format": SCHEMA},
         lambda body: "response_format" in body,
         422,
-        {"error": {"message": "Failed to deserialize the JSON body into the target type: unknown variant"}},
+        {
+            "error": {
+                "message": "Failed to deserialize the JSON body into the target type: unknown variant"
+            }
+        },
         {"dropped": ["response_format"]},
     ),
     (
@@ -108,7 +132,11 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         JUDGMENT,
         lambda body: body.get("top_logprobs", 0) > 5,
         400,
-        {"error": {"message": "Requested sample logprobs of 20, which is greater than max allowed: 5"}},
+        {
+            "error": {
+                "message": "Requested sample logprobs of 20, which is greater than max allowed: 5"
+            }
+        },
         {"top_logprobs": 5},
     ),
     (
@@ -160,7 +188,11 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         JUDGMENT,
         lambda body: "logprobs" in body,
         400,
-        {"error": {"message": "UnsupportedParamsError: x does not support parameters: ['logprobs', 'top_logprobs']"}},
+        {
+            "error": {
+                "message": "UnsupportedParamsError: x does not support parameters: ['logprobs', 'top_logprobs']"
+            }
+        },
         LOGPROBS_REFUSED,
     ),
     (
@@ -168,7 +200,9 @@ REAL_REFUSALS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], bool],
         DRAWS | {"temperature": 0.0},
         lambda body: body.get("n", 1) > 1 and body.get("temperature") == 0,
         400,
-        {"message": "When n > 1, temperature must be greater than 0 to ensure diverse outputs. Got n=20"},
+        {
+            "message": "When n > 1, temperature must be greater than 0 to ensure diverse outputs. Got n=20"
+        },
         ONE_REPLY,
     ),
     (
@@ -303,7 +337,15 @@ def search(server: FakeServer, asked: Request) -> tuple[RequestAdapter, Response
     return asyncio.run(run())
 
 
-PARAMETERS = ("n", "temperature", "response_format", "seed", "reasoning_effort", "max_completion_tokens", "max_tokens")
+PARAMETERS = (
+    "n",
+    "temperature",
+    "response_format",
+    "seed",
+    "reasoning_effort",
+    "max_completion_tokens",
+    "max_tokens",
+)
 
 
 @settings(max_examples=200)
@@ -350,10 +392,20 @@ def test_the_usage_is_that_of_all_accepted_requests() -> None:
 # A refusal of one text.
 
 
-def fails_for(texts: set[str], make_completion: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+def fails_for(
+    texts: set[str], make_completion: Callable[..., Any]
+) -> Callable[[dict[str, Any]], Any]:
     def respond(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if body["messages"][-1]["content"] in texts:
-            return 400, {}, {"error": {"message": "This model's maximum context length is 10 tokens (max_tokens: 64)"}}
+            return (
+                400,
+                {},
+                {
+                    "error": {
+                        "message": "This model's maximum context length is 10 tokens (max_tokens: 64)"
+                    }
+                },
+            )
         return 200, {}, make_completion("4", top={"4": 1.0} if body.get("logprobs") else None)
 
     return respond
@@ -397,13 +449,19 @@ def test_once_a_request_was_accepted_a_refused_text_costs_one_request(
 
 
 def test_the_run_stops_with_the_first_message_after_three_refused_texts(chat_server: Any) -> None:
-    chat_server.answer = lambda body: (400, {}, {"error": {"message": f"no such thing for {body['messages'][-1]}"}})
+    chat_server.answer = lambda body: (
+        400,
+        {},
+        {"error": {"message": f"no such thing for {body['messages'][-1]}"}},
+    )
     outcomes = complete_all(OpenAIProvider("m", base_url=chat_server.url), "abcd")
     assert [outcome.stops for outcome in outcomes[:3]] == ["never", "never", "always"]
     assert "no such thing" in str(outcomes[2])
 
 
-def test_requests_at_the_same_time_search_once(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_requests_at_the_same_time_search_once(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     def respond(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "temperature" in body:
             return 400, {}, {"error": {"message": OPAQUE}}

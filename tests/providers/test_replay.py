@@ -52,7 +52,9 @@ def test_a_recorded_run_is_replayed(tmp_path: Path, options: dict[str, Any]) -> 
     ]
     assert again.info["model"] == "script"
     assert again.info["usage"]["prompt_tokens"] == 0
-    assert again.info["notes"] == [provider.notice]  # what was said of the first run's replies holds for these
+    assert again.info["notes"] == [
+        provider.notice
+    ]  # what was said of the first run's replies holds for these
 
 
 def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
@@ -68,7 +70,11 @@ def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
 def test_a_recording_is_added_to(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     for name in ("one", "two"):
-        run(model=judge.ScriptedProvider(lambda _: "3", model=name), record=calls, weighting="single")
+        run(
+            model=judge.ScriptedProvider(lambda _: "3", model=name),
+            record=calls,
+            weighting="single",
+        )
     both = run(replay=calls, weighting="single")
     assert list(both.info["judges"]) == ["one", "two"]
     assert run(replay=calls, model="two", weighting="single").info["model"] == "two"
@@ -85,7 +91,12 @@ def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
 def test_draws_of_another_model_are_none_of_the_judges(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: {"3": 1.0}, model="one"), record=calls)
-    run(model=judge.ScriptedProvider(lambda _: "3", model="two"), record=calls, weighting="samples", draws=2)
+    run(
+        model=judge.ScriptedProvider(lambda _: "3", model="two"),
+        record=calls,
+        weighting="samples",
+        draws=2,
+    )
     notes = run(replay=calls, model="one").info["notes"]
     assert not [note for note in notes if "The recording holds" in note]
 
@@ -103,7 +114,9 @@ def test_decisions_are_replayed(tmp_path: Path) -> None:
     provider = judge.ScriptedProvider(lambda _: {"2": 0.5, "5": 0.5}, decides=True)
     first = run(model=provider, record=calls)
     again = run(replay=calls)
-    assert [s.value for s in again.table.scores] == [s.value for s in first.table.scores] == [3.5] * 16
+    assert (
+        [s.value for s in again.table.scores] == [s.value for s in first.table.scores] == [3.5] * 16
+    )
     assert {s.provenance.method for s in again.table.scores} == {"decisions"}
 
 
@@ -111,21 +124,29 @@ def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
     other = [*ROWS[:-1], {**ROWS[-1], "output": "Ship 3 of b."}]
-    found = judge.evaluate(other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False)
+    found = judge.evaluate(
+        other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False
+    )
     assert len(found.failures) == 2
     assert "[- Boat] [+ Ship] 3 of b." in found.failures[0].message
     assert f"with model and record={str(calls)!r} instead of replay" in found.failures[0].message
-    with pytest.raises(Refused, match="top_logprobs none, not 20"):  # at the first request: nothing fits at all
+    with pytest.raises(
+        Refused, match="top_logprobs none, not 20"
+    ):  # at the first request: nothing fits at all
         run(replay=calls)
 
 
 def test_failed_judgments_fail_again(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     options: dict[str, Any] = {"weighting": "single"}
-    provider = judge.ScriptedProvider(lambda r: "no idea" if "Boat 0" in r.messages[0]["content"] else "4")
+    provider = judge.ScriptedProvider(
+        lambda r: "no idea" if "Boat 0" in r.messages[0]["content"] else "4"
+    )
     first = run(model=provider, record=calls, **options)
     again = run(replay=calls, **options)
-    assert [(f.item, f.stage, f.raw) for f in again.failures] == [(f.item, f.stage, f.raw) for f in first.failures]
+    assert [(f.item, f.stage, f.raw) for f in again.failures] == [
+        (f.item, f.stage, f.raw) for f in first.failures
+    ]
     assert (len(again.failures), len(again.table.scores)) == (4, 12)
 
 
@@ -135,7 +156,11 @@ def test_what_cannot_be_recorded_is_said_before_anything_is_asked(tmp_path: Path
     for path, error in ((tmp_path / "file" / "calls.jsonl", StorageError), (tmp_path, DataError)):
         with pytest.raises(error):
             run(model=provider, record=path)
-    run(model=judge.ScriptedProvider(lambda _: "3"), record=tmp_path / "calls.jsonl", weighting="single")
+    run(
+        model=judge.ScriptedProvider(lambda _: "3"),
+        record=tmp_path / "calls.jsonl",
+        weighting="single",
+    )
     with pytest.raises(ConfigError, match="this recording is also replayed"):
         run(replay=tmp_path / "calls.jsonl", record=tmp_path / "calls.jsonl", weighting="single")
     assert provider.seen == []
@@ -186,7 +211,11 @@ def test_it_is_made_again_from_the_same_file(tmp_path: Path) -> None:
     run(model=judge.ScriptedProvider(lambda _: "4"), record=calls, weighting="single")
     (provider,) = replayed(calls, [])
     again = pickle.loads(sent := pickle.dumps(provider))
-    assert (again.model, again.endpoint, again.notice) == (provider.model, provider.endpoint, provider.notice)
+    assert (again.model, again.endpoint, again.notice) == (
+        provider.model,
+        provider.endpoint,
+        provider.notice,
+    )
     calls.unlink()
     with pytest.raises(DataError, match=r"calls\.jsonl"):
         pickle.loads(sent)

@@ -67,7 +67,11 @@ QUESTIONS = [
 def test_an_endpoint_of_typed_questions_is_asked_each_by_itself() -> None:
     script: dict[str, Reply] = {"a": {"1": 0.25, "2": 0.5}, "b": "yes"}
     provider = ScriptedProvider(lambda r: script[r.params["questions"][0]["name"]], decides=True)
-    assert (provider.decides, provider.learned, ScriptedProvider(lambda _: "").decides) == (True, {}, False)
+    assert (provider.decides, provider.learned, ScriptedProvider(lambda _: "").decides) == (
+        True,
+        {},
+        False,
+    )
     asked = request(questions=QUESTIONS)
     assert ask(provider, asked).choices == (
         Choice("2", shares=(("1", 0.25), ("2", 0.5))),
@@ -88,7 +92,9 @@ def test_a_scripted_answer_may_be_a_refusal_or_an_error() -> None:
 
 def test_rules_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
-    path.write_text("- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8")
+    path.write_text(
+        "- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8"
+    )
     provider = ScriptedProvider.from_file(path)
     assert provider.notice == ScriptedProvider.notice
     assert ask(provider, request("the cat on the mat")).choices[0].text == "4"
@@ -113,7 +119,9 @@ def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
     assert ScriptedProvider.from_file(path).endpoint != before
 
 
-@pytest.mark.parametrize("text", ["- {when: a}", "a: [", "", "- 3", "- {when: a, reply: {4: high}}"])
+@pytest.mark.parametrize(
+    "text", ["- {when: a}", "a: [", "", "- 3", "- {when: a, reply: {4: high}}"]
+)
 def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text(text, encoding="utf-8")
@@ -142,7 +150,10 @@ def test_it_is_made_again_from_its_file_or_with_its_script(tmp_path: Path) -> No
 
 def test_a_rule_that_never_answers_is_named_with_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "r.yaml"
-    path.write_text("- {when: a, reply: 1}\n- {when: [a, b], reply: 2}\n- {when: z, reply: 3}\n", encoding="utf-8")
+    path.write_text(
+        "- {when: a, reply: 1}\n- {when: [a, b], reply: 2}\n- {when: z, reply: 3}\n",
+        encoding="utf-8",
+    )
     provider = ScriptedProvider.from_file(path)
     ask(provider, request("a b"))
     assert provider.unused == {

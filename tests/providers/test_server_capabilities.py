@@ -17,7 +17,10 @@ from judge.providers.server_capabilities import RequestAdapter
 
 Answer = tuple[int, dict[str, str], Any]
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
-FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
+FORMAT = {
+    "type": "json_schema",
+    "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}},
+}
 UNSUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
 
 
@@ -53,7 +56,9 @@ def asked_n(server: Any) -> list[int | None]:
     return [body.get("n") for body in server.bodies]
 
 
-def test_several_choices_come_from_one_request(chat_server: Any, reply: Callable[..., Answer]) -> None:
+def test_several_choices_come_from_one_request(
+    chat_server: Any, reply: Callable[..., Answer]
+) -> None:
     chat_server.answer = reply
     (several, single), learned = ask(chat_server, request(n=20), request(n=1))
     assert (len(several.choices), several.unmet, len(single.choices), learned) == (20, (), 1, {})
@@ -61,7 +66,9 @@ def test_several_choices_come_from_one_request(chat_server: Any, reply: Callable
 
 
 LLAMA = "Field 'n': Value must be between 1 <= value <= {most}, but got {n}"
-REPLAY = "Invalid 'n': integer out of range. Expected a value between 1 and {most}, but got {n} instead."
+REPLAY = (
+    "Invalid 'n': integer out of range. Expected a value between 1 and {most}, but got {n} instead."
+)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,12 @@ REPLAY = "Invalid 'n': integer out of range. Expected a value between 1 and {mos
         ("too many choices: n", None, 6, [20, 10, 5]),
         ("n must be 1 when using greedy sampling, got {n}.", None, 1, [20, None]),
         ("Unsupported parameter: 'n' is not supported with this model.", "n", 1, [20, None]),
-        ("Unsupported value: 'n' does not support {n}. Only the default (1) value is supported.", "n", 1, [20, None]),
+        (
+            "Unsupported value: 'n' does not support {n}. Only the default (1) value is supported.",
+            "n",
+            1,
+            [20, None],
+        ),
         ("`n` is capped", None, 1, [20, 10, 5, 2, None]),
     ],
 )
@@ -144,7 +156,11 @@ def test_what_one_request_learns_another_under_way_does_not_unlearn(
         await provider.aclose()
 
     def answer(body: dict[str, Any]) -> Answer:
-        return reply(body) if body.get("n", 1) <= 8 else (400, {}, make_error(LLAMA.format(n=body["n"], most=8)))
+        return (
+            reply(body)
+            if body.get("n", 1) <= 8
+            else (400, {}, make_error(LLAMA.format(n=body["n"], most=8)))
+        )
 
     chat_server.answer = answer
     asyncio.run(both())
@@ -154,7 +170,9 @@ def test_what_one_request_learns_another_under_way_does_not_unlearn(
 # Reasoning effort. The models are OpenAI's, as their documentation and users describe them.
 
 
-def reasoning_by_default(body: dict[str, Any], *, efforts: tuple[str, ...], always: tuple[str, ...] = ()) -> str | None:
+def reasoning_by_default(
+    body: dict[str, Any], *, efforts: tuple[str, ...], always: tuple[str, ...] = ()
+) -> str | None:
     """The parameter that such a model refuses: efforts it has, and what it refuses whatever the effort."""
     if body.get("reasoning_effort", efforts[0]) not in efforts:
         return "reasoning_effort"
@@ -177,7 +195,13 @@ def reasoning_by_default(body: dict[str, Any], *, efforts: tuple[str, ...], alwa
             {"reasoning_effort": "none", "dropped": ["temperature"]},
             4,
         ),
-        (("medium", "none"), ("logprobs",), ("temperature", "logprobs"), {"dropped": ["logprobs", "temperature"]}, 4),
+        (
+            ("medium", "none"),
+            ("logprobs",),
+            ("temperature", "logprobs"),
+            {"dropped": ["logprobs", "temperature"]},
+            4,
+        ),
         (("medium",), (), ("temperature", "logprobs"), {"dropped": ["logprobs", "temperature"]}, 4),
     ],
 )
@@ -193,7 +217,11 @@ def test_a_reasoning_model_is_first_asked_not_to_reason(
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
         refused = reasoning_by_default(body, efforts=efforts, always=always)
-        return (400, {}, make_error(UNSUPPORTED.format(refused), param=refused)) if refused else reply(body)
+        return (
+            (400, {}, make_error(UNSUPPORTED.format(refused), param=refused))
+            if refused
+            else reply(body)
+        )
 
     chat_server.answer = answer
     (first, second), known = ask(chat_server, request(**PARAMS), request(**PARAMS))
@@ -209,7 +237,11 @@ def test_no_model_stops_reasoning_for_a_temperature(
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
         refused = reasoning_by_default(body, efforts=("medium", "none"))
-        return (400, {}, make_error(UNSUPPORTED.format(refused), param=refused)) if refused else reply(body)
+        return (
+            (400, {}, make_error(UNSUPPORTED.format(refused), param=refused))
+            if refused
+            else reply(body)
+        )
 
     chat_server.answer = answer
     (cold, warm), learned = ask(chat_server, request(temperature=0.0), request(temperature=1.0))
@@ -242,7 +274,9 @@ def test_the_model_may_reason_where_nothing_asks_it_not_to(
 def test_a_server_that_knows_no_such_parameter_is_not_asked_about_reasoning(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any, status: int, message: str
 ) -> None:
-    chat_server.answer = lambda body: (status, {}, make_error(message)) if "logprobs" in body else reply(body)
+    chat_server.answer = lambda body: (
+        (status, {}, make_error(message)) if "logprobs" in body else reply(body)
+    )
     (response,), learned = ask(chat_server, request(**PARAMS))
     assert (response.unmet, learned) == (("logprobs",), {"dropped": ["logprobs"]})
     assert not any("reasoning_effort" in body for body in chat_server.bodies)
@@ -278,7 +312,12 @@ def test_an_effort_that_did_not_help_is_taken_back_and_not_tried_again(
     (response,), learned = ask(chat_server, request(**PARAMS))
     assert set(response.unmet) == {"logprobs", "temperature"}
     assert learned == {"dropped": ["logprobs", "temperature"]}
-    assert [body.get("reasoning_effort") for body in chat_server.bodies] == [None, "none", None, None]
+    assert [body.get("reasoning_effort") for body in chat_server.bodies] == [
+        None,
+        "none",
+        None,
+        None,
+    ]
 
 
 def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
@@ -298,7 +337,9 @@ def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
 # Response format.
 
 
-def test_a_response_format_goes_out_as_it_is(chat_server: Any, reply: Callable[..., Answer]) -> None:
+def test_a_response_format_goes_out_as_it_is(
+    chat_server: Any, reply: Callable[..., Answer]
+) -> None:
     chat_server.answer = reply
     (response,), _ = ask(chat_server, request(response_format=FORMAT))
     assert (chat_server.bodies[0]["response_format"], response.unmet) == (FORMAT, ())
@@ -307,8 +348,14 @@ def test_a_response_format_goes_out_as_it_is(chat_server: Any, reply: Callable[.
 @pytest.mark.parametrize(
     ("message", "param"),
     [
-        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model", None),
-        ("Invalid schema for response_format 'j': In context=(), 'additionalProperties' is required", None),
+        (
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model",
+            None,
+        ),
+        (
+            "Invalid schema for response_format 'j': In context=(), 'additionalProperties' is required",
+            None,
+        ),
         ("json_schema is not supported", "response_format.type"),
         ("This response_format type is unavailable now", None),
         ("Automatic parser generation failed: JSON schema error at #: unrecognized type", None),
@@ -318,10 +365,16 @@ def test_a_refused_response_format_is_left_out(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any, message: str, param: str | None
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
-        return (400, {}, make_error(message, param=param)) if "response_format" in body else reply(body)
+        return (
+            (400, {}, make_error(message, param=param))
+            if "response_format" in body
+            else reply(body)
+        )
 
     chat_server.answer = answer
-    (first, second), learned = ask(chat_server, *[request(response_format=FORMAT, temperature=0.0)] * 2)
+    (first, second), learned = ask(
+        chat_server, *[request(response_format=FORMAT, temperature=0.0)] * 2
+    )
     assert first.unmet == second.unmet == ("response_format",)
     assert learned == {"dropped": ["response_format"]}
     assert len(chat_server.bodies) == 3
@@ -333,7 +386,9 @@ TEXT = "the document, and what is asked about it"
 
 
 def grouped(length: int = 12, text: str = TEXT) -> Request:
-    return Request("m", ({"role": "user", "content": text},), {"max_tokens": 9}, prefix=("g1", length))
+    return Request(
+        "m", ({"role": "user", "content": text},), {"max_tokens": 9}, prefix=("g1", length)
+    )
 
 
 def test_a_server_that_is_told_nothing_of_caching_gets_the_plain_text() -> None:
@@ -356,7 +411,9 @@ def test_without_a_group_there_is_no_key() -> None:
 def test_where_writing_costs_only_what_is_read_again_is_marked() -> None:
     dialect = RequestAdapter(caching="explicit")
     alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), request()))
-    assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [{"mode": "explicit"}] * 3
+    assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [
+        {"mode": "explicit"}
+    ] * 3
     assert (alone["messages"][0]["content"], plain["messages"][0]["content"]) == (TEXT, "p")
     assert shared["messages"][0]["content"] == [
         {"type": "text", "text": TEXT[:12], "prompt_cache_breakpoint": {"mode": "explicit"}},

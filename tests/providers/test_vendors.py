@@ -24,7 +24,10 @@ from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wr
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/models.md"
 KEY = "a-key-of-some-length"
-FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
+FORMAT = {
+    "type": "json_schema",
+    "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}},
+}
 WANTED = Request(
     "m",
     ({"role": "user", "content": "p"},),
@@ -64,7 +67,9 @@ def test_hosted_vendors_are_at_https_addresses_with_keys_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("vendor", HOSTED, ids=lambda vendor: vendor.name)
-def test_a_hosted_vendor_is_asked_at_its_address(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hosted_vendor_is_asked_at_its_address(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with pytest.raises(ConfigError, match=rf"\${vendor.key_env} is not set"):
@@ -87,9 +92,13 @@ def test_the_entries_to_copy_name_models_at_their_vendors(monkeypatch: pytest.Mo
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://resource.openai.azure.com")
     for variable in re.findall(r"\b[A-Z]+_[A-Z_]*KEY|AWS_BEARER_TOKEN_BEDROCK", block[1]):
         monkeypatch.setenv(variable, KEY)
-    config = load_config(given=yaml.safe_load(block[1].replace("gcloud auth print-access-token", f"echo {KEY}")))
+    config = load_config(
+        given=yaml.safe_load(block[1].replace("gcloud auth print-access-token", f"echo {KEY}"))
+    )
     opened = [open_judge(config, judge) for judge in config.model if isinstance(judge, Judge)]
-    assert [(provider.name, provider.model, urlsplit(provider.endpoint).netloc) for provider in opened] == [
+    assert [
+        (provider.name, provider.model, urlsplit(provider.endpoint).netloc) for provider in opened
+    ] == [
         ("azure", "DEPLOYMENT", "resource.openai.azure.com"),
         ("openai", "openai.gpt-oss-120b", "bedrock-runtime.REGION.amazonaws.com"),
         ("openai", "google/gemini-3.8-flash", "aiplatform.googleapis.com"),
@@ -103,7 +112,9 @@ def test_the_entries_to_copy_name_models_at_their_vendors(monkeypatch: pytest.Mo
     assert len(opened) == len(config.model)
 
 
-def test_the_vendors_key_is_sent_and_no_other(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_vendors_key_is_sent_and_no_other(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in (
         ("OPENAI_API_KEY", "sk-of-openai-itself"),
         ("GROQ_API_KEY", KEY),
@@ -119,14 +130,21 @@ def test_the_vendors_key_is_sent_and_no_other(chat_server: Any, monkeypatch: pyt
 
 def test_at_another_address_no_key_is_insisted_on_unless_one_is_named(chat_server: Any) -> None:
     provider = opened("anthropic", base_url=chat_server.url)
-    assert (provider.endpoint, signed(provider)) == (chat_server.url, f"anthropic/m@{chat_server.url[7:-3]}")
+    assert (provider.endpoint, signed(provider)) == (
+        chat_server.url,
+        f"anthropic/m@{chat_server.url[7:-3]}",
+    )
     with pytest.raises(ConfigError, match=r"\$MY_KEY is not set"):
         opened("anthropic", base_url=chat_server.url, key_env="MY_KEY")
 
 
 @pytest.mark.parametrize(
     "given",
-    ["https://r.openai.azure.com", "https://r.openai.azure.com/", "https://r.openai.azure.com/openai/v1/"],
+    [
+        "https://r.openai.azure.com",
+        "https://r.openai.azure.com/",
+        "https://r.openai.azure.com/openai/v1/",
+    ],
 )
 def test_the_address_at_azure_is_in_a_variable(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
@@ -135,7 +153,9 @@ def test_the_address_at_azure_is_in_a_variable(given: str, monkeypatch: pytest.M
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", given)
     provider = opened("azure")
     assert provider.endpoint == "https://r.openai.azure.com/openai/v1"
-    assert signed(provider) == "azure/m@r.openai.azure.com"  # a deployment's name means nothing elsewhere
+    assert (
+        signed(provider) == "azure/m@r.openai.azure.com"
+    )  # a deployment's name means nothing elsewhere
 
 
 def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
@@ -145,7 +165,12 @@ def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
     provider = opened("anthropic", base_url=chat_server.url)
     response = ask(provider)
     assert chat_server.bodies == [
-        {"model": "m", "messages": [{"role": "user", "content": "p"}], "temperature": 0.0, "max_completion_tokens": 64}
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "p"}],
+            "temperature": 0.0,
+            "max_completion_tokens": 64,
+        }
     ]
     assert set(response.unmet) == {"logprobs", "response_format", "n"}
     assert provider.learned == {"n": 1, "dropped": ["logprobs", "response_format"]}
@@ -164,7 +189,11 @@ def test_what_a_plan_has_to_know_is_known_before_a_refusal(name: str, chat_serve
 def test_a_server_that_may_not_see_the_new_word_for_the_limit_gets_the_old(
     name: str, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
-    chat_server.answer = lambda body: (200, {}, make_completion("4", top={"4": 1.0} if body.get("logprobs") else None))
+    chat_server.answer = lambda body: (
+        200,
+        {},
+        make_completion("4", top={"4": 1.0} if body.get("logprobs") else None),
+    )
     ask(opened(name, base_url=chat_server.url))
     assert chat_server.bodies[0]["max_tokens"] == 64
     assert "max_completion_tokens" not in chat_server.bodies[0]
@@ -176,11 +205,23 @@ def gemini(name: str) -> Any:
 
 
 def mistral(name: str) -> Any:
-    found = {"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted", "input": 1}
-    return {"object": "error", "message": {"detail": [found]}, "type": "invalid_request_error", "param": None}
+    found = {
+        "type": "extra_forbidden",
+        "loc": ["body", name],
+        "msg": "Extra inputs are not permitted",
+        "input": 1,
+    }
+    return {
+        "object": "error",
+        "message": {"detail": [found]},
+        "type": "invalid_request_error",
+        "param": None,
+    }
 
 
-@pytest.mark.parametrize(("vendor", "status", "worded"), [("gemini", 400, gemini), ("mistral", 422, mistral)])
+@pytest.mark.parametrize(
+    ("vendor", "status", "worded"), [("gemini", 400, gemini), ("mistral", 422, mistral)]
+)
 def test_refusals_in_a_vendors_own_shape_teach(
     vendor: str,
     status: int,
@@ -225,4 +266,6 @@ def test_the_key_of_a_hosted_vendor_goes_to_its_own_hosts_alone() -> None:
     for vendor in VENDORS.values():
         if not vendor.local:
             assert wrong_server_reason(vendor.key_env, "https://api.acme.example/v1"), vendor.name
-            assert vendor.url_env or not wrong_server_reason(vendor.key_env, vendor.url), vendor.name
+            assert vendor.url_env or not wrong_server_reason(vendor.key_env, vendor.url), (
+                vendor.name
+            )

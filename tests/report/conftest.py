@@ -24,18 +24,42 @@ HOW = "95% Wilson interval with Student's t over items"
 LABELS = ("1", "2", "3", "4", "5")
 COLUMNS = (
     Column("rougeL", "metric", "rougeL|f|stem|tok=en|refs=max", 0.0, 1.0),
-    Column("coherence", "criterion", "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0", 1.0, 5.0, LABELS),
-    Column("一貫性", "criterion", "一貫性@77aa01|openai/small|t=0|single|judge 0.1.0", 1.0, 3.0, ("1", "2", "3")),
+    Column(
+        "coherence",
+        "criterion",
+        "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0",
+        1.0,
+        5.0,
+        LABELS,
+    ),
+    Column(
+        "一貫性",
+        "criterion",
+        "一貫性@77aa01|openai/small|t=0|single|judge 0.1.0",
+        1.0,
+        3.0,
+        ("1", "2", "3"),
+    ),
     Column("length", "metric", "length|characters"),
 )
 ITEMS = {
-    "doc-1": ("The council met on Monday.\nIt voted to mend the old bridge.", ("The council will mend the bridge.",)),
-    "文書2": ("市議会は月曜日に会議を開いた。橋を直すことを決めた。", ("議会は橋を直すと決めた。", "橋は直される。")),
+    "doc-1": (
+        "The council met on Monday.\nIt voted to mend the old bridge.",
+        ("The council will mend the bridge.",),
+    ),
+    "文書2": (
+        "市議会は月曜日に会議を開いた。橋を直すことを決めた。",
+        ("議会は橋を直すと決めた。", "橋は直される。"),
+    ),
     "doc-3": (HOSTILE, ()),
 }
 OUTPUTS = {
     "lead": ("The council met on Monday.", "市議会は月曜日に会議を開いた。", HOSTILE),
-    "システム二": ("The bridge will be mended.", "橋を直すことが決まった。", "Nothing was decided."),
+    "システム二": (
+        "The bridge will be mended.",
+        "橋を直すことが決まった。",
+        "Nothing was decided.",
+    ),
     EVIL: ("Bridge.", "橋。", ""),
 }
 VALUES = {
@@ -86,7 +110,12 @@ INFO = {
             "templates": {"coherence.jinja": "{{ source }}\n<output>{{ output }}</output>\n"},
         }
     },
-    "usage": {"prompt_tokens": 12345, "completion_tokens": 678, "cached_tokens": 1024, "reasoning_tokens": 0},
+    "usage": {
+        "prompt_tokens": 12345,
+        "completion_tokens": 678,
+        "cached_tokens": 1024,
+        "reasoning_tokens": 0,
+    },
     "requests": {"sent": 15, "cached": 2, "shared": 1, "retried": 1, "timeouts": 0, "failed": 4},
     "cost": {"usd": 0.0123, "note": "list price"},
     "unmet": {"logprobs": 6},
@@ -106,12 +135,23 @@ def _found(item: str, system: str, column: Column, value: float | None) -> Score
     if value is None and column.kind == "metric":
         return Failure(item, system, column.name, "metric", "DataError", "nothing to measure")
     if value is None:
-        return Failure(item, system, column.name, "parse", "ParseError", f"no score in reply: {HOSTILE}", HOSTILE)
+        return Failure(
+            item,
+            system,
+            column.name,
+            "parse",
+            "ParseError",
+            f"no score in reply: {HOSTILE}",
+            HOSTILE,
+        )
     if column.kind == "metric":
         return Score(item, system, column.name, value, Provenance("metric"))
     if column.name == "一貫性":
         words = Provenance(
-            "single", reason="原文と一致している。\n" + HOSTILE, raw="Score: 3", note="no logprobs <here>"
+            "single",
+            reason="原文と一致している。\n" + HOSTILE,
+            raw="Score: 3",
+            note="no logprobs <here>",
         )
         return Score(item, system, column.name, value, words)
     shares = {"3": 0.09, "4": 0.6, "5": 0.3}
@@ -129,13 +169,18 @@ def result() -> Result:
         for column in COLUMNS
     ]
     samples = tuple(
-        Sample(item, system, texts[place], source, references, {"coherence": 4.0} if place == 0 else {})
+        Sample(
+            item, system, texts[place], source, references, {"coherence": 4.0} if place == 0 else {}
+        )
         for place, (item, (source, references)) in enumerate(ITEMS.items())
         for system, texts in OUTPUTS.items()
     )
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
-    estimates = {key: Estimate("mean", mean, low, high, n, HOW) for key, (mean, low, high, n) in ESTIMATES.items()}
+    estimates = {
+        key: Estimate("mean", mean, low, high, n, HOW)
+        for key, (mean, low, high, n) in ESTIMATES.items()
+    }
     return Result(Table(samples, COLUMNS, scores, failures), estimates, INFO)
 
 
@@ -173,15 +218,37 @@ JUDGE = {
 def _compared(item: str, first: str, second: str, value: float | None) -> Score | Failure:
     if value is None:
         message = "no answer in the reply"
-        return Failure(item, first, "overall", "parse", "ParseError", message, f"Neither. {HOSTILE}", second)
+        return Failure(
+            item, first, "overall", "parse", "ParseError", message, f"Neither. {HOSTILE}", second
+        )
     if item == "文書2" and EVIL in (first, second) and "lead" in (first, second):
-        equal = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+        equal = Provenance(
+            IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked"
+        )
         return Score(item, first, "overall", value, equal, second)
     reply = "A" if value > 0.5 else "B"
-    made = Provenance("logprobs", 1.0, {"A": value, "B": 1 - value}, 0.5, reply, value, value, 1, None, reply, None)
+    made = Provenance(
+        "logprobs",
+        1.0,
+        {"A": value, "B": 1 - value},
+        0.5,
+        reply,
+        value,
+        value,
+        1,
+        None,
+        reply,
+        None,
+    )
     if item == "doc-1":
         reason = "It names the bridge.\n" + HOSTILE
-        made = Provenance("single", argmax=reply, reason=reason, raw=f"{reply}\n{reason}", note="no logprobs <here>")
+        made = Provenance(
+            "single",
+            argmax=reply,
+            reason=reason,
+            raw=f"{reply}\n{reason}",
+            note="no logprobs <here>",
+        )
     return Score(item, first, "overall", value, made, second)
 
 
@@ -200,14 +267,33 @@ def ranking() -> Result:
     ]
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
-    column = Column("overall", "criterion", "overall@51cc02|openai/small-judge|auto|orders=2", 0.0, 1.0, ("A", "B"))
+    column = Column(
+        "overall",
+        "criterion",
+        "overall@51cc02|openai/small-judge|auto|orders=2",
+        0.0,
+        1.0,
+        ("A", "B"),
+    )
     table = Table(samples, (column,), scores, failures)
     (found,) = rankings(scores, failures, table.systems, ["overall"])
     fixed = ("low", "high", "strength", "strength_low", "strength_high")
-    standings = [replace(s, **dict(zip(fixed, STANDINGS[s.system], strict=True))) for s in found.standings]
-    found = replace(found, standings=tuple(standings), note="Three items are few: intervals are rough.")
-    info = {name: INFO[name] for name in ("judge_version", "data", "model", "base_url", "weighting", "versions")}
-    info |= {"status": "complete", "plan": {"orders": 2}, "judges": {"small-judge": JUDGE}, "seconds": 1.62}
+    standings = [
+        replace(s, **dict(zip(fixed, STANDINGS[s.system], strict=True))) for s in found.standings
+    ]
+    found = replace(
+        found, standings=tuple(standings), note="Three items are few: intervals are rough."
+    )
+    info = {
+        name: INFO[name]
+        for name in ("judge_version", "data", "model", "base_url", "weighting", "versions")
+    }
+    info |= {
+        "status": "complete",
+        "plan": {"orders": 2},
+        "judges": {"small-judge": JUDGE},
+        "seconds": 1.62,
+    }
     return Result(table, {}, info, rankings=(found,))
 
 
@@ -221,7 +307,11 @@ def panel() -> Result:
         Column("fluency/a", "criterion", "a", *scale, criterion="fluency", judge="a"),
         Column("fluency/org/b", "criterion", "b", *scale, criterion="fluency", judge="org/b"),
     )
-    samples = (Sample("i", "s", "An output."), Sample("j", "s", "Another."), Sample("k", "s", "A third."))
+    samples = (
+        Sample("i", "s", "An output."),
+        Sample("j", "s", "Another."),
+        Sample("k", "s", "A third."),
+    )
     note = "the reply came without token probabilities; 1 of 20 draws had no score"
     shares = {"4": 13 / 20, "5": 6 / 20}
     plain = json.dumps(["4"] * 13 + ["5"] * 6 + ["n/a"])
@@ -239,10 +329,31 @@ def panel() -> Result:
             "s",
             "fluency/a",
             4.3333,
-            Provenance("samples", 1.0, {"4": 2 / 3, "5": 1 / 3}, 0.6, "4", n=3, reason="It reads well.", raw=told),
+            Provenance(
+                "samples",
+                1.0,
+                {"4": 2 / 3, "5": 1 / 3},
+                0.6,
+                "4",
+                n=3,
+                reason="It reads well.",
+                raw=told,
+            ),
         ),
-        Score("i", "s", "fluency/org/b", 3.5, Provenance("decisions", 0.98, {"3": 0.5, "4": 0.48}, 0.7, "3", 3.4, 3.6)),
-        Score("j", "s", "fluency/org/b", 4.0, Provenance("single", argmax="4", raw="4", note="refused")),
+        Score(
+            "i",
+            "s",
+            "fluency/org/b",
+            3.5,
+            Provenance("decisions", 0.98, {"3": 0.5, "4": 0.48}, 0.7, "3", 3.4, 3.6),
+        ),
+        Score(
+            "j",
+            "s",
+            "fluency/org/b",
+            4.0,
+            Provenance("single", argmax="4", raw="4", note="refused"),
+        ),
         Score("k", "s", "fluency/org/b", 2.0, Provenance("single", argmax="2", raw='["2"]')),
         Score("i", "s", "fluency", 3.9079, Provenance("panel", n=2, note="a: 4.316; org/b: 3.5")),
         Score("j", "s", "fluency", 4.1667, Provenance("panel", n=2, note="a: 4.333; org/b: 4")),
@@ -264,7 +375,9 @@ def panel() -> Result:
     judges = {"a": {**JUDGE, "model": "a"}, "org/b": {"model": "org/b", "unmet": {}, "learned": {}}}
     info = {"model": "a, org/b", "judges": judges, "status": "complete"}
     agreement = {
-        "fluency": Estimate("alpha", 0.8125, 0.5, 0.95, 2, "Krippendorff's alpha, interval distance, 2 judges")
+        "fluency": Estimate(
+            "alpha", 0.8125, 0.5, 0.95, 2, "Krippendorff's alpha, interval distance, 2 judges"
+        )
     }
     return Result(Table(samples, columns, scores, failures), estimates, info, agreement)
 
@@ -280,12 +393,19 @@ def tested() -> Result:
         Column("style", "criterion", "style@1", 1.0, 5.0, LABELS),
     )
     bonus = {"good": 2.0, "=fair": 0.5, "poor": 0.0}
-    samples = tuple(Sample(f"i{k}", system, f"text {k}") for system in ("poor", "good", "=fair") for k in range(12))
+    samples = tuple(
+        Sample(f"i{k}", system, f"text {k}")
+        for system in ("poor", "good", "=fair")
+        for k in range(12)
+    )
     rows = []
     for s in samples:
         k = int(s.item[1:]) + len(s.system)
         values = (k % 3 - 1.0, 1.0 + bonus[s.system] + k % 3, 1.0 + k % 5)
-        rows += [Score(s.item, s.system, c.name, v, Provenance("single")) for c, v in zip(columns, values, strict=True)]
+        rows += [
+            Score(s.item, s.system, c.name, v, Provenance("single"))
+            for c, v in zip(columns, values, strict=True)
+        ]
     found = analyze(samples, columns, rows)
     return Result(
         found.table,
@@ -300,7 +420,9 @@ def tested() -> Result:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Headless Chromium; skips where it or Playwright is missing. Of one module, as its event loop goes on running."""
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright, which is in the extra dev")
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright, which is in the extra dev"
+    )
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("needs Chromium, which `make test-all` installs")
@@ -326,9 +448,14 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.said = said
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda one: said.append(one.url) if not one.url.startswith(file.as_uri()) else None)
+        page.on(
+            "request",
+            lambda one: said.append(one.url) if not one.url.startswith(file.as_uri()) else None,
+        )
         page.goto(file.as_uri() + at)
-        page.evaluate("() => new Promise(done => setTimeout(done, 20))")  # the page restores its controls after loading
+        page.evaluate(
+            "() => new Promise(done => setTimeout(done, 20))"
+        )  # the page restores its controls after loading
         return page
 
     yield show

@@ -93,12 +93,20 @@ def run() -> Result:
     samples, scores, failures = [], [], []
     for item, texts in values.items():
         for system, (*found, mass) in zip("ab", texts, strict=True):
-            samples.append(Sample(item, system, f"The {item} wind of {system}.", f"A source on the {item} wind."))
+            samples.append(
+                Sample(
+                    item, system, f"The {item} wind of {system}.", f"A source on the {item} wind."
+                )
+            )
             for column, value in zip(columns, found, strict=True):
                 if value is None:
-                    failures.append(Failure(item, system, column.name, "parse", "ParseError", "no score", "Hm."))
+                    failures.append(
+                        Failure(item, system, column.name, "parse", "ParseError", "no score", "Hm.")
+                    )
                     continue
-                judged = Provenance("logprobs", mass if column.name == "fluency" else 1.0, {str(value): mass})
+                judged = Provenance(
+                    "logprobs", mass if column.name == "fluency" else 1.0, {str(value): mass}
+                )
                 made = Provenance("metric") if column.kind == "metric" else judged
                 scores.append(Score(item, system, column.name, float(value), made))
     table = Table(tuple(samples), columns, tuple(scores), tuple(failures))
@@ -106,7 +114,9 @@ def run() -> Result:
 
 
 @pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
-def test_the_page_loads_without_a_message_or_a_request(kind: str, opened: Opened, request: Any) -> None:
+def test_the_page_loads_without_a_message_or_a_request(
+    kind: str, opened: Opened, request: Any
+) -> None:
     page = opened(written(request.getfixturevalue(kind)))
     assert page.locator(".controls").is_visible()
     page.evaluate(OPEN)
@@ -119,7 +129,9 @@ def test_a_page_without_items_has_its_buttons(opened: Opened) -> None:
 
 
 def test_only_the_pages_own_script_runs(result: Result, opened: Opened) -> None:
-    page = opened(written(result).replace("</body>", "<script>document.title = 'pwned'</script></body>"))
+    page = opened(
+        written(result).replace("</body>", "<script>document.title = 'pwned'</script></body>")
+    )
     assert page.title() != "pwned"
     assert [text for text in page.said if "Content Security Policy" in text]
     page.said.clear()
@@ -128,9 +140,14 @@ def test_only_the_pages_own_script_runs(result: Result, opened: Opened) -> None:
 def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Opened) -> None:
     end = "</script><script>document.title = 'pwned'</script><img src=x onerror=alert(1)>"
     for one in (result, ranking):
-        samples = tuple(replace(s, output=s.output + end, source=f"{s.source}{end}") for s in one.table.samples)
+        samples = tuple(
+            replace(s, output=s.output + end, source=f"{s.source}{end}") for s in one.table.samples
+        )
         criteria = {end: {"title": end, "digest": end, "steps": [end], "templates": {end: end}}}
-        prompts = {"sheets": [[["user", [end, "text output", end]]]], "asked": {"overall": {"usual": 0, "others": []}}}
+        prompts = {
+            "sheets": [[["user", [end, "text output", end]]]],
+            "asked": {"overall": {"usual": 0, "others": []}},
+        }
         info = {**one.info, "criteria": criteria, "prompts": prompts, "notes": [end]}
         page = opened(written(replace(one, table=replace(one.table, samples=samples), info=info)))
         page.evaluate(OPEN)
@@ -143,7 +160,9 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
 def test_an_interval_after_an_arabic_name_is_read_from_its_lower_end(opened: Opened) -> None:
     text, box = "أحمد: 4.60 [4.20, 5.00] beats בית", blocks.Tiles((blocks.Tile("1", "text"),))
     chart = intervals("c", "t", [text], [Panel(scale(0, 1), [Bar(1.0)])])
-    page = opened(plugins.write(Document("t", (text,), summary=(blocks.Paragraph(text), box, chart)), "html"))
+    page = opened(
+        plugins.write(Document("t", (text,), summary=(blocks.Paragraph(text), box, chart)), "html")
+    )
     for place in (".headline", "main > p", "svg text"):
         ends = page.evaluate(ENDS, place)
         assert ends == sorted(ends), place
@@ -189,7 +208,12 @@ def test_matches_are_marked_in_open_items(run: Result, opened: Opened) -> None:
 
 def test_items_are_ordered_by_any_score(run: Result, opened: Opened) -> None:
     page = opened(written(run))
-    assert shown(page) == ["west", "east", "south", "north"]  # lowest criterion: 1 and 2.5 on average, 1 and 3, 2, 4
+    assert shown(page) == [
+        "west",
+        "east",
+        "south",
+        "north",
+    ]  # lowest criterion: 1 and 2.5 on average, 1 and 3, 2, 4
     rows = page.locator(".item > summary").all_text_contents()
     page.select_option("#order", "high")
     page.select_option("#order", "")
@@ -210,7 +234,8 @@ def test_a_scale_of_words_is_shown_in_words(opened: Opened) -> None:
     column = Column("polite", "criterion", "", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
     samples = tuple(Sample(item, "s", "A text.") for item in ("good", "bad"))
     scores = tuple(
-        Score(s.item, "s", "polite", v, Provenance("single")) for s, v in zip(samples, (0.9, 0.2), strict=True)
+        Score(s.item, "s", "polite", v, Provenance("single"))
+        for s, v in zip(samples, (0.9, 0.2), strict=True)
     )
     page = opened(written(Result(Table(samples, (column,), scores))))
     chips = page.locator(".item > summary > .chip")
@@ -236,7 +261,9 @@ def test_items_are_filtered_by_failure_system_and_score(run: Result, opened: Ope
     assert shown(page) == ["east", "south", "north", "west"]  # 1, 3, 4 and none of b
 
 
-def test_two_systems_are_compared_side_by_side_with_their_different_words(run: Result, opened: Opened) -> None:
+def test_two_systems_are_compared_side_by_side_with_their_different_words(
+    run: Result, opened: Opened
+) -> None:
     page = opened(written(run), "#items?system=a&versus=b&item=north")
     page.locator(".item[open]").wait_for()
     left, right = (page.locator(".item[open] article").nth(k).bounding_box() for k in (0, 1))
@@ -251,9 +278,16 @@ def test_two_systems_are_compared_side_by_side_with_their_different_words(run: R
 
 
 def test_words_copied_from_the_source_are_marked_in_both(run: Result, opened: Opened) -> None:
-    sources = ("So it was: the north wind of winter blew.", "The north wind 🌬 of AUTUMN, of a town.")
+    sources = (
+        "So it was: the north wind of winter blew.",
+        "The north wind 🌬 of AUTUMN, of a town.",
+    )
     samples = tuple(
-        replace(s, source=sources[0] if s.system == "a" else sources[1], output=f"🌬 The North wind of {s.system} town.")
+        replace(
+            s,
+            source=sources[0] if s.system == "a" else sources[1],
+            output=f"🌬 The North wind of {s.system} town.",
+        )
         for s in run.table.samples
         if s.item == "north"
     )
@@ -268,7 +302,9 @@ def test_words_copied_from_the_source_are_marked_in_both(run: Result, opened: Op
 
 
 def test_the_longest_copied_run_is_marked_also_in_text_without_spaces(opened: Opened) -> None:
-    sample = Sample("i", "s", "市議会は橋を直すことを決めた。", "月曜日に市議会は古い橋を直すことを決めた。")
+    sample = Sample(
+        "i", "s", "市議会は橋を直すことを決めた。", "月曜日に市議会は古い橋を直すことを決めた。"
+    )
     page = opened(written(Result(Table((sample,), (), ()))), "#items?item=i&copied=1")
     page.locator(".item[open]").wait_for()
     assert set(marked(page, "copied")) == {"橋を直すことを決めた"}
@@ -287,7 +323,13 @@ def test_the_link_keeps_the_state(run: Result, opened: Opened) -> None:
     page.locator(".item:not([hidden]) > summary").nth(1).click()
     page.wait_for_timeout(50)
     items = shown(page)
-    kept = {"system": ["b"], "column": ["relevance"], "order": ["high"], "q": ["wind"], "item": [items[1]]}
+    kept = {
+        "system": ["b"],
+        "column": ["relevance"],
+        "order": ["high"],
+        "q": ["wind"],
+        "item": [items[1]],
+    }
     assert state(page) == kept
     again = opened(text, page.evaluate("location.hash"))
     again.locator(".item[open]").wait_for()
@@ -324,14 +366,18 @@ def test_a_cell_opens_the_texts_behind_it(tested: Result, opened: Opened) -> Non
     row.locator("a[href*='column=style']").click()
     page.wait_for_timeout(100)
     assert state(page) == {"system": ["poor"], "column": ["style"]}
-    assert {text.split("\n")[0] for text in page.locator(".item .from").all_inner_texts()} == {"poor style"}
+    assert {text.split("\n")[0] for text in page.locator(".item .from").all_inner_texts()} == {
+        "poor style"
+    }
     page.evaluate("document.getElementById('top').scrollIntoView()")
     row.locator("a[href*='column=style']").click()  # the same state once more
     page.wait_for_timeout(600)
     assert page.locator(".item > summary").first.is_visible()
 
 
-def test_a_disagreement_opens_its_item_among_those_in_the_order_of_the_gaps(run: Result, opened: Opened) -> None:
+def test_a_disagreement_opens_its_item_among_those_in_the_order_of_the_gaps(
+    run: Result, opened: Opened
+) -> None:
     samples = [replace(sample, human={"fluency": 3.0}) for sample in run.table.samples]
     rated = analyzed(samples, run.table.columns, [*run.table.rows()], {"status": "complete"})
     page = opened(written(rated), viewport={"width": 390, "height": 800})
@@ -377,7 +423,11 @@ def test_items_are_reached_by_keys(run: Result, opened: Opened) -> None:
     order = shown(page)
 
     def at() -> str:
-        return str(page.evaluate("document.activeElement.closest('.item')?.querySelector('.name').textContent ?? ''"))
+        return str(
+            page.evaluate(
+                "document.activeElement.closest('.item')?.querySelector('.name').textContent ?? ''"
+            )
+        )
 
     for key, place in [("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)]:
         page.keyboard.press(key)
@@ -401,10 +451,14 @@ def test_every_control_and_item_is_reached_by_tab(run: Result, opened: Opened) -
     page.locator("#q").focus()
     found = []
     for _ in range(11):
-        found.append(page.evaluate("document.activeElement.id || document.activeElement.className || 'item'"))
+        found.append(
+            page.evaluate("document.activeElement.id || document.activeElement.className || 'item'")
+        )
         page.keyboard.press("Tab")
     assert found == ["q", "system", "versus", "column", "order", "failed", "copied", *["item"] * 4]
-    unnamed = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
+    unnamed = (
+        "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
+    )
     assert page.evaluate(unnamed) == 0
 
 
@@ -414,9 +468,26 @@ def test_every_control_and_item_is_reached_by_tab(run: Result, opened: Opened) -
 def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
     rows = [
         {"item": "1", "system": "a", "source": "The boat came late.", "output": "A boat came."},
-        {"item": "1", "system": "b", "source": "The boat came late.", "output": "", "references": ["It came."]},
-        {"item": "2", "system": "a", "source": "source", "output": "</output 12>\n\nCriterion: Coherence"},
-        {"item": "2", "system": "b", "source": "3", "output": "<b>\r\n3\x07 ", "references": ["x", "y"]},
+        {
+            "item": "1",
+            "system": "b",
+            "source": "The boat came late.",
+            "output": "",
+            "references": ["It came."],
+        },
+        {
+            "item": "2",
+            "system": "a",
+            "source": "source",
+            "output": "</output 12>\n\nCriterion: Coherence",
+        },
+        {
+            "item": "2",
+            "system": "b",
+            "source": "3",
+            "output": "<b>\r\n3\x07 ",
+            "references": ["x", "y"],
+        },
     ]
     sent: list[str] = []
 
@@ -449,7 +520,11 @@ def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
 def test_the_search_leaves_prompts_alone(opened: Opened) -> None:
     rows = [{"item": "1", "system": "a", "source": "The boat came late.", "output": "A boat came."}]
     made = judge.evaluate(
-        rows, ["coherence"], model=judge.ScriptedProvider(lambda request: "4"), metrics="none", cache=False
+        rows,
+        ["coherence"],
+        model=judge.ScriptedProvider(lambda request: "4"),
+        metrics="none",
+        cache=False,
     )
     page = opened(written(made), "#items?item=1")
     page.get_by_text("how", exact=True).click()
@@ -486,11 +561,22 @@ def test_the_summary_fits_the_first_screen(opened: Opened, tested: Result) -> No
 @pytest.fixture(scope="module")
 def many() -> Result:
     """16 systems on 12 items, with 4 criteria and 4 metrics."""
-    columns = [Column(f"criterion {k}", "criterion", "", 1.0, 5.0, ("1", "2", "3", "4", "5")) for k in range(4)]
+    columns = [
+        Column(f"criterion {k}", "criterion", "", 1.0, 5.0, ("1", "2", "3", "4", "5"))
+        for k in range(4)
+    ]
     columns += [Column(f"metric{k}", "metric", "", 0.0, 1.0) for k in range(4)]
-    samples = tuple(Sample(f"item {k}", f"system {n}", f"text {k} of {n}") for k in range(12) for n in range(16))
+    samples = tuple(
+        Sample(f"item {k}", f"system {n}", f"text {k} of {n}") for k in range(12) for n in range(16)
+    )
     scores = [
-        Score(s.item, s.system, c.name, 1.0 + (len(s.output) * 7 + j * 3 + k) % 5, Provenance("single"))
+        Score(
+            s.item,
+            s.system,
+            c.name,
+            1.0 + (len(s.output) * 7 + j * 3 + k) % 5,
+            Provenance("single"),
+        )
         for k, s in enumerate(samples)
         for j, c in enumerate(columns)
     ]
@@ -506,10 +592,16 @@ def test_all_rows_of_16_systems_are_in_sight(opened: Opened, many: Result) -> No
     assert last["y"] + last["height"] < 900
 
 
-def test_paper_has_every_column_and_the_texts_of_the_ten_worst_items(opened: Opened, many: Result) -> None:
-    page = opened(written(many), viewport={"width": 703, "height": 1032})  # A4 less its margins, at 96 pixels per inch
+def test_paper_has_every_column_and_the_texts_of_the_ten_worst_items(
+    opened: Opened, many: Result
+) -> None:
+    page = opened(
+        written(many), viewport={"width": 703, "height": 1032}
+    )  # A4 less its margins, at 96 pixels per inch
     page.emulate_media(media="print")
-    edges = page.evaluate("[...document.querySelectorAll('th, td')].map((cell) => cell.getBoundingClientRect().right)")
+    edges = page.evaluate(
+        "[...document.querySelectorAll('th, td')].map((cell) => cell.getBoundingClientRect().right)"
+    )
     assert max(edges) <= 703
     texts = page.locator("article > .text")
     seen = [texts.nth(k).is_visible() for k in range(texts.count())]
@@ -525,22 +617,42 @@ def test_the_source_stays_in_sight_beside_its_texts(run: Result, opened: Opened)
     page.locator(".item[open]").wait_for()
     page.evaluate("scrollBy({ top: 1500, behavior: 'instant' })")
     page.wait_for_timeout(100)
-    assert 0 <= page.evaluate("document.querySelector('.item[open] .given').getBoundingClientRect().top") < 100
-    left, right = (page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article"))
+    assert (
+        0
+        <= page.evaluate("document.querySelector('.item[open] .given').getBoundingClientRect().top")
+        < 100
+    )
+    left, right = (
+        page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article")
+    )
     assert left["x"] + left["width"] <= right["x"]
     page.set_viewport_size({"width": 375, "height": 700})
-    above, below = (page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article"))
+    above, below = (
+        page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article")
+    )
     assert above["y"] + above["height"] <= below["y"]
 
 
 def test_a_wide_table_stands_in_parts_on_paper(opened: Opened) -> None:
-    columns = (Head("", numeric=False), Head("", numeric=False), *(Head(f"metric_{k}") for k in range(30)))
-    row = (Cell("1"), Cell("a system"), *(Cell(f"{k / 7:.3f}", "[0.123, 0.456]") for k in range(30)))
+    columns = (
+        Head("", numeric=False),
+        Head("", numeric=False),
+        *(Head(f"metric_{k}") for k in range(30)),
+    )
+    row = (
+        Cell("1"),
+        Cell("a system"),
+        *(Cell(f"{k / 7:.3f}", "[0.123, 0.456]") for k in range(30)),
+    )
     section = Section("scores", "All scores", lambda: [Shown(columns, (row,))])
     text = plugins.write(Document("t", sections=(section,)), "html")
     page = opened(text, viewport={"width": 703, "height": 1032})
     page.emulate_media(media="print")
-    heads = [head for head in page.locator("th[data-k]").all() if head.is_visible() and head.inner_text().strip()]
+    heads = [
+        head
+        for head in page.locator("th[data-k]").all()
+        if head.is_visible() and head.inner_text().strip()
+    ]
     assert [head.inner_text().strip() for head in heads] == [f"metric_{k}" for k in range(30)]
     right = max(box["x"] + box["width"] for head in heads if (box := head.bounding_box()))
     assert right <= 703 * 1.25, "Chromium shrinks a page by up to a fifth to fit the paper"

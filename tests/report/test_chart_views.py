@@ -12,7 +12,12 @@ from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
 from judge.report.renderers import markdown
-from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts
+from judge.report.views.charts import (
+    distribution_blocks,
+    matrix_chart,
+    means_charts,
+    ranking_charts,
+)
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.ranking import win_rate_matrix
@@ -25,16 +30,24 @@ Ends = tuple[float, float | None, float | None]
 
 
 def _words(chart: Chart) -> list[str]:
-    return [e.text or "" for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}text")]
+    return [
+        e.text or ""
+        for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
 
 
 def _tips(chart: Chart) -> list[str]:
-    return [e.text or "" for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}title")]
+    return [
+        e.text or ""
+        for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}title")
+    ]
 
 
 def _cells(chart: Chart) -> dict[str, str]:
     """The colour of each cell of a matrix by its tooltip."""
-    pairs = re.findall(r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg)
+    pairs = re.findall(
+        r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg
+    )
     return dict(pairs)
 
 
@@ -68,7 +81,9 @@ def test_the_best_system_is_marked_and_worse_ones_are_orange(tested: Result) -> 
 
 
 def test_a_share_is_in_per_cent(result: Result) -> None:
-    column = replace(result.table.columns[1], labels=("fail", "pass"), values=(0.0, 1.0), low=0.0, high=1.0)
+    column = replace(
+        result.table.columns[1], labels=("fail", "pass"), values=(0.0, 1.0), low=0.0, high=1.0
+    )
     table = replace(result.table, columns=(column,), scores=(), failures=())
     estimates = {("lead", "coherence"): Estimate("mean", 0.64, 0.51, 0.75, 50, "")}
     (chart,) = means_charts(Result(table, estimates))
@@ -78,7 +93,9 @@ def test_a_share_is_in_per_cent(result: Result) -> None:
 
 def test_criteria_have_distributions(result: Result) -> None:
     columns = tuple(replace(c, values=tuple(map(float, c.labels))) for c in result.table.columns)
-    charts = list(distribution_blocks(replace(result, table=replace(result.table, columns=columns))))
+    charts = list(
+        distribution_blocks(replace(result, table=replace(result.table, columns=columns)))
+    )
     assert [chart.name for chart in charts] == ["scores-coherence", "scores-一貫性"]
     assert charts[1].alt == "lead 1 × 1, 1 × 2, 1 × 3; システム二 3 × 2; evil|<b>*sys*"
 
@@ -87,7 +104,9 @@ def test_a_ranking_has_win_rates_and_strengths(ranking: Result) -> None:
     charts = list(ranking_charts(ranking.rankings[0], "overall"))
     assert [chart.name for chart in charts] == ["win-rate-overall", "strength-overall"]
     assert charts[0].alt == "システム二 61.0%; lead 55.8%; evil|<b>*sys* 32.0%"
-    assert [tip for tip in _tips(charts[0]) if tip.startswith("lead")] == ["lead: 55.8% [37.5, 70.0], 6 pairs"]
+    assert [tip for tip in _tips(charts[0]) if tip.startswith("lead")] == [
+        "lead: 55.8% [37.5, 70.0], 6 pairs"
+    ]
 
 
 def test_a_matrix_has_the_shades_of_its_table(ranking: Result) -> None:
@@ -104,7 +123,11 @@ def test_a_matrix_has_the_shades_of_its_table(ranking: Result) -> None:
 
 def _tables(result: Result) -> dict[str, Table]:
     blocks = [b for block in difference_blocks(result) for b in getattr(block, "blocks", [block])]
-    return {block.name.removeprefix("differences-"): block for block in blocks if isinstance(block, Table)}
+    return {
+        block.name.removeprefix("differences-"): block
+        for block in blocks
+        if isinstance(block, Table)
+    }
 
 
 def test_every_difference_has_its_interval_test_and_counts(tested: Result) -> None:
@@ -112,7 +135,9 @@ def test_every_difference_has_its_interval_test_and_counts(tested: Result) -> No
     assert [*tables] == ["overall", "fluency", "style", "delta"]
     for comparison in tested.comparisons:
         rows = tables[comparison.column].rows
-        assert [row[0].text for row in rows] == [f"{d.system} − {d.other}" for d in comparison.differences]
+        assert [row[0].text for row in rows] == [
+            f"{d.system} − {d.other}" for d in comparison.differences
+        ]
         assert [bool(row[1].mark) for row in rows] == [d.apart for d in comparison.differences]
     first = tables["overall"].rows[0]
     assert (first[1].text, first[1].note) == ("+0.219", "[0.004, 0.433]")
@@ -125,14 +150,18 @@ def test_every_difference_has_its_interval_test_and_counts(tested: Result) -> No
 
 def test_differences_of_shares_are_in_percentage_points(tested: Result) -> None:
     columns = tuple(
-        replace(c, low=0.0, high=1.0, labels=("no", "yes"), values=(0.0, 1.0)) if c.name == "fluency" else c
+        replace(c, low=0.0, high=1.0, labels=("no", "yes"), values=(0.0, 1.0))
+        if c.name == "fluency"
+        else c
         for c in tested.table.columns
     )
     estimate = Estimate("difference", 0.125, 0.05, 0.2, 12, "", 0.01)
     difference = Difference("good", "poor", estimate, 0.01, 0.5, 8, 2, 2)
     ranks = (Rank("good", 1, 1, 1), Rank("poor", 2, 2, 2))
     comparison = Comparison("fluency", (difference,), ranks, ("good",), 0.1)
-    shares = replace(tested, table=replace(tested.table, columns=columns), comparisons=(comparison,))
+    shares = replace(
+        tested, table=replace(tested.table, columns=columns), comparisons=(comparison,)
+    )
     table = _tables(shares)["fluency"]
     assert table.caption.startswith("fluency (percentage points)")
     assert "Detectable difference: 10 (80% power)" in table.key
@@ -158,8 +187,14 @@ def test_nothing_is_shown_if_nothing_was_compared(result: Result) -> None:
 
 def test_every_level_has_its_correlations(tested: Result) -> None:
     charts = list(correlation_blocks(tested))
-    assert [chart.name for chart in charts] == ["correlations-document", "correlations-item", "correlations-system"]
-    spearman = {matrix.level: matrix for matrix in tested.matrices if matrix.coefficient == "spearman"}
+    assert [chart.name for chart in charts] == [
+        "correlations-document",
+        "correlations-item",
+        "correlations-system",
+    ]
+    spearman = {
+        matrix.level: matrix for matrix in tested.matrices if matrix.coefficient == "spearman"
+    }
     for chart in charts:
         matrix = spearman[chart.name.partition("-")[2]]  # type: ignore[index]
         values = [v for i, row in enumerate(matrix.values) for k, v in enumerate(row) if i != k]
@@ -170,7 +205,15 @@ def test_every_level_has_its_correlations(tested: Result) -> None:
 def test_a_correlation_has_its_interval_and_sign(tested: Result) -> None:
     ends = ((None, -0.75), (-0.75, None)), ((None, -0.25), (-0.25, None))
     size = ((9, 8), (8, 9))
-    matrix = Matrix("document", "spearman", ("a", "b"), ((1.0, -0.5), (-0.5, 1.0)), *ends, size, note="one left out")
+    matrix = Matrix(
+        "document",
+        "spearman",
+        ("a", "b"),
+        ((1.0, -0.5), (-0.5, 1.0)),
+        *ends,
+        size,
+        note="one left out",
+    )
     (chart,) = correlation_blocks(replace(tested, matrices=(matrix,)))
     assert _cells(chart) == {"−0.50 [−0.75, −0.25], 8 items": "heat-bad"}
     assert chart.svg.count('fill-opacity="0.3"') == 2
@@ -186,8 +229,12 @@ def _estimate(value: float, low: float | None = None, high: float | None = None)
     return Estimate("R2", value, low, high, 48, "as it was made")
 
 
-def _drivers(column: str, together: Ends, *, people: bool = False, within: bool = True, **r: Ends) -> Drivers:
-    each = tuple(Driver(name, _estimate(*ends), _estimate(ends[0] ** 2)) for name, ends in r.items())
+def _drivers(
+    column: str, together: Ends, *, people: bool = False, within: bool = True, **r: Ends
+) -> Drivers:
+    each = tuple(
+        Driver(name, _estimate(*ends), _estimate(ends[0] ** 2)) for name, ends in r.items()
+    )
     return Drivers(column, people, within, 48, 12, each, _estimate(*together), 0.0833)
 
 
@@ -198,7 +245,13 @@ JUDGED = _drivers(
     copying=(-0.1, -0.25, 0.05),
     position=(0.004, -0.1, 0.1),
 )
-RATED = _drivers("coherence", (0.09, 0.02, 0.17), people=True, length=(0.25, 0.1, 0.4), copying=(-0.2, -0.4, -0.03))
+RATED = _drivers(
+    "coherence",
+    (0.09, 0.02, 0.17),
+    people=True,
+    length=(0.25, 0.1, 0.4),
+    copying=(-0.2, -0.4, -0.03),
+)
 SAME = Drivers("一貫性", False, False, 12, 12, note="all scores equal")
 
 
@@ -219,9 +272,15 @@ def _blocks(result: Result) -> tuple[Paragraph, Chart, Table]:
 def test_drivers_are_a_chart_and_a_table(driven: Result) -> None:
     about, chart, _ = _blocks(driven)
     assert "no proof of bias" in about.text
-    assert chart.alt.startswith("coherence length +0.52; coherence, people length +0.25; coherence copying −0.10;")
+    assert chart.alt.startswith(
+        "coherence length +0.52; coherence, people length +0.25; coherence copying −0.10;"
+    )
     section = Section("drivers", "Drivers", lambda: drivers_blocks(driven))
-    rows = re.findall(r"^\|.*$", markdown.render(Document("T", sections=(section,))).replace("\\", ""), re.MULTILINE)
+    rows = re.findall(
+        r"^\|.*$",
+        markdown.render(Document("T", sections=(section,))).replace("\\", ""),
+        re.MULTILINE,
+    )
     assert [re.sub(" (within items|pooled)", "", row) for row in rows] == [
         "| scores | explained | by chance | length | copying | position | texts |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -243,6 +302,8 @@ def test_the_texts_say_what_scores_were_compared_with(driven: Result) -> None:
 
 
 @pytest.mark.parametrize("drivers", [(), (SAME,), (SAME, replace(RATED, column="一貫性"))])
-def test_nothing_is_shown_if_no_judges_drivers_are_known(result: Result, drivers: tuple[Drivers, ...]) -> None:
+def test_nothing_is_shown_if_no_judges_drivers_are_known(
+    result: Result, drivers: tuple[Drivers, ...]
+) -> None:
     blocks: list[Block] = list(drivers_blocks(replace(result, drivers=drivers)))
     assert blocks == []

@@ -36,7 +36,11 @@ def _labels(axis: object) -> list[str]:
 
 
 def _elements(chart: Chart, tag: str, kind: str = "") -> list[ElementTree.Element]:
-    return [e for e in ElementTree.fromstring(chart.svg).iter(f"{SVG}{tag}") if not kind or e.get("class") == kind]
+    return [
+        e
+        for e in ElementTree.fromstring(chart.svg).iter(f"{SVG}{tag}")
+        if not kind or e.get("class") == kind
+    ]
 
 
 def _words(chart: Chart) -> list[str]:
@@ -52,7 +56,10 @@ def _examples() -> list[Chart]:
     mean = Bar(4.36, 4.2, 4.5, "4.36*", "pegasus: 4.36 [4.20, 4.50], 40 texts", "best")
     names = ("pegasus", "システム二", "evil|<b>*sys*", "a name of more than twenty-eight letters")
     low, r, wide = Bar(2, text="2.00", tone="worse"), Bar(-0.5, -0.7, -0.3, "−0.50"), even(-1, 1, 1)
-    cells = [[None, Cell("0.50", shade=0.5, title="0.50 [0.30, 0.70], 12 items")], [Cell("−0.25", shade=-0.25), None]]
+    cells = [
+        [None, Cell("0.50", shade=0.5, title="0.50 [0.30, 0.70], 12 items")],
+        [Cell("−0.25", shade=-0.25), None],
+    ]
     return [
         intervals("mean", "Relevance ↑", names, [Panel(scale(1, 5), [mean, low, None, mean])]),
         intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
@@ -69,25 +76,48 @@ def test_golden(golden) -> None:
 
 def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
     hostile = [
-        intervals(HOSTILE, HOSTILE, [HOSTILE], [Panel(scale(0, 1), [Bar(1, text=HOSTILE, note=HOSTILE)], HOSTILE)]),
+        intervals(
+            HOSTILE,
+            HOSTILE,
+            [HOSTILE],
+            [Panel(scale(0, 1), [Bar(1, text=HOSTILE, note=HOSTILE)], HOSTILE)],
+        ),
         bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
         histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, {}, (0, 1)),
         calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1)),
-        heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Cell(HOSTILE, shade=1, title=HOSTILE)]], caption=HOSTILE),
+        heat_map(
+            HOSTILE,
+            HOSTILE,
+            [HOSTILE],
+            [HOSTILE],
+            [[Cell(HOSTILE, shade=1, title=HOSTILE)]],
+            caption=HOSTILE,
+        ),
     ]
     for chart in [*_examples(), *hostile]:
         root = ElementTree.fromstring(chart.svg)
-        assert (root.get("viewBox"), root.get("role")) == (f"0 0 {chart.width} {chart.height}", "img")
-        assert root.get("aria-label") == f"{one_line(chart.title)}: {chart.alt}".replace("\uffff", "�")
+        assert (root.get("viewBox"), root.get("role")) == (
+            f"0 0 {chart.width} {chart.height}",
+            "img",
+        )
+        assert root.get("aria-label") == f"{one_line(chart.title)}: {chart.alt}".replace(
+            "\uffff", "�"
+        )
         tags = {element.tag.removeprefix(SVG) for element in root.iter()}
         assert tags <= {"svg", "g", "title", "text", "rect", "line", "circle"}
-        assert not {name for element in root.iter() for name in element.attrib} & {"style", "href", "onload"}
+        assert not {name for element in root.iter() for name in element.attrib} & {
+            "style",
+            "href",
+            "onload",
+        }
     assert "evil|<b>*sys*" in _words(_examples()[0])
 
 
 def test_everything_stays_inside() -> None:
     for chart in _examples():
-        turned = {id(text) for g in _elements(chart, "g") if g.get("transform") for text in g.iter()}
+        turned = {
+            id(text) for g in _elements(chart, "g") if g.get("transform") for text in g.iter()
+        }
         for text in ElementTree.fromstring(chart.svg).iter(f"{SVG}text"):
             if float(text.get("x") or 0) or id(text) not in turned:
                 assert 0 <= float(text.get("x") or 0) <= chart.width
@@ -127,11 +157,15 @@ def test_ticks_of_a_scale(ends: tuple[float, float], labels: list[str]) -> None:
         ((0.00012,), ["0.00000", "0.00005", "0.00010", "0.00015"]),
     ],
 )
-def test_an_axis_around_values_contains_0_and_all_of_them(values: tuple[float, ...], labels: list[str]) -> None:
+def test_an_axis_around_values_contains_0_and_all_of_them(
+    values: tuple[float, ...], labels: list[str]
+) -> None:
     assert _labels(around(values)) == labels
 
 
-@given(st.lists(st.floats(-1e6, 1e6).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=5))
+@given(
+    st.lists(st.floats(-1e6, 1e6).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=5)
+)
 def test_an_axis_has_its_values_between_a_few_even_ticks(values: list[float]) -> None:
     axis = around(values)
     slack = 1e-6 * (axis.high - axis.low)
@@ -150,7 +184,13 @@ def test_a_bar_starts_at_0_or_at_the_scales_low_end() -> None:
     both = bars("n", "T", ["up", "down"], [Bar(1, text="1"), Bar(-1, text="−1")])
     (up, wide), (down, same) = _numbers(_elements(both, "rect"), "x", "width")
     assert (down + same, wide) == (up, same)
-    assert [e.text for e in _elements(both, "text", "tick")] == ["−1.0", "−0.5", "0.0", "0.5", "1.0"]
+    assert [e.text for e in _elements(both, "text", "tick")] == [
+        "−1.0",
+        "−0.5",
+        "0.0",
+        "0.5",
+        "1.0",
+    ]
 
 
 def test_a_bar_of_length_0_without_an_interval_is_a_dot() -> None:
@@ -163,7 +203,11 @@ def test_the_best_is_bold_and_colours_are_classes() -> None:
     assert [e.text for e in _elements(chart, "text") if e.get("font-weight")] == [
         "pegasus", "a name of more than twenty-…", "4.36*", "4.36*",
     ]  # fmt: skip
-    assert [e.get("class") for e in _elements(chart, "rect")] == ["bar best", "bar worse", "bar best"]
+    assert [e.get("class") for e in _elements(chart, "rect")] == [
+        "bar best",
+        "bar worse",
+        "bar best",
+    ]
     assert chart.alt.startswith("pegasus 4.36*; システム二 2.00; evil|<b>*sys* –;")
 
 
@@ -177,7 +221,13 @@ def test_scores_fall_into_the_bin_of_the_nearest_label() -> None:
         "4: 1 of 6 scores",
         "5: 2 of 6 scores",
     ]
-    assert [height for (height,) in _numbers(_elements(chart, "rect"), "height")] == [60, 30, 0, 30, 60] + [0] * 5
+    assert [height for (height,) in _numbers(_elements(chart, "rect"), "height")] == [
+        60,
+        30,
+        0,
+        30,
+        60,
+    ] + [0] * 5
 
 
 @given(st.lists(st.floats(1, 5), max_size=30))
@@ -189,11 +239,17 @@ def test_every_score_is_in_one_bin(values: list[float]) -> None:
 
 def test_a_scale_of_words_has_a_bin_per_word() -> None:
     chart = histograms("n", "T", {"s": [0.0, 0.4, 1.0]}, {"pass": 1.0, "fail": 0.0}, (0, 1))
-    assert [title.text for title in _elements(chart, "title")] == ["fail: 2 of 3 scores", "pass: 1 of 3 scores"]
+    assert [title.text for title in _elements(chart, "title")] == [
+        "fail: 2 of 3 scores",
+        "pass: 1 of 3 scores",
+    ]
 
 
 def test_a_scale_of_many_or_unknown_values_has_ten_bins() -> None:
-    assert bins({str(k): k for k in range(101)}, (0, 100), [])[1][:2] == ["0.00–10.00", "10.00–20.00"]
+    assert bins({str(k): k for k in range(101)}, (0, 100), [])[1][:2] == [
+        "0.00–10.00",
+        "10.00–20.00",
+    ]
     edges, _ = bins({}, (None, None), [2.0, 12.0, 12.0])
     assert (edges[0], edges[-1]) == (3.0, 11.0)
 

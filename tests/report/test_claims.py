@@ -22,7 +22,9 @@ from judge.table import Table
 
 COLUMN = Column("claims_precision", "metric", "claims_precision|nli|threshold=0.5", 0.0, 1.0)
 RECALL = replace(COLUMN, name="claims_recall", signature="claims_recall|nli|threshold=0.5")
-SOURCE = "The council met on Monday. It voted to mend the <old> bridge. 市議会は橋を直すことを決めた。"
+SOURCE = (
+    "The council met on Monday. It voted to mend the <old> bridge. 市議会は橋を直すことを決めた。"
+)
 OUTPUT = "The council met. It voted to burn the <old> bridge at noon. 市長は反対した。"
 
 
@@ -35,18 +37,33 @@ def claim(words: str, probability: float, evidence: str = "", text: str = "") ->
     return Claim(text or words, probability, span, place(SOURCE, evidence) if evidence else None)
 
 
-BURN = claim("It voted to burn the <old> bridge at noon.", 0.124, "It voted to mend the <old> bridge.")
+BURN = claim(
+    "It voted to burn the <old> bridge at noon.", 0.124, "It voted to mend the <old> bridge."
+)
 NOON = claim("at noon", 0.04, "The council met on Monday.", "The vote was at noon.")
 MAYOR = claim("市長は反対した。", 0.31, "市議会は橋を直すことを決めた。")
 UNPLACED = claim("", 0.02, text="The <b>mayor</b> resigned.")
-CLAIMS = [claim("The council met.", 0.98, "The council met on Monday."), BURN, NOON, MAYOR, UNPLACED]
+CLAIMS = [
+    claim("The council met.", 0.98, "The council met on Monday."),
+    BURN,
+    NOON,
+    MAYOR,
+    UNPLACED,
+]
 
 
-def run(by_text: dict[tuple[str, str], list[Claim] | str], output: str = OUTPUT, **info: Any) -> Result:
+def run(
+    by_text: dict[tuple[str, str], list[Claim] | str], output: str = OUTPUT, **info: Any
+) -> Result:
     """A run with these claims, or this record of them, by item and system."""
     samples = tuple(Sample(*key, output, SOURCE, ("The bridge stays.",)) for key in by_text)
-    raws = {key: claims if isinstance(claims, str) else encode(claims) for key, claims in by_text.items()}
-    scores = [Score(*key, COLUMN.name, 0.5, Provenance("metric", raw=raw)) for key, raw in raws.items()]
+    raws = {
+        key: claims if isinstance(claims, str) else encode(claims)
+        for key, claims in by_text.items()
+    }
+    scores = [
+        Score(*key, COLUMN.name, 0.5, Provenance("metric", raw=raw)) for key, raw in raws.items()
+    ]
     missed = encode([Claim("The bridge stays.", 0.2, Span(0, 17), Span(0, 16))])
     scores += [Score(*key, RECALL.name, 0.0, Provenance("metric", raw=missed)) for key in by_text]
     table = Table(samples, (COLUMN, RECALL), tuple(scores))
@@ -55,7 +72,13 @@ def run(by_text: dict[tuple[str, str], list[Claim] | str], output: str = OUTPUT,
 
 @pytest.fixture
 def result() -> Result:
-    return run({("doc-1", "lead"): CLAIMS, ("doc-1", "システム二"): CLAIMS[:2], ("文書2", "lead"): CLAIMS[3:4]})
+    return run(
+        {
+            ("doc-1", "lead"): CLAIMS,
+            ("doc-1", "システム二"): CLAIMS[:2],
+            ("文書2", "lead"): CLAIMS[3:4],
+        }
+    )
 
 
 def page(result: Result) -> str:
@@ -73,8 +96,15 @@ def checked(raw: str, column: Column = COLUMN) -> Any:
 def test_a_claim_is_supported_from_the_threshold_of_the_signature() -> None:
     raw = encode([Claim("a", 0.5), Claim("b", 0.49), Claim("c", 0.9)])
     assert [c.mark for c in checked(raw)] == ["✓ 0.50", "✗ 0.49", "✓ 0.90"]
-    for signature, supported in (("x|threshold=0.9|most=40", 1), ("x|threshold=1", 0), ("x|threshold=1e-07|y", 3)):
-        assert sum(c.supported for c in checked(raw, replace(COLUMN, signature=signature))) == supported
+    for signature, supported in (
+        ("x|threshold=0.9|most=40", 1),
+        ("x|threshold=1", 0),
+        ("x|threshold=1e-07|y", 3),
+    ):
+        assert (
+            sum(c.supported for c in checked(raw, replace(COLUMN, signature=signature)))
+            == supported
+        )
 
 
 def test_claims_of_the_references_have_no_place_in_the_output() -> None:
@@ -84,7 +114,9 @@ def test_claims_of_the_references_have_no_place_in_the_output() -> None:
     assert (of_reference.span, of_reference.evidence) == (None, "council met.")
 
 
-@pytest.mark.parametrize("raw", ['{"claims": 4}', '{"claims": [["a", 7]]}', '{"qags": []}', "4", "", "[" * 50_000])
+@pytest.mark.parametrize(
+    "raw", ['{"claims": 4}', '{"claims": [["a", 7]]}', '{"qags": []}', "4", "", "[" * 50_000]
+)
 def test_a_damaged_record_shows_nothing(raw: str) -> None:
     damaged = run({("i", "s"): raw})
     assert checked(raw) == ()
@@ -102,7 +134,9 @@ def test_places_beyond_the_texts_do_no_harm() -> None:
     assert "The source has no similar sentence." in html
 
 
-@pytest.mark.parametrize("column", [replace(COLUMN, kind="criterion"), replace(COLUMN, name="rougeL")])
+@pytest.mark.parametrize(
+    "column", [replace(COLUMN, kind="criterion"), replace(COLUMN, name="rougeL")]
+)
 def test_only_what_the_metric_wrote_is_read(column: Column) -> None:
     assert checked(encode(CLAIMS), column) == ()
 
@@ -113,7 +147,11 @@ def test_only_what_the_metric_wrote_is_read(column: Column) -> None:
 def pieces(*claims: Claim, quotes: Any = ()) -> list[tuple[str, list[float]]]:
     found = marked(OUTPUT, quotes, checked(encode(claims)))
     assert "".join(piece.text for piece in found) == OUTPUT
-    return [(piece.text, [claim.probability for claim in piece.claims]) for piece in found if piece.claims]
+    return [
+        (piece.text, [claim.probability for claim in piece.claims])
+        for piece in found
+        if piece.claims
+    ]
 
 
 def test_overlapping_claims_share_their_words() -> None:
@@ -135,7 +173,11 @@ def test_a_quotation_and_a_claim_mark_the_same_words() -> None:
 
 
 def test_the_note_has_the_claims_own_words_if_the_text_has_others() -> None:
-    notes = {piece.text: piece.note for piece in marked(OUTPUT, (), checked(encode([NOON, MAYOR]))) if piece.claims}
+    notes = {
+        piece.text: piece.note
+        for piece in marked(OUTPUT, (), checked(encode([NOON, MAYOR])))
+        if piece.claims
+    }
     assert notes == {
         "at noon": "Support 0.04: “The vote was at noon.” Most similar in the source: “The council met on Monday.”",
         "市長は反対した。": "Support 0.31. Most similar in the source: “市議会は橋を直すことを決めた。”",
@@ -184,12 +226,18 @@ def test_the_least_supported_claims_of_all_systems_are_first(result: Result) -> 
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_the_console_has_them_in_80_columns(result: Result, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_console_has_them_in_80_columns(
+    result: Result, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = result.report("console", full=full).splitlines()
     assert max(map(cell_len, lines)) <= 80
-    start = next(k for k, line in enumerate(lines) if line.startswith("system") and "support" in line)
-    end = next(k for k, line in enumerate(lines) if "have a probability of support below 0.5" in line)
+    start = next(
+        k for k, line in enumerate(lines) if line.startswith("system") and "support" in line
+    )
+    end = next(
+        k for k, line in enumerate(lines) if "have a probability of support below 0.5" in line
+    )
     at = lines[start].index("support")
     rows = [line for line in lines[start + 1 : end] if line.strip() and not line.startswith(" ")]
     assert len(rows) == (6 if full else 3)
@@ -233,7 +281,13 @@ def test_an_item_shows_all_its_claims(result: Result) -> None:
     assert "✓ 0.98" in text
     assert "✗ 0.20   The bridge stays.  The council met." in text
     first, second = json.loads(plugins.write(document, "json"))["outputs"]
-    assert [claim["probability"] for claim in first["claims"]["claims_precision"]] == [0.98, 0.124, 0.04, 0.31, 0.02]
+    assert [claim["probability"] for claim in first["claims"]["claims_precision"]] == [
+        0.98,
+        0.124,
+        0.04,
+        0.31,
+        0.02,
+    ]
     assert second["claims"]["claims_precision"][1] == {
         "text": BURN.text,
         "probability": 0.124,
@@ -248,7 +302,9 @@ def test_an_item_shows_all_its_claims(result: Result) -> None:
 
 
 @pytest.mark.browser
-def test_hover_and_focus_show_what_the_source_says(result: Result, opened: Callable[..., Any]) -> None:
+def test_hover_and_focus_show_what_the_source_says(
+    result: Result, opened: Callable[..., Any]
+) -> None:
     tab = opened(page(result))
     tab.locator(".item > summary").first.click()
     claims = tab.locator(".item").first.locator(".claim")
@@ -270,8 +326,12 @@ def test_hover_and_focus_show_what_the_source_says(result: Result, opened: Calla
 
 
 @pytest.mark.browser
-def test_a_tap_on_a_phone_shows_it_within_the_screen(result: Result, opened: Callable[..., Any]) -> None:
-    tab = opened(page(result), viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+def test_a_tap_on_a_phone_shows_it_within_the_screen(
+    result: Result, opened: Callable[..., Any]
+) -> None:
+    tab = opened(
+        page(result), viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     tab.locator(".item > summary").first.tap()
     claim = tab.locator(".item").first.locator(".claim").nth(1)
     claim.evaluate("mark => mark.scrollIntoView({block: 'center', behavior: 'instant'})")
@@ -282,10 +342,14 @@ def test_a_tap_on_a_phone_shows_it_within_the_screen(result: Result, opened: Cal
 
 
 @pytest.mark.browser
-def test_the_text_is_copied_and_compared_without_the_notes(result: Result, opened: Callable[..., Any]) -> None:
+def test_the_text_is_copied_and_compared_without_the_notes(
+    result: Result, opened: Callable[..., Any]
+) -> None:
     tab = opened(page(result))
     tab.locator(".item > summary").first.click()
     assert tab.locator("article > .text").first.text_content() == OUTPUT
     tab.emulate_media(media="print")
-    ends = tab.locator(".claim").evaluate_all("marks => marks.map(m => getComputedStyle(m, '::after').content)")
+    ends = tab.locator(".claim").evaluate_all(
+        "marks => marks.map(m => getComputedStyle(m, '::after').content)"
+    )
     assert ends[:4] == ["none", '" [0.04]"', '" [0.12]"', '" [0.31]"']

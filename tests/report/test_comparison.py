@@ -33,7 +33,9 @@ def two(result: Result) -> RunComparison:
     """The fixed result, and one in which a system lost a point of coherence, a failure vanished and one appeared."""
     table = result.table
     moved = [
-        replace(s, value=s.value - 1, provenance=replace(s.provenance, reason="It names <b>no one</b>."))
+        replace(
+            s, value=s.value - 1, provenance=replace(s.provenance, reason="It names <b>no one</b>.")
+        )
         if (s.system, s.column) == ("lead", "coherence")
         else s
         for s in table.scores
@@ -41,15 +43,28 @@ def two(result: Result) -> RunComparison:
     ]
     failures = [f for f in table.failures if f.column != "coherence"]
     mended = Score("doc-3", "システム二", "coherence", 4.0, MADE)
-    gone = Failure("文書2", "システム二", "一貫性", "request", "Refused", "no more `of` this | please")
+    gone = Failure(
+        "文書2", "システム二", "一貫性", "request", "Refused", "no more `of` this | please"
+    )
     columns = tuple(c for c in table.columns if c.name != "length")
     scores = tuple(s for s in (*moved, mended) if s.column != "length")
     after = ScoreTable(table.samples, columns, scores, (*failures, gone))
     changes = (
         Change("model", "openai/small", "openai/|large|", ("coherence", "一貫性")),
-        Change("prompt", "3f2a91", "77aa01", ("coherence",), ("--- a", "+++ b", "-<old> & text", "+<new> & text")),
+        Change(
+            "prompt",
+            "3f2a91",
+            "77aa01",
+            ("coherence",),
+            ("--- a", "+++ b", "-<old> & text", "+<new> & text"),
+        ),
     )
-    return compared(result, replace(result, table=after), changes=changes, notes=("A note with \x1b[31m in it.",))
+    return compared(
+        result,
+        replace(result, table=after),
+        changes=changes,
+        notes=("A note with \x1b[31m in it.",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +77,11 @@ def two(result: Result) -> RunComparison:
     ],
 )
 def test_golden(
-    two: RunComparison, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+    two: RunComparison,
+    golden: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    options: dict[str, Any],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(name, two.report(**options))
@@ -77,7 +96,11 @@ def table(comparison: RunComparison, name: str = "") -> Table:
     """The short table of the summary, or the one of a column."""
     report = document(comparison)
     blocks = (*report.summary, *(block for section in report.sections for block in section.blocks))
-    return next(block for block in blocks if isinstance(block, Table) and block.name in (name, "changes"[len(name) :]))
+    return next(
+        block
+        for block in blocks
+        if isinstance(block, Table) and block.name in (name, "changes"[len(name) :])
+    )
 
 
 def test_the_summary_fits_a_terminal(two: RunComparison, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +123,10 @@ def test_failures_of_one_run_are_shown_with_an_example(two: RunComparison) -> No
         ["new Refused", "1", "一貫性"],
         ["gone ParseError", "1", "coherence"],
     ]
-    assert [row[3].text.partition(": ")[2][:17] for row in failures.rows] == ["no more `of` this", "no score in reply"]
+    assert [row[3].text.partition(": ")[2][:17] for row in failures.rows] == [
+        "no more `of` this",
+        "no score in reply",
+    ]
     assert "1 new failure, 1 gone" in two.report()
 
 
@@ -134,9 +160,13 @@ def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> 
 
 def made(values: dict[str, list[float | None]], column: Column = C) -> Result:
     """A result of one column, from values by system, one for each item."""
-    cells = [(f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)]
+    cells = [
+        (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
+    ]
     samples = tuple(Sample(item, system, "words") for item, system, _ in cells)
-    scores = tuple(Score(*cell[:2], column.name, cell[2], MADE) for cell in cells if cell[2] is not None)
+    scores = tuple(
+        Score(*cell[:2], column.name, cell[2], MADE) for cell in cells if cell[2] is not None
+    )
     return Result(ScoreTable(samples, (column,), scores))
 
 
@@ -197,7 +227,10 @@ def test_the_finding(before: Any, after: Any, sentences: list[str]) -> None:
 def test_all_systems_may_change_although_no_single_one_does() -> None:
     few: list[float | None] = [2, 3, 2, 3, None, None, None, None]
     rest: list[float | None] = [None, None, None, None, 2, 3, 2, 3]
-    before, after = ({"x": a, "y": b} for a, b in ((few, rest), ([*LOW[:4], *[None] * 4], [*[None] * 4, *LOW[4:]])))
+    before, after = (
+        {"x": a, "y": b}
+        for a, b in ((few, rest), ([*LOW[:4], *[None] * 4], [*[None] * 4, *LOW[4:]]))
+    )
     assert list(finding(compared(made(before), made(after)))) == [
         "c fell by 1.00 over all systems (p = 0.008)",
         SAME,
@@ -215,7 +248,9 @@ def test_a_column_with_a_better_lower_end_says_so() -> None:
     lower = replace(C, better="lower")
     report = compared(made({"x": LOW}, lower), made({"x": HIGH}, lower)).report("markdown")
     assert "| c ↓ |" in report
-    assert table(compared(made({"x": LOW}, lower), made({"x": HIGH}, lower))).rows[0][1].tone == "bad"
+    assert (
+        table(compared(made({"x": LOW}, lower), made({"x": HIGH}, lower))).rows[0][1].tone == "bad"
+    )
 
 
 def test_many_systems_are_limited_in_the_summary_only() -> None:
@@ -223,7 +258,10 @@ def test_many_systems_are_limited_in_the_summary_only() -> None:
     after = made({f"s{n:02}": [v + n / 20 for v in LOW if v is not None] for n in range(20)})
     both = compared(before, after)
     short = table(both)
-    assert [row[0].text for row in short.rows] == ["all systems", *(f"s{n:02}" for n in range(19, 13, -1))]
+    assert [row[0].text for row in short.rows] == [
+        "all systems",
+        *(f"s{n:02}" for n in range(19, 13, -1)),
+    ]
     assert "14 systems with smaller changes" in short.key
     assert len(table(both, "means").rows) == 21
 
@@ -232,11 +270,23 @@ def test_values_of_all_texts_together_have_no_test() -> None:
     column = Column("bleu", "metric", "bleu")
     base = made({"x": LOW}, column)
     one, other = (
-        Result(replace(base.table, scores=(Score("", "x", "bleu", value, Provenance("metric", n=8)),)))
+        Result(
+            replace(base.table, scores=(Score("", "x", "bleu", value, Provenance("metric", n=8)),))
+        )
         for value in (30.0, 32.5)
     )
     (row,) = table(compared(one, other), "means").rows
-    assert [cell.text for cell in row] == ["BLEU ↑", "x", "30.00", "32.50", "+2.50", "–", "–", "–", "–"]
+    assert [cell.text for cell in row] == [
+        "BLEU ↑",
+        "x",
+        "30.00",
+        "32.50",
+        "+2.50",
+        "–",
+        "–",
+        "–",
+        "–",
+    ]
 
 
 def remarks(before: Result, after: Result) -> str:
@@ -252,18 +302,24 @@ def test_the_report_says_what_is_not_compared() -> None:
     listed = "Only in runs/a: 16 items (i8, i9, i10, i11, i12, i13, i14, i15 and 8 more)."
     assert listed in remarks(many, made({"x": LOW}))
     gap = made({"x": [None, *LOW[1:]]})
-    assert "Not requested in the second run: 1 value; in the first: 0." in remarks(made({"x": LOW}), gap)
+    assert "Not requested in the second run: 1 value; in the first: 0." in remarks(
+        made({"x": LOW}), gap
+    )
 
 
 def test_a_change_of_all_systems_has_its_interval() -> None:
     before = made({"x": [1, 2, 3, 4, 1, 2, 3, 4], "y": [2, 3, 4, 5, 2, 3, 4, 5]})
-    after = made({"x": [1.5, 2.2, 3.4, 4.3, 1.1, 2.6, 3.3, 4.2], "y": [2.3, 3.4, 4.1, 5, 2.5, 3.2, 4.4, 5]})
+    after = made(
+        {"x": [1.5, 2.2, 3.4, 4.3, 1.1, 2.6, 3.3, 4.2], "y": [2.3, 3.4, 4.1, 5, 2.5, 3.2, 4.4, 5]}
+    )
     comparison = compared(before, after)
     (overall,) = (row.estimate for row in comparison.runs.means if not row.system)
     assert overall.low is not None
     assert overall.high is not None
     assert 0 < overall.low < overall.high < 1
-    assert f"c rose by {overall.value:.2f} [{overall.low:.2f}, {overall.high:.2f}]" in " ".join(finding(comparison))
+    assert f"c rose by {overall.value:.2f} [{overall.low:.2f}, {overall.high:.2f}]" in " ".join(
+        finding(comparison)
+    )
 
 
 # System or judge?
@@ -272,16 +328,26 @@ def test_a_change_of_all_systems_has_its_interval() -> None:
 def split_in_two(n_anchors: int = 8) -> RunComparison:
     """Two runs in which the judge moved, and a system has other texts."""
     shifted = [value + (0.5 if n % 2 else 1.0) for n, value in enumerate(LOW) if value is not None]
-    better: list[float | None] = [value + (0.5 if n % 4 > 1 else 1.5) for n, value in enumerate(shifted)]
+    better: list[float | None] = [
+        value + (0.5 if n % 4 > 1 else 1.5) for n, value in enumerate(shifted)
+    ]
     others: list[float | None] = [*shifted][:n_anchors]
-    before = made({"bart": LOW[:n_anchors], "lead": LOW[:n_anchors], "t5": LOW[:n_anchors], "x|<b>": LOW})
+    before = made(
+        {"bart": LOW[:n_anchors], "lead": LOW[:n_anchors], "t5": LOW[:n_anchors], "x|<b>": LOW}
+    )
     after = made({"bart": others, "lead": others, "t5": others, "x|<b>": better})
-    edited = tuple(replace(s, output="other") if s.system == "x|<b>" else s for s in after.table.samples)
+    edited = tuple(
+        replace(s, output="other") if s.system == "x|<b>" else s for s in after.table.samples
+    )
     return compared(before, replace(after, table=replace(after.table, samples=edited)))
 
 
-@pytest.mark.parametrize(("name", "format"), [("split.txt", "console"), ("split.md", "markdown"), ("split.csv", "csv")])
-def test_golden_of_a_split(golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "format"), [("split.txt", "console"), ("split.md", "markdown"), ("split.csv", "csv")]
+)
+def test_golden_of_a_split(
+    golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(name, split_in_two().report(format, full=format == "console"))
 
@@ -305,5 +371,10 @@ def test_a_judge_that_did_not_move_is_named() -> None:
     comparison = split_in_two()
     same = replace(comparison.before.table, samples=comparison.after.table.samples)
     moved = tuple(replace(s, value=s.value + 1) if s.system == "x|<b>" else s for s in same.scores)
-    unmoved = compared(comparison.before, replace(comparison.after, table=replace(same, scores=moved)))
-    assert list(finding(unmoved))[-1] == "The judge did not change: no score of 24 unchanged texts differs."
+    unmoved = compared(
+        comparison.before, replace(comparison.after, table=replace(same, scores=moved))
+    )
+    assert (
+        list(finding(unmoved))[-1]
+        == "The judge did not change: no score of 24 unchanged texts differs."
+    )

@@ -24,11 +24,15 @@ def test_golden_of_the_full_report(tested: Result, golden) -> None:
     golden("console-full.txt", plugins.write(plugins.document(tested), width=80, full=True))
 
 
-def test_the_full_report_leaves_out_charts_whose_values_stand_in_tables(tested: Result, ranking: Result) -> None:
+def test_the_full_report_leaves_out_charts_whose_values_stand_in_tables(
+    tested: Result, ranking: Result
+) -> None:
     for result in (tested, ranking):
         text = " ".join(plugins.write(plugins.document(result), full=True).split())
         every = [chart for chart in svg.charts(plugins.document(result)) if chart.alt]
-        printed = {chart.name for chart in every if " ".join(f"{chart.title}: {chart.alt}".split()) in text}
+        printed = {
+            chart.name for chart in every if " ".join(f"{chart.title}: {chart.alt}".split()) in text
+        }
         untabled = ("scores-", "correlations", "differences-delta", "metrics")
         assert printed == {chart.name for chart in every if chart.name.startswith(untabled)}
 
@@ -37,15 +41,23 @@ def _wide_result(columns: int) -> Result:
     names = tuple(Column(f"criterion_{k}", "criterion", "", 1.0, 5.0) for k in range(columns))
     systems = ["한국어-요약-모델-이름이-아주-긴-시스템", "b"]
     table = Table(tuple(Sample("i", s, "o") for s in systems), names, ())
-    estimates = {(s, c.name): Estimate("mean", 3.0 + k, 2.5, 4.5, 1, "m") for k, s in enumerate(systems) for c in names}
+    estimates = {
+        (s, c.name): Estimate("mean", 3.0 + k, 2.5, 4.5, 1, "m")
+        for k, s in enumerate(systems)
+        for c in names
+    }
     return Result(table, estimates)
 
 
 @pytest.mark.parametrize("width", [40, 80, 132])
 @pytest.mark.parametrize("colour", [False, True])
-def test_the_summary_is_one_table_that_counts_the_columns_it_leaves_out(width: int, colour: bool) -> None:
+def test_the_summary_is_one_table_that_counts_the_columns_it_leaves_out(
+    width: int, colour: bool
+) -> None:
     text = plugins.write(plugins.document(_wide_result(12)), width=width, colour=colour)
-    hidden = re.search(r"(\d+) more columns, intervals", " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split()))
+    hidden = re.search(
+        r"(\d+) more columns, intervals", " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split())
+    )
     assert text.count("4.00") == 12 - (int(hidden[1]) if hidden else 0)
 
 
@@ -74,7 +86,9 @@ def test_bars_and_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatc
 
 
 def test_marks_do_not_move_the_numbers() -> None:
-    document = _table((Cell("a"), Cell("4.36", mark="*")), (Cell("b"), Cell("4.17")), heads=("fluency",))
+    document = _table(
+        (Cell("a"), Cell("4.36", mark="*")), (Cell("b"), Cell("4.17")), heads=("fluency",)
+    )
     _, _, _, first, second, *_ = plugins.write(document, width=80).split("\n")
     assert first.index("4.36") == second.index("4.17")
 
@@ -93,7 +107,10 @@ def test_headings_are_folded_only_if_the_table_does_not_fit() -> None:
 def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:
     name = "a-long-name-of-an-item-or-a-system"
     lowest = Excerpts("Lowest", (Excerpt("1", name, name, "fluency", "Broken."),))
-    footer = ("2 judged · runs/a-folder-with-a-long-name", f"Failed   3 × ParseError: {name} {name}")
+    footer = (
+        "2 judged · runs/a-folder-with-a-long-name",
+        f"Failed   3 × ParseError: {name} {name}",
+    )
     document = Document("t", ("A",), summary=(lowest,), footer=footer)
     lines = plugins.write(document, width=40).splitlines()
     assert max(map(len, lines)) == len(footer[0])
@@ -102,7 +119,9 @@ def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:
 
 
 def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> None:
-    lowest = Excerpts("Lowest", tuple(Excerpt("1", "s", f"i{k}", "fluency", "Broken.") for k in range(5)))
+    lowest = Excerpts(
+        "Lowest", tuple(Excerpt("1", "s", f"i{k}", "fluency", "Broken.") for k in range(5))
+    )
     document = Document(
         "t",
         ("A",),
@@ -117,7 +136,9 @@ def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> N
 
 
 def test_control_characters_of_texts_are_escaped() -> None:
-    document = Document("t", ("\x1b[31mred",), notices=("\u202eabc",), footer=("\x07",), next=("\x1b]0;x",))
+    document = Document(
+        "t", ("\x1b[31mred",), notices=("\u202eabc",), footer=("\x07",), next=("\x1b]0;x",)
+    )
     assert not set(plugins.write(document)) & {"\x1b", "\u202e", "\x07"}
 
 
@@ -137,7 +158,9 @@ def test_columns_of_text_are_narrowed_until_they_fit_the_width_with_the_gaps() -
     heads = [Head(name, numeric=False) for name in ("a", "b", "c", "d")]
     words = " ".join(["word"] * 12)
     table = Shown(tuple(heads), (tuple(Cell(f"{name} {words}") for name in "abcd"),))
-    lines = plugins.write(Document("t", ("A finding",), "", summary=(table,)), width=80).splitlines()
+    lines = plugins.write(
+        Document("t", ("A finding",), "", summary=(table,)), width=80
+    ).splitlines()
     widest = max(cell_len(line) for line in lines)
     assert 70 <= widest <= 80
     assert sum(line.count("word") for line in lines) == 48

@@ -39,7 +39,9 @@ LINES = (
 )
 
 
-def shift(value: float, low: float | None, high: float | None, p: float | None = None, n: int = 12) -> Estimate:
+def shift(
+    value: float, low: float | None, high: float | None, p: float | None = None, n: int = 12
+) -> Estimate:
     return Estimate("difference", value, low, high, n, HOW, p)
 
 
@@ -53,14 +55,20 @@ def found(result: Result) -> CriterionDiff:
     """Two criteria that differ in everything that can be shown, judged on the fixed result's texts."""
     table = result.table
     columns = tuple(c for c in table.columns if c.name == "coherence")
-    before = Table(table.samples, columns, tuple(s for s in table.scores if s.column == "coherence"))
-    after = replace(before, scores=tuple(replace(s, value=max(1.0, s.value - 0.5)) for s in before.scores))
+    before = Table(
+        table.samples, columns, tuple(s for s in table.scores if s.column == "coherence")
+    )
+    after = replace(
+        before, scores=tuple(replace(s, value=max(1.0, s.value - 0.5)) for s in before.scores)
+    )
     one, other = (replace(result, table=side) for side in (before, after))
     runs = compare_runs(before, after, n_flips=200)
     judged = Judged(
         judgments=(9, 9),
         failed=(1, 2),
-        comparison=RunComparison(("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)),
+        comparison=RunComparison(
+            ("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)
+        ),
         flips=(FlipCount("likeliest label", 5, 8), FlipCount("order of systems", 0, 0)),
         rating="一貫性",
         agreement=(
@@ -70,9 +78,19 @@ def found(result: Result) -> CriterionDiff:
         ),
     )
     criterion = Criterion("a", "", Scale.integers(1, 5), path="a.jinja")
-    changes = (Change("digest", "3f2a91", "88ab12"), Change("description", "<old> | `text`", "新しい\x1b[31m説明"))
+    changes = (
+        Change("digest", "3f2a91", "88ab12"),
+        Change("description", "<old> | `text`", "新しい\x1b[31m説明"),
+    )
     prompts = Prompts(
-        9, 3, 9, 3, (PromptDifference(8, LINES), PromptDifference(1, LINES[:5])), (612.4, 655.1), (0.1, 1.25), "a list"
+        9,
+        3,
+        9,
+        3,
+        (PromptDifference(8, LINES), PromptDifference(1, LINES[:5])),
+        (612.4, 655.1),
+        (0.1, 1.25),
+        "a list",
     )
     names = ("a.jinja", "b|<b>.jinja")
     criteria = (criterion, replace(criterion, path="b|<b>.jinja"))
@@ -81,7 +99,11 @@ def found(result: Result) -> CriterionDiff:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("prompt_diff.txt", {}), ("prompt_diff.full.txt", {"full": True}), ("prompt_diff.md", {"format": "markdown"})],
+    [
+        ("prompt_diff.txt", {}),
+        ("prompt_diff.full.txt", {"full": True}),
+        ("prompt_diff.md", {"format": "markdown"}),
+    ],
 )
 def test_golden(
     found: CriterionDiff,
@@ -119,7 +141,11 @@ def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
     document = json.loads(found.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
     assert document["finding"] == finding(found)
-    assert document["before"] == {"name": "a.jinja", "path": "a.jinja", "digest": found.criteria[0].digest}
+    assert document["before"] == {
+        "name": "a.jinja",
+        "path": "a.jinja",
+        "digest": found.criteria[0].digest,
+    }
     assert document["prompts"]["differences"][0]["texts"] == 8
     assert document["judged"]["agreement"][0]["significant"] is True
     assert document["judged"]["flips"][0] == {"name": "likeliest label", "flipped": 5, "total": 8}
@@ -128,7 +154,11 @@ def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
 
 def test_csv_has_a_line_per_quantity(found: CriterionDiff) -> None:
     lines = list(DictReader(found.report("csv").splitlines()))
-    assert [line["quantity"] for line in lines][:3] == ["agreement with people", "mean score", "failed judgments"]
+    assert [line["quantity"] for line in lines][:3] == [
+        "agreement with people",
+        "mean score",
+        "failed judgments",
+    ]
     assert (lines[0]["change"], lines[0]["p"], lines[2]["after"]) == ("0.1211", ".003", "2 of 9")
 
 
@@ -178,7 +208,9 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         ),
     ],
 )
-def test_the_verdict_on_agreement(found: CriterionDiff, difference: Estimate, sentence: str) -> None:
+def test_the_verdict_on_agreement(
+    found: CriterionDiff, difference: Estimate, sentence: str
+) -> None:
     assert finding(found, agreement=(agreed("document", difference),))[0] == sentence
 
 
@@ -199,7 +231,9 @@ def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None
 
 
 def test_without_agreement_the_scores_come_first(found: CriterionDiff) -> None:
-    assert finding(found, agreement=(agreed("document", None),))[0].startswith("No significant change in scores")
+    assert finding(found, agreement=(agreed("document", None),))[0].startswith(
+        "No significant change in scores"
+    )
     assert finding(found, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]
 
 
@@ -217,7 +251,9 @@ def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
         ["tokens per prompt", "612", "655", "+7.0%"],
         ["cost of 1,000 judgments", "$0.1", "$1.25", ""],
     ]
-    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [["tokens per prompt", "100", "100", "0.0%"]]
+    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [
+        ["tokens per prompt", "100", "100", "0.0%"]
+    ]
     assert "The cost is unknown: no list." in made(cost=None, price_source="no list").report()
     assert finding(made()) == ["The prompts differ on 9 of 9 texts"]
     assert finding(made(differ=1, items_differ=1)) == ["The prompts differ on 1 of 9 texts"]
@@ -230,5 +266,7 @@ def test_without_data(found: CriterionDiff) -> None:
     assert finding(bare) == ["The two criteria differ"]
     assert "```at once```" in bare.report()
     equal = replace(bare, diff=(), changes=())
-    assert finding(equal) == [f"The two criteria have the same text ({bare.criteria[0].digest[:6]})"]
+    assert finding(equal) == [
+        f"The two criteria have the same text ({bare.criteria[0].digest[:6]})"
+    ]
     assert repr(bare) == "<CriterionDiff: a.jinja → b|<b>.jinja. The two criteria differ>"

@@ -85,7 +85,10 @@ def test_what_was_put_before_a_text_can_be_taken_away(text: str) -> None:
 @example("\r=1+1")
 def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> None:
     sample, column = Sample("i", name or "s", "x"), Column(f"{name}c", "metric", "s")
-    result = Result(Table((sample,), (column,), ()), {(sample.system, column.name): Estimate("mean", 1, 0, 2, 1, "m")})
+    result = Result(
+        Table((sample,), (column,), ()),
+        {(sample.system, column.name): Estimate("mean", 1, 0, 2, 1, "m")},
+    )
     for wide in (False, True):
         text = result.report("csv", wide=wide)
         rows = list(csv.reader(StringIO(text, newline="")))
@@ -100,7 +103,10 @@ def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> 
 
 
 def test_names_are_made_inert_and_numbers_are_not() -> None:
-    sample, column = Sample("i", "=cmd|'/c calc'!A0", "x"), Column("-delta", "metric", '+sig, "q"\n')
+    sample, column = (
+        Sample("i", "=cmd|'/c calc'!A0", "x"),
+        Column("-delta", "metric", '+sig, "q"\n'),
+    )
     below = {(sample.system, column.name): Estimate("mean", -0.5, -1.5, 0.25, 1, "m")}
     (_, row) = csv.reader(StringIO(Result(Table((sample,), (column,), ()), below).report("csv")))
     assert row[:6] == ["'=cmd|'/c calc'!A0", "'-delta", "metric", "-0.5", "-1.5", "0.25"]
@@ -108,7 +114,10 @@ def test_names_are_made_inert_and_numbers_are_not() -> None:
 
 
 def test_wide_rows_have_every_score_with_its_reason_and_the_failures(result: Result) -> None:
-    rows = {(row["item"], row["system"]): row for row in csv.DictReader(StringIO(result.report("csv", wide=True)))}
+    rows = {
+        (row["item"], row["system"]): row
+        for row in csv.DictReader(StringIO(result.report("csv", wide=True)))
+    }
     assert len(rows) == len(result.table.samples)
     for score in result.table.scores:
         row = rows[score.item, score.system]
@@ -116,7 +125,9 @@ def test_wide_rows_have_every_score_with_its_reason_and_the_failures(result: Res
         if score.provenance.reason:
             assert row[f"{score.column}_reason"] == score.provenance.reason
     for failure in result.table.failures:
-        assert f"{failure.column}: {failure.error}" in rows[failure.item, failure.system]["failures"]
+        assert (
+            f"{failure.column}: {failure.error}" in rows[failure.item, failure.system]["failures"]
+        )
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -136,6 +147,8 @@ def test_an_empty_ranking_has_its_header(ranking: Result) -> None:
 def test_names_in_a_ranking_are_made_inert_too(ranking: Result) -> None:
     (of,) = ranking.rankings
     standings = tuple(replace(one, system=f"={one.system}") for one in of.standings)
-    _, *rows = csv.reader(StringIO(replace(ranking, rankings=(replace(of, standings=standings),)).report("csv")))
+    _, *rows = csv.reader(
+        StringIO(replace(ranking, rankings=(replace(of, standings=standings),)).report("csv"))
+    )
     assert [row[0] for row in rows] == [f"'={one.system}" for one in of.standings]
     assert any(float(cell) < 0 for row in rows for cell in row[5:8] if cell)

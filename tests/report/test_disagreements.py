@@ -19,9 +19,17 @@ from judge.results.result import Result, analyzed
 
 HOSTILE = "<img src=x onerror=alert(1)> | `a` \x1b[31m"
 SCALE = Column(
-    "polite", "criterion", "polite@1|small|judge 1", 1.0, 5.0, ("1", "2", "3", "4", "5"), values=(1, 2, 3, 4, 5)
+    "polite",
+    "criterion",
+    "polite@1|small|judge 1",
+    1.0,
+    5.0,
+    ("1", "2", "3", "4", "5"),
+    values=(1, 2, 3, 4, 5),
 )
-FLAG = Column("safe", "criterion", "safe@1|small|judge 1", 0.0, 1.0, ("fail", "pass"), values=(0, 1))
+FLAG = Column(
+    "safe", "criterion", "safe@1|small|judge 1", 0.0, 1.0, ("fail", "pass"), values=(0, 1)
+)
 VOTES = {"new": (1, 2, 2, 4, 5, 3), "old": (5, 4, 3, 3, 1, 2)}
 SCORES = {"new": (4, 2.4, 2, 4, 3, 3), "old": (4, 4, 3, 1, 3, 2)}
 
@@ -35,19 +43,25 @@ def made(*columns: Column) -> Result:
             human = {"polite": sum(ratings["polite"]) / 2, "safe": ratings["safe"][0]}
             output = HOSTILE if (system, n) == ("new", 0) else f"The reply {n} of {system}."
             raters = {name: ("anna", HOSTILE) for name in human}
-            samples.append(Sample(f"t{n}", system, output, human=human, ratings=ratings, raters=raters))
+            samples.append(
+                Sample(f"t{n}", system, output, human=human, ratings=ratings, raters=raters)
+            )
             for column in columns:
                 score = SCORES[system][n]
                 value = score if column.high == 5 else (score - 1) / 4
                 why = Provenance(
-                    "single", reason=f"Reason {n}.{HOSTILE if n == 0 else ''}", quote="The reply" if n else None
+                    "single",
+                    reason=f"Reason {n}.{HOSTILE if n == 0 else ''}",
+                    quote="The reply" if n else None,
                 )
                 rows.append(Score(f"t{n}", system, column.name, value, why))
     return analyzed(samples, columns, rows, {"model": "small", "status": "complete"})
 
 
 def report(result: Result, best: str, *, linked: bool = False) -> Document:
-    found = tuple(disagreements.blocks(disagreements.of_result(result), best, "document", linked=linked))
+    found = tuple(
+        disagreements.blocks(disagreements.of_result(result), best, "document", linked=linked)
+    )
     return Document("Gaps", sections=(Section("people", "Against people", lambda: found),))
 
 
@@ -72,14 +86,21 @@ def test_golden(golden: Any) -> None:
 def test_the_section_begins_with_the_finding_and_the_disagreements() -> None:
     found = people_blocks(made(SCALE))
     assert isinstance(found[0], blocks.Paragraph)
-    assert titles(found)[:3] == ["Judge higher than people", "Judge lower than people", "polite: 12 rated texts"]
+    assert titles(found)[:3] == [
+        "Judge higher than people",
+        "Judge lower than people",
+        "polite: 12 rated texts",
+    ]
 
 
 def test_a_text_links_to_the_items_in_the_order_of_the_gaps() -> None:
     first, *_, last = excerpts(report(made(SCALE), "small", linked=True).sections[0].blocks)
     gap = items.gap_name("polite")
     assert first.link == items.link(item="t0", system="new", column=gap, order="high")
-    assert (last.score, last.link) == ("−0.5", items.link(item=last.item, system=last.system, column=gap))
+    assert (last.score, last.link) == (
+        "−0.5",
+        items.link(item=last.item, system=last.system, column=gap),
+    )
     assert not any(one.link for one in excerpts(report(made(SCALE), "small").sections[0].blocks))
 
 
@@ -101,19 +122,31 @@ def test_the_page_escapes_texts_and_names() -> None:
 def two() -> list[Result]:
     """Runs of two judges on the same texts."""
     rows = [
-        {"item": f"t{n}", "system": system, "output": f"Reply {n} of {system}.", "human": {"polite": [vote, vote]}}
+        {
+            "item": f"t{n}",
+            "system": system,
+            "output": f"Reply {n} of {system}.",
+            "human": {"polite": [vote, vote]},
+        }
         for system, votes in VOTES.items()
         for n, vote in enumerate(votes)
     ]
     options: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single"}
-    models = [judge.ScriptedProvider(lambda request, n=n: str(n), model=f"always {n}") for n in (1, 4)]
-    return [judge.evaluate(rows, "polite: Is it polite?", model=model, **options) for model in models]
+    models = [
+        judge.ScriptedProvider(lambda request, n=n: str(n), model=f"always {n}") for n in (1, 4)
+    ]
+    return [
+        judge.evaluate(rows, "polite: Is it polite?", model=model, **options) for model in models
+    ]
 
 
 def test_validate_names_the_largest_disagreement_and_folds_other_judges(two: list[Result]) -> None:
     validation = judge.validate(*two)
     assert "Largest disagreement: t4, new, polite: judge 1, people 5." in validation.report()
-    assert titles(people(validation))[:2] == ["Judge lower than people of always 1", "Disagreements of always 4"]
+    assert titles(people(validation))[:2] == [
+        "Judge lower than people of always 1",
+        "Disagreements of always 4",
+    ]
     entries = json.loads(validation.report("json"))["criteria"][0]["disagreements"]
     assert [entry["judge"] for entry in entries] == ["always 1", "always 4"]
     assert [gap["item"] for gap in entries[0]["lower"]] == ["t4", "t0", "t3", "t1", "t5"]

@@ -13,7 +13,9 @@ from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result, load
 
-WORDS = re.findall(r"\w+", "the old bridge over the river is mended before winter and the town pays for all of it")
+WORDS = re.findall(
+    r"\w+", "the old bridge over the river is mended before winter and the town pays for all of it"
+)
 
 
 def rows() -> list[dict[str, Any]]:
@@ -34,7 +36,12 @@ def grade(request: Any) -> str:
 
 
 def run(data: Any, **options: Any) -> Result:
-    kind = {"model": ScriptedProvider(grade, model="grader"), "cache": False, "metrics": ["rouge"], **options}
+    kind = {
+        "model": ScriptedProvider(grade, model="grader"),
+        "cache": False,
+        "metrics": ["rouge"],
+        **options,
+    }
     return judge.evaluate(data, ["coherence"], **kind)
 
 
@@ -60,23 +67,31 @@ def test_a_stored_run_has_the_columns_and_says_which_rows_are_shown(tmp_path: Pa
     run(rows(), out=tmp_path)
     shown = load(tmp_path).where(channel=["email"], system="a")
     assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}
-    assert "Shown are the texts with channel=email, system=a alone, 12 of 72 texts" in shown.report("markdown")
+    assert "Shown are the texts with channel=email, system=a alone, 12 of 72 texts" in shown.report(
+        "markdown"
+    )
     shown.save(tmp_path / "part")
     assert load(tmp_path / "part").estimates == shown.estimates
 
 
 def test_values_of_whole_systems_go_where_their_texts_do() -> None:
     whole = judge.evaluate(rows(), [], metrics=["bleu_corpus", "rouge"])
-    columns = [column.name for column in whole.table.columns if column.name in whole.table.corpus_columns]
+    columns = [
+        column.name for column in whole.table.columns if column.name in whole.table.corpus_columns
+    ]
     assert columns
     assert not {c.name for c in whole.where(channel="email").table.columns} & {*columns}
     kept = whole.where(system="a")
-    assert {kept.estimates["a", name] for name in columns} == {whole.estimates["a", name] for name in columns}
+    assert {kept.estimates["a", name] for name in columns} == {
+        whole.estimates["a", name] for name in columns
+    }
 
 
 def test_what_is_not_there_is_said() -> None:
     result = run(rows(), metrics=[])
-    with pytest.raises(DataError, match=r"no row has it; channel is 'email' \(36\), 'phone' \(36\)"):
+    with pytest.raises(
+        DataError, match=r"no row has it; channel is 'email' \(36\), 'phone' \(36\)"
+    ):
         result.where(channel="fax")
     with pytest.raises(DataError, match="unknown column 'chanel'; did you mean 'channel'"):
         result.where(chanel="email")

@@ -23,7 +23,9 @@ from judge.table import Table
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
-def made(values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "", **better: str) -> Result:
+def made(
+    values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "", **better: str
+) -> Result:
     """A run from values by system, column and item."""
     names = list(dict.fromkeys(name for columns in values.values() for name in columns))
     columns = [
@@ -32,7 +34,11 @@ def made(values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "",
         else Column(name, "criterion", name, *SCALE)
         for name in names
     ]
-    samples = [Sample(f"i{k}", s, "o") for s, rows in values.items() for k in range(max(map(len, rows.values())))]
+    samples = [
+        Sample(f"i{k}", s, "o")
+        for s, rows in values.items()
+        for k in range(max(map(len, rows.values())))
+    ]
     rows = [
         Score(f"i{k}", system, name, value, Provenance("single"))
         for system, columns_of_system in values.items()
@@ -41,7 +47,12 @@ def made(values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "",
     ]
     analysis = analyze(samples, columns, rows, against=against)
     more = {"comparisons": analysis.comparisons, "overall": analysis.overall}
-    return Result(analysis.table, analysis.estimates, {"plan": {"against": against}} if against else {}, **more)
+    return Result(
+        analysis.table,
+        analysis.estimates,
+        {"plan": {"against": against}} if against else {},
+        **more,
+    )
 
 
 def wave(mean: float, n: int = 16) -> list[float]:
@@ -79,7 +90,9 @@ def test_systems_that_share_the_first_place_are_named_together() -> None:
 
 def test_a_pair_behind_the_best_without_a_difference_is_named() -> None:
     b, c = [2.0, 2.5, 3.0, 2.0] * 5, [2.5, 2.0, 2.0, 3.0] * 5
-    assert "No significant difference between b and c." in finding(made(of(a=wave(4.5, 20), b=b, c=c)))
+    assert "No significant difference between b and c." in finding(
+        made(of(a=wave(4.5, 20), b=b, c=c))
+    )
 
 
 def test_without_a_difference_the_items_to_detect_it_are_named() -> None:
@@ -95,8 +108,13 @@ def test_without_a_difference_the_items_to_detect_it_are_named() -> None:
 
 TWO = [0.5, -0.5, 1.0, -1.0, 0.25, 0.0, -0.5, 1.0, 0.5]
 RUNS: dict[str, dict[str, list[float]]] = {
-    "two systems": {"a": wave(3.0, 9), "b": [v - d for v, d in zip(wave(3.0, 9), TWO, strict=True)]},
-    "five systems": {name: [3 + (k * k + n) % (5 + k) / 4 for n in range(24)] for k, name in enumerate("abcde")},
+    "two systems": {
+        "a": wave(3.0, 9),
+        "b": [v - d for v, d in zip(wave(3.0, 9), TWO, strict=True)],
+    },
+    "five systems": {
+        name: [3 + (k * k + n) % (5 + k) / 4 for n in range(24)] for k, name in enumerate("abcde")
+    },
     "equal means": {"a": wave(3.0), "b": wave(3.0)[::-1]},
     "two items": {"a": [4.0, 2.0], "b": [3.0, 2.5], "c": [2.0, 1.0]},
     "enough items for two, not for five": {
@@ -136,7 +154,10 @@ def test_the_items_in_the_finding_are_those_of_power(
 
 def on_items(a: list[float], b: list[float], **better: str) -> Result:
     """The rows of `made`, with the first values of `a` on the items of `b` and the others on items of its own."""
-    return made({"a": {"ter" if better else "coherence": a}, "b": {"ter" if better else "coherence": b}}, **better)
+    return made(
+        {"a": {"ter" if better else "coherence": a}, "b": {"ter" if better else "coherence": b}},
+        **better,
+    )
 
 
 def test_a_leader_by_mean_that_is_behind_on_the_shared_items_is_not_said_to_lead() -> None:
@@ -156,19 +177,31 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
     comparison = main_comparison(result)
     assert comparison is not None
     assert comparison.best == ("b",)
-    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [("a", 1, 2, 2), ("b", 2, 1, 1)]
-    assert finding(result) == ("b beats a", "a trails by 0.75 (p = 0.008) and is worse on 8 of 8 items.")
+    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [
+        ("a", 1, 2, 2),
+        ("b", 2, 1, 1),
+    ]
+    assert finding(result) == (
+        "b beats a",
+        "a trails by 0.75 (p = 0.008) and is worse on 8 of 8 items.",
+    )
     for name in ("console", "markdown", "html"):
         assert "Not every system has a text for every item" in " ".join(result.report(name).split())
 
 
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
     *_, last = finding(made(of(a=[4.0, 2.0], b=[3.0, 2.5])))
-    assert last == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
+    assert (
+        last
+        == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
+    )
 
 
 def test_a_metric_names_no_winner_that_the_judge_does_not_see() -> None:
-    values = {"a": {"wer": wave(1.0), "fluency": [4.0] * 16}, "b": {"wer": wave(2.0), "fluency": [4.0] * 16}}
+    values = {
+        "a": {"wer": wave(1.0), "fluency": [4.0] * 16},
+        "b": {"wer": wave(2.0), "fluency": [4.0] * 16},
+    }
     headline, *_ = finding(made(values, wer="lower"))
     assert headline == "The systems cannot be compared on fluency: all values are equal"
 
@@ -183,30 +216,59 @@ def test_equal_means_have_no_first_system() -> None:
 
 def test_many_names_are_counted() -> None:
     many = {f"s{k}": wave(3.0 - k / 50)[k:] + wave(3.0 - k / 50)[:k] for k in range(6)}
-    headline, *_ = finding(made(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2))))
-    assert headline == "s0, s1 and 4 more beat the other 4 systems; no significant difference among the 6"
+    headline, *_ = finding(
+        made(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2)))
+    )
+    assert (
+        headline
+        == "s0, s1 and 4 more beat the other 4 systems; no significant difference among the 6"
+    )
 
 
 def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
-    good = {"consistency": wave(4.5), "fluency": wave(4.0), "rouge1": [0.3 + k / 100 for k in range(16)]}
-    copy = {"consistency": wave(1.5), "fluency": wave(4.0), "rouge1": [0.8 + k / 100 for k in range(16)]}
+    good = {
+        "consistency": wave(4.5),
+        "fluency": wave(4.0),
+        "rouge1": [0.3 + k / 100 for k in range(16)],
+    }
+    copy = {
+        "consistency": wave(1.5),
+        "fluency": wave(4.0),
+        "rouge1": [0.8 + k / 100 for k in range(16)],
+    }
     result = made({"good": good, "copy": copy})
     metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
     columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
     analysis = analyze(result.table.samples, columns, result.table.rows())
-    result = Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons, overall=analysis.overall)
-    assert finding(result)[-1] == "ROUGE-1 ranks copy first; the judge ranks it last (consistency 1.47)."
+    result = Result(
+        analysis.table,
+        analysis.estimates,
+        comparisons=analysis.comparisons,
+        overall=analysis.overall,
+    )
+    assert (
+        finding(result)[-1]
+        == "ROUGE-1 ranks copy first; the judge ranks it last (consistency 1.47)."
+    )
 
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
         ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.74, 3.20] over 16 items"),
-        ({"a": [3.0], "b": [4.0]}, "The systems cannot be compared on fluency: one item: too few for intervals"),
-        ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "The systems cannot be compared on fluency: all values are equal"),
+        (
+            {"a": [3.0], "b": [4.0]},
+            "The systems cannot be compared on fluency: one item: too few for intervals",
+        ),
+        (
+            {"a": [3.0, 3.0], "b": [3.0, 3.0]},
+            "The systems cannot be compared on fluency: all values are equal",
+        ),
     ],
 )
-def test_without_a_comparison_the_mean_or_the_reason_is_given(values: dict[str, list[float]], sentence: str) -> None:
+def test_without_a_comparison_the_mean_or_the_reason_is_given(
+    values: dict[str, list[float]], sentence: str
+) -> None:
     assert finding(made(of(**values)))[0].startswith(sentence)
 
 
@@ -214,8 +276,12 @@ def test_a_pass_fail_scale_reads_as_a_share() -> None:
     result = made(of(a=[1.0, 0.0, 1.0, 1.0] * 4))
     column = Column("fluency", "criterion", "f", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
     analysis = analyze(result.table.samples, [column], result.table.rows())
-    (sentence,) = finding(Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons))
-    assert re.fullmatch(r"fluency: mean probability of pass 75% \[\d+, \d+\] over 16 items", sentence)
+    (sentence,) = finding(
+        Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons)
+    )
+    assert re.fullmatch(
+        r"fluency: mean probability of pass 75% \[\d+, \d+\] over 16 items", sentence
+    )
 
 
 def test_nothing_is_claimed_if_nothing_was_tested(result: Result, tested: Result) -> None:
@@ -232,7 +298,9 @@ ROWS = [
 
 def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Result:
     judges = [judge.ScriptedProvider(reply, model=model) for model in models]
-    return judge.evaluate(ROWS, model=judges, cache=False, **{"criteria": ["coherence"], "metrics": [], **options})
+    return judge.evaluate(
+        ROWS, model=judges, cache=False, **{"criteria": ["coherence"], "metrics": [], **options}
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,24 +314,39 @@ def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Re
         ),
     ],
 )
-def test_if_all_judgments_failed_the_headline_says_so(options: dict[str, Any], headline: str) -> None:
+def test_if_all_judgments_failed_the_headline_says_so(
+    options: dict[str, Any], headline: str
+) -> None:
     assert finding(judged(lambda _: "no", **options))[0] == headline
 
 
 def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> None:
     ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
-    assert finding(ranked) == ("No judgment succeeded (4 ParseError)", "There is nothing to compare.")
+    assert finding(ranked) == (
+        "No judgment succeeded (4 ParseError)",
+        "There is nothing to compare.",
+    )
     column = Column("chrf", "metric", "")
-    failures = tuple(Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples)
-    for number, words in ((9, "No value succeeded (9 DataError)"), (1, "No value succeeded (1 DataError)")):
+    failures = tuple(
+        Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples
+    )
+    for number, words in (
+        (9, "No value succeeded (9 DataError)"),
+        (1, "No value succeeded (1 DataError)"),
+    ):
         table = Table(result.table.samples[:number], (column,), (), failures[:number])
         assert finding(Result(table, {}))[0].startswith(words)
 
 
 def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
-    column = Column("tone", "criterion", "", 0.0, 2.0, ("rude", "plain", "polite"), values=(0.0, 1.0, 2.0))
+    column = Column(
+        "tone", "criterion", "", 0.0, 2.0, ("rude", "plain", "polite"), values=(0.0, 1.0, 2.0)
+    )
     samples = tuple(Sample(str(k), "a", "text") for k in range(8))
-    scores = tuple(Score(s.item, "a", "tone", float(k % 2 + 1), Provenance("single")) for k, s in enumerate(samples))
+    scores = tuple(
+        Score(s.item, "a", "tone", float(k % 2 + 1), Provenance("single"))
+        for k, s in enumerate(samples)
+    )
     analysis = analyze(samples, [column], scores)
     result = Result(analysis.table, analysis.estimates)
     assert finding(result)[0].startswith("tone: 1.50 on rude 0 – polite 2 [")
@@ -271,25 +354,35 @@ def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
 
 
 def test_kinds_of_failures_are_counted(result: Result) -> None:
-    rows = [Failure(f"i{k}", "a", "coherence", "request", "Refused" if k else "Other", "no") for k in range(3)]
+    rows = [
+        Failure(f"i{k}", "a", "coherence", "request", "Refused" if k else "Other", "no")
+        for k in range(3)
+    ]
     table = replace(result.table, scores=(), failures=tuple(rows))
     headline, _ = finding(replace(result, table=table, estimates={}))
     assert headline == "No judgment succeeded (2 Refused, 1 Other)"
 
 
 def test_one_judgment_is_enough_to_compare() -> None:
-    assert "succeeded" not in " ".join(finding(judged(lambda request: "4" if "a 3" in str(request) else "no")))
+    assert "succeeded" not in " ".join(
+        finding(judged(lambda request: "4" if "a 3" in str(request) else "no"))
+    )
 
 
 def test_a_column_that_can_be_tested_comes_before_one_that_cannot() -> None:
-    values = {"a": {"fluency": [4.0], "style": wave(4.0)}, "b": {"fluency": [3.0], "style": wave(3.0)}}
+    values = {
+        "a": {"fluency": [4.0], "style": wave(4.0)},
+        "b": {"fluency": [3.0], "style": wave(3.0)},
+    }
     comparison = main_comparison(made(values))
     assert comparison is not None
     assert comparison.column == "style"
 
 
 def test_a_name_stays_on_its_line_and_within_bounds() -> None:
-    headline, *_ = finding(made({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}}))
+    headline, *_ = finding(
+        made({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}})
+    )
     assert headline.startswith("a\\x1b[31m bxxx")
     assert headline.index(" beats c") == 60
 
@@ -315,15 +408,29 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
     ("preferred", "sentences"),
     [
         ({}, ("a and b are equal on better: 50% over 2 items",)),
-        ({"clear": "ab"}, ("a and b are equal on better: 50% over 2 items", "a is first on clear.")),
+        (
+            {"clear": "ab"},
+            ("a and b are equal on better: 50% over 2 items", "a is first on clear."),
+        ),
         ({"better": "ac bc"}, ("a and b are equal on better: 75% over 2 items",)),
     ],
 )
-def test_equal_win_rates_have_no_winner(preferred: dict[str, str], sentences: tuple[str, ...]) -> None:
+def test_equal_win_rates_have_no_winner(
+    preferred: dict[str, str], sentences: tuple[str, ...]
+) -> None:
     names = "abc" if "ac bc" in preferred.values() else "ab"
-    columns = [Column(name, "criterion", name, 0.0, 1.0) for name in dict.fromkeys(("better", *preferred))]
+    columns = [
+        Column(name, "criterion", name, 0.0, 1.0) for name in dict.fromkeys(("better", *preferred))
+    ]
     rows = [
-        Score(item, a, column.name, 0.5 + (a + b in won) / 2 - (b + a in won) / 2, Provenance("single"), b)
+        Score(
+            item,
+            a,
+            column.name,
+            0.5 + (a + b in won) / 2 - (b + a in won) / 2,
+            Provenance("single"),
+            b,
+        )
         for column in columns
         for won in (preferred.get(column.name, "").split(),)
         for item in ("i1", "i2")
@@ -336,7 +443,9 @@ def test_equal_win_rates_have_no_winner(preferred: dict[str, str], sentences: tu
 
 def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named() -> None:
     base = wave(3.0)
-    up, down = ([v + sign + (0.2 if k % 2 else -0.2) for k, v in enumerate(base)] for sign in (0.5, -0.5))
+    up, down = (
+        [v + sign + (0.2 if k % 2 else -0.2) for k, v in enumerate(base)] for sign in (0.5, -0.5)
+    )
     like = [v + (0.4 if k % 2 else -0.3) for k, v in enumerate(base)]
     run = of(now=base, shorter=up, longer=like, vague=down)
     result = made(run, against="now")
@@ -352,7 +461,9 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
         "shorter beats now on fluency",
         "Significantly better: shorter (+0.50 [0.39, 0.61]).",
     )
-    assert finding(made(run, against="shorter"))[0] == "shorter beats all 3 other systems on fluency"
+    assert (
+        finding(made(run, against="shorter"))[0] == "shorter beats all 3 other systems on fluency"
+    )
     headline, better, *_ = finding(made(run, against="longer", fluency="lower"))
     assert headline == "vague beats longer on fluency"
     assert better.startswith("Significantly better: vague (−0.55 ")

@@ -23,8 +23,14 @@ def _score(provenance: Provenance) -> Score:
 @pytest.mark.parametrize(
     ("provenance", "facts"),
     [
-        (Provenance("logprobs", 0.99, None, 0.5, "4", 3.9, 4.1), "logprobs, mass 0.99, bounds 3.90–4.10, entropy 0.50"),
-        (Provenance("logprobs", 1.0, None, 0.5, "4", 3.999, 4.001), "logprobs, mass 1.00, entropy 0.50"),
+        (
+            Provenance("logprobs", 0.99, None, 0.5, "4", 3.9, 4.1),
+            "logprobs, mass 0.99, bounds 3.90–4.10, entropy 0.50",
+        ),
+        (
+            Provenance("logprobs", 1.0, None, 0.5, "4", 3.999, 4.001),
+            "logprobs, mass 1.00, entropy 0.50",
+        ),
         (
             Provenance("decisions", 0.98, None, 0.5, "4", 3.9, 4.1),
             "decisions, mass 0.98, bounds 3.90–4.10, entropy 0.50",
@@ -46,9 +52,17 @@ def test_the_method_of_a_score_in_words(provenance: Provenance, facts: str) -> N
 
 @pytest.mark.parametrize(
     ("pass_at", "value", "below"),
-    [(None, 3.0, ""), (4.0, 4.0, ""), (4.0, 3.2, "below 4"), (4.0, 3.998, "just below 4"), (2.5, -1.0, "below 2.5")],
+    [
+        (None, 3.0, ""),
+        (4.0, 4.0, ""),
+        (4.0, 3.2, "below 4"),
+        (4.0, 3.998, "just below 4"),
+        (2.5, -1.0, "below 2.5"),
+    ],
 )
-def test_a_value_that_does_not_pass_says_what_does(pass_at: float | None, value: float, below: str) -> None:
+def test_a_value_that_does_not_pass_says_what_does(
+    pass_at: float | None, value: float, below: str
+) -> None:
     score = replace(_score(Provenance("single")), value=value)
     assert build_finding(score, replace(COLUMN, pass_at=pass_at)).below == below
 
@@ -61,7 +75,9 @@ def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
 
 
 def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
-    found = build_finding(_score(Provenance("logprobs", 0.8, {"4": 0.6, "5": 0.2, "2": 0.001})), COLUMN)
+    found = build_finding(
+        _score(Provenance("logprobs", 0.8, {"4": 0.6, "5": 0.2, "2": 0.001})), COLUMN
+    )
     assert found.shares == "2: <1%, 4: 75%, 5: 25%"
     assert found.bars == "M12 20V19M28 20V5M36 20V15"
     assert found.labels == 5
@@ -69,7 +85,9 @@ def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
 
 @pytest.mark.parametrize(("better", "shade"), [("higher", 0.5), ("lower", -0.5), ("", None)])
 def test_the_shade_is_the_place_on_the_scale(better: Any, shade: float | None) -> None:
-    assert build_finding(_score(Provenance("single")), replace(COLUMN, better=better)).shade == shade
+    assert (
+        build_finding(_score(Provenance("single")), replace(COLUMN, better=better)).shade == shade
+    )
 
 
 # Comparisons.
@@ -91,7 +109,12 @@ def test_both_orders_are_put_together_by_the_systems_order() -> None:
     one, other = pair.verdicts
     assert one is not None
     assert other is not None
-    assert (pair.first, pair.second, pair.preference, pair.flipped) == ("a", "b", pytest.approx(0.15), False)
+    assert (pair.first, pair.second, pair.preference, pair.flipped) == (
+        "a",
+        "b",
+        pytest.approx(0.15),
+        False,
+    )
     assert (one.first, one.preferred, one.strength) == ("a", "b", "0.80")
     assert (other.first, other.preferred, other.strength) == ("b", "b", "0.90")
 
@@ -104,7 +127,9 @@ def test_a_pair_that_lacks_an_answer_has_no_value() -> None:
     assert pair.verdicts[1].finding.failure == failed
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8))
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8)
+)
 def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]]) -> None:
     rows = [
         Score(str(k), *names, Provenance("single"), rival)  # type: ignore[call-arg]
@@ -112,7 +137,10 @@ def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]])
         for *names, rival in (("a", "c", one, "b"), ("b", "c", other, "a"))
     ]
     (ranking,) = rankings(rows, (), ["a", "b"], ["c"])
-    flips = [compared(rows[2 * k : 2 * k + 2], PAIRED, ["a", "b"], 2)[0].flips for k in range(len(values))]
+    flips = [
+        compared(rows[2 * k : 2 * k + 2], PAIRED, ["a", "b"], 2)[0].flips
+        for k in range(len(values))
+    ]
     assert ranking.flip_rate == pytest.approx(sum(flips) / len(values))
 
 
@@ -123,12 +151,22 @@ def test_the_mean_preferences_make_the_win_rate(ranking: Result) -> None:
     for item in ranking.table.items:
         rows = [row for row in ranking.table.rows() if row.item == item]
         (found,) = compared(rows, {"overall": "overall"}, systems, 2)
-        values += [p.preference for p in found.pairs if (p.first, p.second) == ("lead", "システム二")]
-    assert of.win_rate[systems.index("lead")][systems.index("システム二")] == pytest.approx(sum(values) / len(values))
+        values += [
+            p.preference for p in found.pairs if (p.first, p.second) == ("lead", "システム二")
+        ]
+    assert of.win_rate[systems.index("lead")][systems.index("システム二")] == pytest.approx(
+        sum(values) / len(values)
+    )
 
 
 def test_a_systems_preference_is_the_mean_over_its_complete_pairs() -> None:
-    rows = (_row("a", "b", 1.0), _row("b", "a", 0.5), _row("a", "d", 0.0), _row("d", "a", 1.0), _row("b", "d", 1.0))
+    rows = (
+        _row("a", "b", 1.0),
+        _row("b", "a", 0.5),
+        _row("a", "d", 0.0),
+        _row("d", "a", 1.0),
+        _row("b", "d", 1.0),
+    )
     (found,) = compared(rows, PAIRED, ["a", "b", "d"], 2)
     assert [found.preference(system) for system in ("a", "b", "d")] == [0.375, 0.25, 1.0]
     assert found.preference("nobody") is None

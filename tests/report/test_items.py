@@ -27,10 +27,18 @@ def browsed(result: Result) -> Items:
 def scored(values: dict[str, dict[str, float | None]], **column: object) -> Result:
     """A result of one criterion, with values by item and system; None has failed."""
     columns = (Column("fluency", "criterion", "fluency", *SCALE, **column),)  # type: ignore[arg-type]
-    samples = tuple(Sample(item, system, "A text.") for item, found in values.items() for system in found)
-    rows = [(item, system, value) for item, found in values.items() for system, value in found.items()]
-    scores = tuple(Score(i, s, "fluency", v, Provenance("single")) for i, s, v in rows if v is not None)
-    failures = tuple(Failure(i, s, "fluency", "parse", "ParseError", "none") for i, s, v in rows if v is None)
+    samples = tuple(
+        Sample(item, system, "A text.") for item, found in values.items() for system in found
+    )
+    rows = [
+        (item, system, value) for item, found in values.items() for system, value in found.items()
+    ]
+    scores = tuple(
+        Score(i, s, "fluency", v, Provenance("single")) for i, s, v in rows if v is not None
+    )
+    failures = tuple(
+        Failure(i, s, "fluency", "parse", "ParseError", "none") for i, s, v in rows if v is None
+    )
     return Result(Table(samples, columns, scores, failures))
 
 
@@ -38,11 +46,25 @@ def scored(values: dict[str, dict[str, float | None]], **column: object) -> Resu
 
 
 def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
-    found = browsed(scored({"a": {"x": 3, "y": 4}, "b": {"x": None}, "c": {"x": 5, "y": 1.5}, "d": {"x": 3, "y": 3}}))
+    found = browsed(
+        scored(
+            {
+                "a": {"x": 3, "y": 4},
+                "b": {"x": None},
+                "c": {"x": 5, "y": 1.5},
+                "d": {"x": 3, "y": 3},
+            }
+        )
+    )
     assert [item.name for item in found.items] == ["c", "a", "d", "b"]
     lowest = found.items[0].lowest
     assert lowest is not None
-    assert (lowest.text, lowest.shade, lowest.system, lowest.column) == ("1.5", -0.75, "y", "fluency")
+    assert (lowest.text, lowest.shade, lowest.system, lowest.column) == (
+        "1.5",
+        -0.75,
+        "y",
+        "fluency",
+    )
     assert found.items[-1].lowest is None
 
 
@@ -85,9 +107,13 @@ def test_most_flips_are_first_in_a_ranking(ranking: Result) -> None:
 
 
 def test_a_large_run_shows_its_worst_items_and_says_so() -> None:
-    values: dict[str, dict[str, float | None]] = {f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)}
+    values: dict[str, dict[str, float | None]] = {
+        f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)
+    }
     found = browsed(scored(values))
-    assert found.note == ("These are the 500 lowest of 600 items (2,000 of 2,400 texts). All are in scores.parquet.")
+    assert found.note == (
+        "These are the 500 lowest of 600 items (2,000 of 2,400 texts). All are in scores.parquet."
+    )
     assert {item.lowest.text for item in found.items[-20:] if item.lowest} == {"5"}
     assert [item.name for item in found.items[:3]] == ["i0", "i5", "i10"]
 
@@ -97,7 +123,9 @@ def test_an_item_larger_than_the_limit_is_shown() -> None:
     assert (len(found.items), found.note) == (1, "")
 
 
-def test_a_large_ranking_is_limited_by_its_pairs(monkeypatch: pytest.MonkeyPatch, ranking: Result) -> None:
+def test_a_large_ranking_is_limited_by_its_pairs(
+    monkeypatch: pytest.MonkeyPatch, ranking: Result
+) -> None:
     monkeypatch.setattr(items, "MOST_PAIRS", 6)
     found = browsed(ranking)
     assert len(found.items) == 2
@@ -136,13 +164,21 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         ("fluency", "a", 1),
         ("fluency", "org/b", 2),
     ]
-    assert [m.values["k", "s"] for m in found.measures] == [None, False, 2.0, None, None]  # only judge a failed
+    assert [m.values["k", "s"] for m in found.measures] == [
+        None,
+        False,
+        2.0,
+        None,
+        None,
+    ]  # only judge a failed
 
 
 def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
     names = ("rouge1", "rouge2", "rougeL", "bleu")
     columns = tuple(Column(name, "metric", name) for name in names)
-    failures = tuple(Failure("1", "a", name, "metric", "NoReference", "there is no reference") for name in names)
+    failures = tuple(
+        Failure("1", "a", name, "metric", "NoReference", "there is no reference") for name in names
+    )
     (item,) = browsed(Result(Table((Sample("1", "a", "text"),), columns, (), failures))).items
     assert [finding.name for finding in item.outputs[0].findings] == ["rouge1 and 3 more"]
     assert item.failed == 4
@@ -150,7 +186,10 @@ def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
 
 def test_an_abstention_of_a_metric_is_no_failure() -> None:
     samples = tuple(Sample(f"i{k}", "s", "A text.") for k in range(3))
-    columns = (Column("fluency", "criterion", "fluency", *SCALE), Column("surface", "metric", "surface"))
+    columns = (
+        Column("fluency", "criterion", "fluency", *SCALE),
+        Column("surface", "metric", "surface"),
+    )
     scores = tuple(Score(f"i{k}", "s", "fluency", 4.0, Provenance("single")) for k in (0, 1))
     failures = (
         Failure("i0", "s", "surface", "metric", ABSTAINED, "too short"),
@@ -169,7 +208,9 @@ def test_an_abstention_of_a_metric_is_no_failure() -> None:
 
 def test_further_columns_of_a_criterion_are_shown_once_if_all_systems_share_them() -> None:
     extra = ({"question": "Why?", "tone": "dry"}, {"question": "Why?", "tone": "warm"})
-    samples = tuple(Sample("i", s, s, "the source", extra=e) for s, e in zip("ab", extra, strict=True))
+    samples = tuple(
+        Sample("i", s, s, "the source", extra=e) for s, e in zip("ab", extra, strict=True)
+    )
     info = {"criteria": {"c": {"needs": ["output", "question", "tone"]}}}
     (item,) = browsed(Result(Table(samples, (), ()), info=info)).items
     assert item.others == (("question", "Why?"),)
@@ -198,8 +239,12 @@ def test_the_script_reads_a_value_for_each_output(result: Result) -> None:
 
 def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result) -> None:
     sheets = [[["user", ["", "text output", " by ", "text references 0", " <", "key output", ">"]]]]
-    asked = {"coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}}
-    found = browsed(replace(result, info={**result.info, "prompts": {"sheets": sheets, "asked": asked}}))
+    asked = {
+        "coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}
+    }
+    found = browsed(
+        replace(result, info={**result.info, "prompts": {"sheets": sheets, "asked": asked}})
+    )
     place = [item.name for item in found.items].index("doc-1") * 3
     assert found.used == {0: [0, {str(place): None}]}
     assert found.names == {"output", "references 0"}
@@ -207,9 +252,16 @@ def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result)
 
 def test_prompts_that_were_not_kept_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     result = scored({"a": {"x": 3}, "b": {"x": 2}})
-    info = {"prompts": {"sheets": [[["user", ["Rate it."]]]], "asked": {"fluency": {"usual": 0, "others": []}}}}
+    info = {
+        "prompts": {
+            "sheets": [[["user", ["Rate it."]]]],
+            "asked": {"fluency": {"usual": 0, "others": []}},
+        }
+    }
     monkeypatch.setattr(items, "first", lambda samples: frozenset(["a"]))
-    assert browsed(replace(result, info=info)).used == {0: [0, {"0": None}]}  # b is the worst, so the first
+    assert browsed(replace(result, info=info)).used == {
+        0: [0, {"0": None}]
+    }  # b is the worst, so the first
 
 
 def test_a_link_names_its_state() -> None:
@@ -222,10 +274,16 @@ def test_a_link_names_its_state() -> None:
 
 def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
     columns = tuple(Column(name, "criterion", name, *SCALE) for name in ("fluency", "style"))
-    scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", reason="It reads well.")),)
+    scores = (
+        Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", reason="It reads well.")),
+    )
     failures = (Failure("1", "a", "style", "parse", "ParseError", "no score", "Hm."),)
     table = Table((Sample("1", "a", "text", human={"fluency": 3.5}),), columns, scores, failures)
-    report = " ".join(plugins.write(plugins.document(item_of(Result(table, {}), "1")), width=200, full=True).split())
+    report = " ".join(
+        plugins.write(
+            plugins.document(item_of(Result(table, {}), "1")), width=200, full=True
+        ).split()
+    )
     assert "fluency 4" in report
     assert "It reads well." in report
     assert "style failed ParseError: no score" in report
@@ -234,9 +292,13 @@ def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
 
 def test_an_item_has_all_its_generations_or_one() -> None:
     texts = tuple(Sample(f"1 ({n})", "a", f"text {n}", cluster="1") for n in (1, 2))
-    scores = tuple(Score(text.item, "a", "fluency", 4.0, Provenance("single", argmax="4")) for text in texts)
+    scores = tuple(
+        Score(text.item, "a", "fluency", 4.0, Provenance("single", argmax="4")) for text in texts
+    )
     result = Result(Table(texts, (Column("fluency", "criterion", "fluency", *SCALE),), scores), {})
     document = plugins.document(item_of(result, "1"))
     assert [section.title for section in document.sections] == ["a (1)", "a (2)"]
     assert [row["item"] for row in document.records] == ["1 (1)", "1 (2)"]
-    assert [section.title for section in plugins.document(item_of(result, "1 (2)")).sections] == ["a"]
+    assert [section.title for section in plugins.document(item_of(result, "1 (2)")).sections] == [
+        "a"
+    ]

@@ -17,7 +17,13 @@ from judge.report.views.summary import SCHEMA, schema
 from judge.results.result import Result, load
 
 ROWS = [
-    {"item": f"{n}", "system": s, "source": "A boat came.", "output": f"{s}: {n} came", "references": [f"{n} came"]}
+    {
+        "item": f"{n}",
+        "system": s,
+        "source": "A boat came.",
+        "output": f"{s}: {n} came",
+        "references": [f"{n} came"],
+    }
     for n in range(12)
     for s in ("old", "new", "third")
 ]
@@ -30,7 +36,10 @@ def test_golden(result: Result, golden) -> None:
 
 def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
     endless = {("lead", "length"): Estimate("mean", float("inf"), None, None, 3, "m")}
-    found = json.loads(replace(result, estimates=endless, comparisons=()).report("json"), parse_constant=pytest.fail)
+    found = json.loads(
+        replace(result, estimates=endless, comparisons=()).report("json"),
+        parse_constant=pytest.fail,
+    )
     (row,) = [r for r in found["table"] if (r["system"], r["column"]) == ("lead", "length")]
     assert (row["mean"], row["n"], row["total"]) == (None, 3, 3)
 
@@ -39,7 +48,9 @@ def test_the_table_holds_every_estimate(result: Result) -> None:
     found = json.loads(result.report("json"))
     assert sorted(found["systems"]) == sorted(result.table.systems)
     assert found["info"] == result.info
-    means = {(r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]}
+    means = {
+        (r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]
+    }
     for key, e in result.estimates.items():
         assert means[key] == (e.value, e.low, e.high, e.n)
     assert means["evil|<b>*sys*", "一貫性"] == (None, None, None, 0)
@@ -77,23 +88,33 @@ def _valid(text: str) -> dict[str, Any]:
 
 
 def _judged(**given: Any) -> Result:
-    replies = judge.ScriptedProvider(lambda request: {"4": 0.75, "5": 0.25} if "new" in str(request) else "3")
+    replies = judge.ScriptedProvider(
+        lambda request: {"4": 0.75, "5": 0.25} if "new" in str(request) else "3"
+    )
     return judge.evaluate(ROWS, model=replies, criteria=["relevance", "coherence"], **given)
 
 
 def _drawn() -> Result:
     replies = judge.ScriptedProvider(lambda request: "4" if request.draw % 2 else "5")
-    return judge.evaluate(ROWS, model=replies, criteria=["relevance"], weighting="samples", draws=4, metrics=["rouge"])
+    return judge.evaluate(
+        ROWS, model=replies, criteria=["relevance"], weighting="samples", draws=4, metrics=["rouge"]
+    )
 
 
 RUNS: dict[str, Callable[[], Result]] = {
     "run": _judged,
-    "failures": lambda: judge.evaluate(ROWS, model=judge.ScriptedProvider(lambda _: "no"), criteria=["relevance"]),
+    "failures": lambda: judge.evaluate(
+        ROWS, model=judge.ScriptedProvider(lambda _: "no"), criteria=["relevance"]
+    ),
     "draws": _drawn,
     "panel": lambda: judge.evaluate(
-        ROWS, model=[judge.ScriptedProvider(lambda _, n=n: str(n), model=f"m{n}") for n in (2, 4)], metrics=["bleu"]
+        ROWS,
+        model=[judge.ScriptedProvider(lambda _, n=n: str(n), model=f"m{n}") for n in (2, 4)],
+        metrics=["bleu"],
     ),
-    "rank": lambda: judge.rank(ROWS, model=judge.ScriptedProvider(lambda _: {"A": 0.75, "B": 0.25})),
+    "rank": lambda: judge.rank(
+        ROWS, model=judge.ScriptedProvider(lambda _: {"A": 0.75, "B": 0.25})
+    ),
     "score": lambda: judge.evaluate(ROWS, criteria=[], metrics=["rouge", "distinct", "stats"]),
     "one text": lambda: judge.evaluate(ROWS[:1], criteria=[], metrics=["chrf"]),
 }
@@ -108,7 +129,9 @@ def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
     assert _valid(load(tmp_path).report("json")) == document
 
 
-def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, panel: Result) -> None:
+def test_all_that_a_result_may_hold_is_in_it(
+    tested: Result, ranking: Result, panel: Result
+) -> None:
     repeats = {("good", "fluency"): Estimate("repeat_sd", 0.5, None, None, 3, "sd")}
     document = _valid(replace(tested, repeats=repeats).report("json"))
     assert document["finding"][0].startswith("good beats poor")
@@ -126,21 +149,34 @@ def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, pa
     assert [row["alpha"] for row in _valid(panel.report("json"))["agreement"]] == [0.8125]
     assert _valid(ranking.report("json"))["rankings"][0]["pairs"] == 8
     bare = _valid(replace(tested, comparisons=(), matrices=(), overall=None).report("json"))
-    assert not {"comparisons", "matrices", "overall", "repeats", "agreement", "drivers"} & bare.keys()
+    assert (
+        not {"comparisons", "matrices", "overall", "repeats", "agreement", "drivers"} & bare.keys()
+    )
 
 
 def test_a_document_of_something_else_is_not_allowed(result: Result) -> None:
     document = json.loads(result.report("json"))
     published = Draft202012Validator(json.loads(PUBLISHED.read_text(encoding="utf-8")))
-    for broken in ({"schema": "judge.report/2"}, {"systems": "lead"}, {"table": [{"system": "lead"}]}):
+    for broken in (
+        {"schema": "judge.report/2"},
+        {"systems": "lead"},
+        {"table": [{"system": "lead"}]},
+    ):
         assert not published.is_valid(document | broken)
-    assert not published.is_valid({name: value for name, value in document.items() if name != "table"})
+    assert not published.is_valid(
+        {name: value for name, value in document.items() if name != "table"}
+    )
 
 
 def test_columns_have_all_that_is_known_of_them(result: Result) -> None:
     found = {column["name"]: column for column in json.loads(result.report("json"))["columns"]}
     as_read = {
-        name: Column(**{key: tuple(value) if isinstance(value, list) else value for key, value in column.items()})
+        name: Column(
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in column.items()
+            }
+        )
         for name, column in found.items()
     }
     assert as_read == {column.name: column for column in result.table.columns}

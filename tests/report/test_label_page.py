@@ -25,9 +25,7 @@ from judge.stats.agreement import agree
 
 pytestmark = pytest.mark.browser
 
-HOSTILE = (
-    "</script><script>document.title = 'pwned'</script><img src=x onerror=\"document.title = 'pwned'\"> \u202eevil"
-)
+HOSTILE = "</script><script>document.title = 'pwned'</script><img src=x onerror=\"document.title = 'pwned'\"> \u202eevil"
 Prepare = Callable[..., Labelling]
 
 
@@ -51,9 +49,13 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def prepared(data: Path, tmp_path: Path) -> Prepare:
-    def prepare(criteria: Any = "fit: Does it fit?", data: Path = data, **options: Any) -> Labelling:
+    def prepare(
+        criteria: Any = "fit: Does it fit?", data: Path = data, **options: Any
+    ) -> Labelling:
         config = RunConfig.load(None, {"data": data, "criteria": criteria})
-        return prepare_labelling(config, ("anna", "ben"), tmp_path / "ratings.jsonl", **{"repeat": 0, **options})
+        return prepare_labelling(
+            config, ("anna", "ben"), tmp_path / "ratings.jsonl", **{"repeat": 0, **options}
+        )
 
     return prepare
 
@@ -86,7 +88,10 @@ def browse(chromium: Any) -> Iterator[Callable[..., Any]]:
             opened.on("console", lambda message: said.append(message.text))
             opened.on("pageerror", lambda error: said.append(str(error)))
             opened.on(
-                "request", lambda sent: said.append(sent.url) if not sent.url.startswith((home[0], "blob:")) else None
+                "request",
+                lambda sent: (
+                    said.append(sent.url) if not sent.url.startswith((home[0], "blob:")) else None
+                ),
             )
             opened.goto(url)
             return opened
@@ -131,7 +136,16 @@ def validated(data: Path, ratings: Path) -> Any:
     """What `judge validate` says of these ratings and of a judge that gives every text a 3 or a 4, as JSON."""
     script = data.with_name("replies.yaml")
     script.write_text("- {when: T1, reply: {4: 1.0}}\n- {reply: {3: 1.0}}\n", encoding="utf-8")
-    words = ["validate", str(data), "--criteria", "fit: Does it fit?", "--ratings", str(ratings), "--language", "en"]
+    words = [
+        "validate",
+        str(data),
+        "--criteria",
+        "fit: Does it fit?",
+        "--ratings",
+        str(ratings),
+        "--language",
+        "en",
+    ]
     words += [
         "--model",
         f"scripted/{script}",
@@ -143,7 +157,11 @@ def validated(data: Path, ratings: Path) -> Any:
         "item",
     ]
     # In a process of its own: Playwright's event loop runs in this one.
-    done = subprocess.run([sys.executable, "-m", "judge", *words, "--quiet", "--json"], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", *words, "--quiet", "--json"],
+        capture_output=True,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 
@@ -181,13 +199,21 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
     joined = join_ratings(samples, ratings.single)
     assert all(sample.raters == {"fit": ("anna", "ben")} for sample in joined)
     pairs = [(float(a), float(b)) for a, b in (sample.ratings["fit"] for sample in joined)]  # type: ignore[arg-type]
-    alpha = agree(np.array(pairs).T[:, :, None], ("alpha_interval",)).estimates["alpha_interval"].value
+    alpha = (
+        agree(np.array(pairs).T[:, :, None], ("alpha_interval",)).estimates["alpha_interval"].value
+    )
     assert alpha == pytest.approx(alpha_by_hand(pairs), abs=1e-9)
     assert 0.5 < alpha < 0.99
     (validation,) = validated(data, labelling.output)["criteria"]
-    assert {rater["rater"]: rater["ratings"] for rater in validation["raters"]} == {"anna": 30, "ben": 30}
+    assert {rater["rater"]: rater["ratings"] for rater in validation["raters"]} == {
+        "anna": 30,
+        "ben": 30,
+    }
     (between,) = (row["agreement"][0] for row in validation["rows"] if row["kind"] == "rater")
-    assert (between["measure"], between["value"]) == ("alpha_interval", pytest.approx(alpha_by_hand(pairs), abs=1e-9))
+    assert (between["measure"], between["value"]) == (
+        "alpha_interval",
+        pytest.approx(alpha_by_hand(pairs), abs=1e-9),
+    )
     assert all(row["seconds"] >= 0 for row in rows_of(labelling))
 
 
@@ -221,7 +247,9 @@ def test_undo_skip_arrows_and_comments(
         assert shown(opened) == second
         press("ArrowLeft")
         assert opened.locator("#choices [aria-pressed=true]").inner_text() == "3"
-        press("5")  # another answer for the first text; the next open one is shown, but not the skipped
+        press(
+            "5"
+        )  # another answer for the first text; the next open one is shown, but not the skipped
         count(opened, 1, 30)
         assert shown(opened) == third
         saved(labelling, 4, wait_until)
@@ -248,8 +276,17 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
     prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     data = tmp_path / "few.jsonl"
-    data.write_text("".join(json.dumps({"item": str(k), "output": f"T{k}.", "source": "S."}) + "\n" for k in range(4)))
-    yes = {"name": "safe", "question": "Is it safe?", "scale": {"labels": ["no", "yes"], "values": [0, 1]}}
+    data.write_text(
+        "".join(
+            json.dumps({"item": str(k), "output": f"T{k}.", "source": "S."}) + "\n"
+            for k in range(4)
+        )
+    )
+    yes = {
+        "name": "safe",
+        "question": "Is it safe?",
+        "scale": {"labels": ["no", "yes"], "values": [0, 1]},
+    }
     wide = {"name": "percent", "question": "How good?", "scale": [0, 100], "title": "Percent"}
     labelling = prepared([yes, wide], data=data, repeat=0.5)
     with serving(labelling) as server:
@@ -270,7 +307,10 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
         opened.get_by_role("heading", name="All done").wait_for()
         saved(labelling, 12, wait_until)
     made = rows_of(labelling)
-    assert [(row["criterion"], row["value"]) for row in made] == [("safe", "yes"), ("percent", 77)] * 6
+    assert [(row["criterion"], row["value"]) for row in made] == [
+        ("safe", "yes"),
+        ("percent", 77),
+    ] * 6
     repeated = [row["item"] for row in made if row["repeat"] and row["criterion"] == "safe"]
     items = [row["item"] for row in made if row["criterion"] == "safe"]
     assert len(repeated) == 2
@@ -279,7 +319,9 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
     assert len(labelling.ratings().single) == 12
 
 
-def test_a_repetition_waits_for_the_first_time(prepared: Prepare, browse: Callable[..., Any]) -> None:
+def test_a_repetition_waits_for_the_first_time(
+    prepared: Prepare, browse: Callable[..., Any]
+) -> None:
     labelling = prepared(repeat=0.3, items=2)
     (again,) = (place for place, task in enumerate(labelling.tasks("anna")) if task.repeat)
     assert again == 2
@@ -334,7 +376,9 @@ def test_a_rating_survives_a_server_that_is_gone(
     opened.keyboard.press("2")
     opened.keyboard.press("u")
     opened.keyboard.press("3")
-    opened.get_by_text("judge label does not answer. Is it still running? 1 rating is kept in this page").wait_for()
+    opened.get_by_text(
+        "judge label does not answer. Is it still running? 1 rating is kept in this page"
+    ).wait_for()
     with opened.expect_download() as download:
         opened.get_by_role("button", name="Save the unsent ratings").click()
     (row,) = map(json.loads, Path(download.value.path()).read_text("utf-8").splitlines())
@@ -381,7 +425,9 @@ def test_a_page_that_was_closed_without_a_server_sends_when_it_is_opened_again(
         saved(labelling, 1, wait_until)
 
 
-def test_texts_stay_texts_and_system_names_stay_away(prepared: Prepare, browse: Callable[..., Any]) -> None:
+def test_texts_stay_texts_and_system_names_stay_away(
+    prepared: Prepare, browse: Callable[..., Any]
+) -> None:
     labelling = prepared(f"fit: Is it {HOSTILE}")
     seen = []
     with serving(labelling) as server:
@@ -394,7 +440,9 @@ def test_texts_stay_texts_and_system_names_stay_away(prepared: Prepare, browse: 
             count(opened, number + 1, 30)
         assert "secret-model" not in opened.content()
     expected = HOSTILE.replace("\u202e", "\\u202e")
-    assert {expected, "市場は月曜日に開きます。", "يفتح السوق يوم الاثنين", "(empty text)"} < set(seen)
+    assert {expected, "市場は月曜日に開きます。", "يفتح السوق يوم الاثنين", "(empty text)"} < set(
+        seen
+    )
 
 
 def test_a_page_without_a_server_keeps_and_saves_ratings(
@@ -435,7 +483,9 @@ def test_a_page_without_a_server_keeps_and_saves_ratings(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_window(prepared: Prepare, browse: Callable[..., Any], width: int) -> None:
+def test_nothing_is_wider_than_the_window(
+    prepared: Prepare, browse: Callable[..., Any], width: int
+) -> None:
     labelling = prepared(["relevance", "coherence", "consistency", "fluency_5"])
     with serving(labelling) as server:
         opened = browse(server.url("anna"), viewport={"width": width, "height": 800})
@@ -462,19 +512,28 @@ def test_the_command_serves_until_ctrl_c_and_says_what_is_next(
         "--raters",
         "anna",
     ]
-    run = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert run.stdout is not None
         url = run.stdout.readline().partition(": ")[2].strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/\?rater=anna", url)
         opened = browse(url)
         opened.keyboard.press("4")
-        wait_until(lambda: (tmp_path / "ratings.jsonl").exists() and read_ratings(tmp_path / "ratings.jsonl").single)
+        wait_until(
+            lambda: (
+                (tmp_path / "ratings.jsonl").exists()
+                and read_ratings(tmp_path / "ratings.jsonl").single
+            )
+        )
         run.send_signal(2)
         output, errors = run.communicate(timeout=60)
     finally:
         run.kill()
     assert run.returncode == 0
     assert "1 rating in ratings.jsonl: anna 1" in output
-    assert "judge validate data.jsonl --criteria 'fit: Does it fit?' --ratings ratings.jsonl" in output
+    assert (
+        "judge validate data.jsonl --criteria 'fit: Does it fit?' --ratings ratings.jsonl" in output
+    )
     assert "Traceback" not in errors

@@ -57,7 +57,9 @@ def _rows(text: str) -> list[str]:
     return body.splitlines()
 
 
-def test_every_row_has_a_cell_for_every_column(result: Result, panel: Result, ranking: Result) -> None:
+def test_every_row_has_a_cell_for_every_column(
+    result: Result, panel: Result, ranking: Result
+) -> None:
     for one in (result, panel, ranking):
         text = render(one)
         for part in text.split("\\begin{tabular}")[1:]:
@@ -71,8 +73,13 @@ def test_every_row_has_a_cell_for_every_column(result: Result, panel: Result, ra
 def test_a_panels_columns_stand_under_their_criterion(panel: Result) -> None:
     lines = render(panel).splitlines()
     at = lines.index("\\toprule")
-    assert lines[at + 1 : at + 3] == [" & \\multicolumn{3}{c}{fluency} &  \\\\", "\\cmidrule(lr){2-4}"]
-    assert lines[at + 3].startswith("{}system & panel mean $\\uparrow$ & a $\\uparrow$ & org/b $\\uparrow$ & rougeL")
+    assert lines[at + 1 : at + 3] == [
+        " & \\multicolumn{3}{c}{fluency} &  \\\\",
+        "\\cmidrule(lr){2-4}",
+    ]
+    assert lines[at + 3].startswith(
+        "{}system & panel mean $\\uparrow$ & a $\\uparrow$ & org/b $\\uparrow$ & rougeL"
+    )
 
 
 def test_the_best_is_bold_and_marked(tested: Result) -> None:
@@ -108,8 +115,14 @@ def test_minus_is_a_sign_and_small_intervals_stand_below() -> None:
 def _narrow(columns: Sequence[str]) -> str:
     """A table of 14 systems and these columns, all with one value."""
     samples = tuple(Sample("i", f"system {k}", "x") for k in range(14))
-    estimates = {(s.system, name): Estimate("mean", -0.5, -0.625, -0.25, 1, "m") for s in samples for name in columns}
-    return render(Result(Table(samples, tuple(Column(name, "metric", "") for name in columns), ()), estimates))
+    estimates = {
+        (s.system, name): Estimate("mean", -0.5, -0.625, -0.25, 1, "m")
+        for s in samples
+        for name in columns
+    }
+    return render(
+        Result(Table(samples, tuple(Column(name, "metric", "") for name in columns), ()), estimates)
+    )
 
 
 def test_many_columns_go_on_in_a_part_below() -> None:
@@ -117,7 +130,9 @@ def test_many_columns_go_on_in_a_part_below() -> None:
     shapes = re.findall(r"\\begin\{tabular\}\{l(r*)\}", text)
     assert [len(shape) for shape in shapes] == [10, 2]
     assert text.count("\\begin{table}") == text.count("\\caption") == text.count("\\medskip") == 1
-    assert text.count("{}system 8 & ") == text.count("\\begin{adjustbox}{max width=\\linewidth}") == 2
+    assert (
+        text.count("{}system 8 & ") == text.count("\\begin{adjustbox}{max width=\\linewidth}") == 2
+    )
     assert "\\allowbreak" not in text
 
 
@@ -127,12 +142,15 @@ def test_a_long_heading_is_broken() -> None:
 
 
 def test_that_no_model_judged_is_a_comment(tested: Result) -> None:
-    lines = render(replace(tested, info={"notices": ["Scripted: no\nmodel was asked"]})).splitlines()
+    lines = render(
+        replace(tested, info={"notices": ["Scripted: no\nmodel was asked"]})
+    ).splitlines()
     assert lines[2:4] == ["% Scripted: no model was asked", "\\begin{table}"]
 
 
 @pytest.mark.parametrize(
-    ("better", "head"), [("higher", "error $\\uparrow$"), ("lower", "error $\\downarrow$"), ("", "error")]
+    ("better", "head"),
+    [("higher", "error $\\uparrow$"), ("lower", "error $\\downarrow$"), ("", "error")],
 )
 def test_an_arrow_says_which_end_is_good(better: str, head: str) -> None:
     assert f"{{}}system & {head} \\\\\n" in _one("a", better, 0.5, None, None)
@@ -146,4 +164,7 @@ def test_every_ranking_has_a_table_of_its_own(ranking: Result) -> None:
         table=replace(ranking.table, columns=columns),
         rankings=tuple(replace(of, column=column.name) for column in columns),
     )
-    assert re.findall(r"\\label\{(.*)\}", render(two)) == ["tab:judge-ranking-one", "tab:judge-ranking-two"]
+    assert re.findall(r"\\label\{(.*)\}", render(two)) == [
+        "tab:judge-ranking-one",
+        "tab:judge-ranking-two",
+    ]

@@ -16,7 +16,12 @@ from judge.table import Table
 
 
 def test_criteria_come_before_metrics(result: Result) -> None:
-    assert [c.name for c in build_leaderboard(result).columns] == ["coherence", "一貫性", "rougeL", "length"]
+    assert [c.name for c in build_leaderboard(result).columns] == [
+        "coherence",
+        "一貫性",
+        "rougeL",
+        "length",
+    ]
 
 
 def caption(result: Result) -> str:
@@ -56,12 +61,15 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
     assert board.rows["good", "overall"].mean == tested.estimates["good", "overall"].value
 
 
-def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(tested: Result) -> None:
+def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(
+    tested: Result,
+) -> None:
     board = build_leaderboard(tested)
     (overall,) = [comparison for comparison in tested.comparisons if comparison.column == "overall"]
     for rank in overall.ranks:
         better = sum(
-            d.apart and (d.other == rank.system if d.estimate.value > 0 else d.system == rank.system)
+            d.apart
+            and (d.other == rank.system if d.estimate.value > 0 else d.system == rank.system)
             for d in overall.differences
         )
         assert board.place(rank.system).rstrip("=") == str(1 + better)
@@ -73,7 +81,9 @@ def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
     for comparison in tested.comparisons:
         marks = {system: board.rows[system, comparison.column].mark for system in board.systems}
         best = "best" if len(comparison.best) == 1 else "same"
-        assert marks == {system: best if system in comparison.best else "" for system in board.systems}
+        assert marks == {
+            system: best if system in comparison.best else "" for system in board.systems
+        }
     assert {row.mark for row in board.rows.values()} == {"best", "same", ""}
 
 
@@ -83,21 +93,34 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
     scores = [Score(s.item, s.system, c.name, 0.25, Provenance("metric")) for s in tested.table.samples
               for c in (metric, other)]  # fmt: skip
     table = replace(
-        tested.table, columns=(*tested.table.columns, metric, other), scores=(*tested.table.scores, *scores)
+        tested.table,
+        columns=(*tested.table.columns, metric, other),
+        scores=(*tested.table.scores, *scores),
     )
     result = replace(tested, table=table, estimates={**tested.estimates, **item_means(table)})
     shown = short(result)
-    assert [column.head for column in shown.columns] == ["", "", "overall", "fluency", "style", "ROUGE-1"]
+    assert [column.head for column in shown.columns] == [
+        "",
+        "",
+        "overall",
+        "fluency",
+        "style",
+        "ROUGE-1",
+    ]
     assert [row[1].text for row in shown.rows] == ["good", "=fair", "poor"]
     bars = [row[2].bar for row in shown.rows]
-    assert [bar.end for bar in bars if bar] == [result.estimates[s, "overall"].value for s in ("good", "=fair", "poor")]
+    assert [bar.end for bar in bars if bar] == [
+        result.estimates[s, "overall"].value for s in ("good", "=fair", "poor")
+    ]
     assert shown.key.startswith("* significantly best · criteria 1–5")
 
 
 def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
     column = Column("helpful", "criterion", "h", 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0))
     samples = tuple(Sample(f"i{k}", "s", "o") for k in range(8))
-    scores = tuple(Score(f"i{k}", "s", "helpful", float(k < 6), Provenance("single")) for k in range(8))
+    scores = tuple(
+        Score(f"i{k}", "s", "helpful", float(k < 6), Provenance("single")) for k in range(8)
+    )
     table = Table(samples, (column,), scores)
     result = Result(table, item_means(table))
     (row,) = short(result).rows
@@ -110,10 +133,22 @@ def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
 
 
 def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:
-    columns = (Column("a", "criterion", "a", 1.0, 5.0), Column("b", "criterion", "b", 0.0, 10.0, better="lower"))
-    values = {("i0", "a"): 2.0, ("i0", "b"): 1.0, ("i1", "a"): 5.0, ("i1", "b"): 9.0, ("i2", "a"): 3.0}
+    columns = (
+        Column("a", "criterion", "a", 1.0, 5.0),
+        Column("b", "criterion", "b", 0.0, 10.0, better="lower"),
+    )
+    values = {
+        ("i0", "a"): 2.0,
+        ("i0", "b"): 1.0,
+        ("i1", "a"): 5.0,
+        ("i1", "b"): 9.0,
+        ("i2", "a"): 3.0,
+    }
     samples = tuple(Sample(f"i{k}", "s", "o") for k in range(3))
-    scores = tuple(Score(item, "s", name, value, Provenance("single")) for (item, name), value in values.items())
+    scores = tuple(
+        Score(item, "s", name, value, Provenance("single"))
+        for (item, name), value in values.items()
+    )
     result = Result(Table(samples, columns, scores))
     assert [(round(share, 2), s.item, s.column) for share, s, _ in worst_texts(result, 5)] == [
         (0.1, "i1", "b"), (0.25, "i0", "a"), (0.5, "i2", "a"),
@@ -129,15 +164,26 @@ def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
 
 def test_the_caption_names_the_second_method_too(result: Result) -> None:
     key = next(iter(result.estimates))
-    other = {**result.estimates, key: replace(result.estimates[key], method="95% percentile bootstrap")}
-    assert "; for some columns 95% percentile bootstrap." in caption(replace(result, estimates=other))
+    other = {
+        **result.estimates,
+        key: replace(result.estimates[key], method="95% percentile bootstrap"),
+    }
+    assert "; for some columns 95% percentile bootstrap." in caption(
+        replace(result, estimates=other)
+    )
 
 
 def test_the_lowest_is_best_if_lower_is_better() -> None:
     texts = [Sample(str(k), s, "o") for k in range(12) for s in ("a", "b")]
     column = Column("ter", "metric", "ter", better="lower")
     scores = tuple(
-        Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system] + int(x.item), Provenance("metric"))
+        Score(
+            x.item,
+            x.system,
+            "ter",
+            {"a": 40.0, "b": 20.0}[x.system] + int(x.item),
+            Provenance("metric"),
+        )
         for x in texts
     )
     table = Table(tuple(texts), (column,), scores)
@@ -154,16 +200,31 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
 def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
     table = tested.table
     added = tuple(Score(s.item, s.system, "same", 1.0, Provenance("metric")) for s in table.samples)
-    more = replace(table, columns=(*table.columns, Column("same", "metric", "same")), scores=(*table.scores, *added))
-    result = replace(tested, table=more, estimates=item_means(more), comparisons=compare(more), overall=None)
+    more = replace(
+        table,
+        columns=(*table.columns, Column("same", "metric", "same")),
+        scores=(*table.scores, *added),
+    )
+    result = replace(
+        tested, table=more, estimates=item_means(more), comparisons=compare(more), overall=None
+    )
     assert "same: all values are equal." in caption(result)
 
 
 def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     samples = tuple(Sample(i, s, "o") for s in ("a", "b") for i in ("1", "2"))
-    columns = (Column("ter", "metric", "ter", better="lower"), Column("all", "metric", "all", low=0.0, high=1.0))
-    scores = [Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric")) for x in samples]
-    whole = [Score("", s, "all", v, Provenance("metric", n=n)) for s, v, n in (("a", 0.25, 2), ("b", 0.5, 1))]
+    columns = (
+        Column("ter", "metric", "ter", better="lower"),
+        Column("all", "metric", "all", low=0.0, high=1.0),
+    )
+    scores = [
+        Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric"))
+        for x in samples
+    ]
+    whole = [
+        Score("", s, "all", v, Provenance("metric", n=n))
+        for s, v, n in (("a", 0.25, 2), ("b", 0.5, 1))
+    ]
     table = Table(samples, columns, (*scores, *whole))
     result = Result(table, item_means(table))
     board = build_leaderboard(result)

@@ -88,13 +88,18 @@ def test_the_finding_comes_first_and_only_the_best_is_marked(tested: Result) -> 
     head, *_ = re.findall(r"^\| system .*", text, re.MULTILINE)
     assert head == "| system | rank | overall ↑ | fluency ↑ | style ↑ | delta ↓ |"
     good, *_ = re.findall(r"^\| good .*", text, re.MULTILINE)
-    assert re.match(r"\| good \| 1 \\\[1, 2\\\] \| 0\.625 .* \| \*\*4\.00\*\*\\\* .* \| 3\.00 ", good)
+    assert re.match(
+        r"\| good \| 1 \\\[1, 2\\\] \| 0\.625 .* \| \*\*4\.00\*\*\\\* .* \| 3\.00 ", good
+    )
     assert "\\* significantly better than every other system" in text
 
 
 def test_many_columns_of_few_systems_stand_below_each_other() -> None:
     text = render(_large(2, 9, 0, ""))
-    assert "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 \\[2.00, 4.00\\] | 3.00 \\[2.00, 4.00\\] |\n" in text
+    assert (
+        "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 \\[2.00, 4.00\\] | 3.00 \\[2.00, 4.00\\] |\n"
+        in text
+    )
     assert text.count("\n| c") == 9
 
 
@@ -104,7 +109,9 @@ def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
 
 def _large(systems: int, columns: int, failures: int, name: str) -> Result:
     """So many systems and columns whose names begin with `name`, and kinds of failure."""
-    found = tuple(Column(f"{name}c{k}", "criterion", f"{name}{k}|" * 9, 1.0, 5.0) for k in range(columns))
+    found = tuple(
+        Column(f"{name}c{k}", "criterion", f"{name}{k}|" * 9, 1.0, 5.0) for k in range(columns)
+    )
     samples = tuple(Sample("i", f"{name}s{k}", "text") for k in range(systems))
     failed = tuple(Failure("i", "s", "c", "parse", f"{name}{k}", name * 9) for k in range(failures))
     mean = Estimate("mean", 3.0, 2.0, 4.0, 1, "bootstrap")
@@ -115,9 +122,17 @@ def _large(systems: int, columns: int, failures: int, name: str) -> Result:
 
 @pytest.mark.parametrize(
     ("systems", "columns", "failures", "name"),
-    [(3_000, 2, 2, ""), (2, 3_000, 2, ""), (200, 200, 200, "|"), (100, 30, 1_000, "*" * 200), (1, 1, 1, "日" * 70_000)],
+    [
+        (3_000, 2, 2, ""),
+        (2, 3_000, 2, ""),
+        (200, 200, 200, "|"),
+        (100, 30, 1_000, "*" * 200),
+        (1, 1, 1, "日" * 70_000),
+    ],
 )
-def test_it_fits_a_comment_whatever_the_size(systems: int, columns: int, failures: int, name: str) -> None:
+def test_it_fits_a_comment_whatever_the_size(
+    systems: int, columns: int, failures: int, name: str
+) -> None:
     text = render(_large(systems, columns, failures, name))
     assert len(text) <= LIMIT
     assert text.count("<details>") == text.count("</details>") >= 1
@@ -130,11 +145,15 @@ def test_it_fits_a_comment_whatever_the_size(systems: int, columns: int, failure
 
 def test_rows_and_columns_that_were_cut_are_counted() -> None:
     columns = tuple(Head(f"c{k}") for k in range(30))
-    document = Document("t", summary=(Shown(columns, tuple((Cell(f"s{k}"),) * 30 for k in range(3_000))),))
+    document = Document(
+        "t", summary=(Shown(columns, tuple((Cell(f"s{k}"),) * 30 for k in range(3_000))),)
+    )
     text = plugins.write(document, "markdown")
     rows = len(re.findall(r"^\| s\d", text, re.MULTILINE))
     assert 0 < rows < 3_000
-    assert f"… 6 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
+    assert (
+        f"… 6 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
+    )
 
 
 def test_rankings_of_many_columns_fit_too() -> None:

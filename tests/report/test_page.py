@@ -76,7 +76,9 @@ def every_block(text: str) -> tuple[Any, ...]:
         ),
         text, text, text, sorts=True,
     )  # fmt: skip
-    excerpts = blocks.Excerpts(text, (blocks.Excerpt(text, text, text, text, text, text, "bad", text, text),))
+    excerpts = blocks.Excerpts(
+        text, (blocks.Excerpt(text, text, text, text, text, text, "bad", text, text),)
+    )
     inner = (
         blocks.Heading(text),
         blocks.Paragraph(text, "muted"),
@@ -110,7 +112,9 @@ def page(result: Result) -> str:
 def test_golden_of_the_items(result: Result, golden: Any) -> None:
     items = Section("items", "All items", lambda: (browser(result),))
     page = render(Document("Texts", sections=(items,), language="ja"))
-    golden("items.html", re.sub(r"<(style|script)>.*?</\1>|sha256-[^']+", "", page, flags=re.DOTALL))
+    golden(
+        "items.html", re.sub(r"<(style|script)>.*?</\1>|sha256-[^']+", "", page, flags=re.DOTALL)
+    )
 
 
 def test_every_block_is_shown_and_no_text_is_obeyed() -> None:
@@ -125,12 +129,20 @@ def test_every_block_is_shown_and_no_text_is_obeyed() -> None:
 def test_nothing_is_fetched_and_only_the_pages_own_script_may_run(page: str) -> None:
     for written in (page, render(document(HOSTILE))):
         found = Page(written)
-        loaded = [v for name in ("src", "href", "srcset", "action", "poster", "xlink:href") for v in found.having(name)]
+        loaded = [
+            v
+            for name in ("src", "href", "srcset", "action", "poster", "xlink:href")
+            for v in found.having(name)
+        ]
         assert all(value.startswith(("#", "data:text/csv;")) for value in loaded)
         assert not any(name.startswith("on") for _, attrs in found.tags for name in attrs)
         assert "url(" not in written
         assert "@import" not in written
-        (policy,) = [a["content"] or "" for _, a in found.tags if a.get("http-equiv") == "Content-Security-Policy"]
+        (policy,) = [
+            a["content"] or ""
+            for _, a in found.tags
+            if a.get("http-equiv") == "Content-Security-Policy"
+        ]
         script = written[written.index("<script>") + len("<script>") : written.rindex("</script>")]
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in policy
@@ -144,7 +156,9 @@ def test_links_inside_the_page_have_their_targets(page: str) -> None:
 
 
 def test_it_can_be_read_without_its_script(page: str) -> None:
-    hidden = [attrs.get("id") or attrs.get("class") for _, attrs in Page(page).tags if "hidden" in attrs]
+    hidden = [
+        attrs.get("id") or attrs.get("class") for _, attrs in Page(page).tags if "hidden" in attrs
+    ]
     assert hidden == ["copy", "print", "theme", "key hint", "controls"]
 
 
@@ -164,7 +178,10 @@ def test_replies_of_a_panel_are_counted(panel: Result) -> None:
     assert "samples, 19 of 20 draws, bounds 4.15–4.35, entropy 0.60; the reply came without" in text
     assert "replies “4” ×13, “5” ×6, “n/a” ×1" in text
     assert "4 It reads well. ×25 Smooth." in text
-    assert "failed parse: ParseError. none of 2 draws has a score replies “Sorry.” ×1, “I shall not say.” ×1" in text
+    assert (
+        "failed parse: ParseError. none of 2 draws has a score replies “Sorry.” ×1, “I shall not say.” ×1"
+        in text
+    )
     assert 'reply “["2"]”' in text
 
 
@@ -182,12 +199,20 @@ def test_comparisons_are_shown_below_their_texts(ranking: Result) -> None:
 def test_judged_texts_have_a_direction_and_their_language(result: Result) -> None:
     found = Page(render(plugins.document(result)))
     texts = [
-        attrs for _, attrs in found.tags if (attrs.get("class") or "").split(" ")[0] in ("text", "given-text", "reason")
+        attrs
+        for _, attrs in found.tags
+        if (attrs.get("class") or "").split(" ")[0] in ("text", "given-text", "reason")
     ]
     assert len(texts) > 9
     assert {attrs.get("dir") for attrs in texts} == {"auto"}
-    outputs = [attrs["lang"] for _, attrs in found.tags if attrs.get("class") == "text" and "lang" in attrs]
-    assert [outputs.count(code) for code in ("en", "ja", "")] == [5, 2, 2]  # one is short, one is empty
+    outputs = [
+        attrs["lang"] for _, attrs in found.tags if attrs.get("class") == "text" and "lang" in attrs
+    ]
+    assert [outputs.count(code) for code in ("en", "ja", "")] == [
+        5,
+        2,
+        2,
+    ]  # one is short, one is empty
 
 
 @pytest.mark.parametrize(
@@ -209,7 +234,10 @@ def test_judged_texts_have_a_direction_and_their_language(result: Result) -> Non
 )
 def test_each_text_has_its_own_language(text: str, usual: str, code: str) -> None:
     excerpts = blocks.Excerpts("Lowest", (blocks.Excerpt("1", "s", "i", "c", reason=text),))
-    assert Page(render(Document("t", summary=(excerpts,), language=usual))).having("lang") == ["en", code]
+    assert Page(render(Document("t", summary=(excerpts,), language=usual))).having("lang") == [
+        "en",
+        code,
+    ]
 
 
 def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
@@ -219,9 +247,14 @@ def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
     named = Section("s", text, lambda: every_block(text))
     page = render(Document(text, (text, text), text, (text,), (text,), every_block(text), (named,)))
     hidden = r'(?:href|id)="[^"]*"|<q .*?</q>|<code.*?</code>|<(?:b|small) dir="auto".*?</(?:b|small)>|<pre.*?</pre>'
-    for written, least in ((page, 40), (fragment(Document(text, (text,), summary=every_block(text))), 8)):
+    for written, least in (
+        (page, 40),
+        (fragment(Document(text, (text,), summary=every_block(text))), 8),
+    ):
         assert written.count(isolated) >= least
-        rest = re.sub(hidden, "", written.replace(isolated, "").replace(marked, ""), flags=re.DOTALL)
+        rest = re.sub(
+            hidden, "", written.replace(isolated, "").replace(marked, ""), flags=re.DOTALL
+        )
         assert re.findall("[^<>]*أحمد[^<>]*", rest) == []
     assert marked in charts.name_text(0, 0, text, cells=60)
 
@@ -237,7 +270,9 @@ def test_headings_above_columns_span_them() -> None:
     table = Table(columns, (tuple(map(Cell, "vwxyz")),), sorts=True)
     written = render(Document("t", sections=(Section("s", "S", lambda: (table,)),)))
     head = Page(written[written.index("<thead>") : written.index("</thead>") + len("</thead>")])
-    cells = [(a.get("colspan"), a.get("rowspan"), a.get("data-k")) for tag, a in head.tags if tag == "th"]
+    cells = [
+        (a.get("colspan"), a.get("rowspan"), a.get("data-k")) for tag, a in head.tags if tag == "th"
+    ]
     assert cells == [
         (None, "2", "0"), ("2", None, None), (None, "2", "3"), ("1", None, None),
         (None, None, "1"), (None, None, "2"), (None, None, "4"),
@@ -245,7 +280,12 @@ def test_headings_above_columns_span_them() -> None:
 
 
 def test_a_short_table_has_its_intervals_in_tooltips() -> None:
-    row = (Cell("a"), Cell("0.5", "[0.4, 0.6]", bar=Bar(0.5)), Cell("3", "[2, 4]"), Cell("1", "[0, 2]", title="n = 7"))
+    row = (
+        Cell("a"),
+        Cell("0.5", "[0.4, 0.6]", bar=Bar(0.5)),
+        Cell("3", "[2, 4]"),
+        Cell("1", "[0, 2]", title="n = 7"),
+    )
     columns = (Column("system"), Column("overall"), Column("c"), Column("d"))
     for short, titles in ((True, ["[2, 4]", "n = 7"]), (False, ["n = 7"])):
         found = Page(render(Document("t", summary=(Table(columns, (row,), short=short),))))
@@ -257,7 +297,16 @@ def test_a_short_table_has_its_intervals_in_tooltips() -> None:
 def test_a_notebook_shows_the_finding_the_notices_and_the_table(tested: Result) -> None:
     written = fragment(plugins.document(tested))
     found = Page(written)
-    assert {tag for tag, _ in found.tags} <= {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {tag for tag, _ in found.tags} <= {
+        "div",
+        "p",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
     assert not found.having("class")
     bold = re.findall(r'font-weight: 600"[^>]*>([^<]*)</td>', written)
     assert bold == ["4.00*"]

@@ -18,25 +18,51 @@ def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
         ("fluency", {"fluency": "panel mean", "fluency/a": "a", "fluency/org/b": "org/b"}),
         ("rougeL", {"rougeL": ""}),
     ]
-    assert [c.name for c in build_leaderboard(panel).columns] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
+    assert [c.name for c in build_leaderboard(panel).columns] == [
+        "fluency",
+        "fluency/a",
+        "fluency/org/b",
+        "rougeL",
+    ]
 
 
 def test_columns_found_apart_are_put_together_the_mean_first(panel: Result) -> None:
     apart = replace(panel, table=replace(panel.table, columns=panel.table.columns[::-1]))
-    assert [c.name for c in build_leaderboard(apart).columns] == ["fluency", "fluency/org/b", "fluency/a", "rougeL"]
+    assert [c.name for c in build_leaderboard(apart).columns] == [
+        "fluency",
+        "fluency/org/b",
+        "fluency/a",
+        "rougeL",
+    ]
 
 
 def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
     columns = tuple(replace(c, judge="", criterion="") for c in panel.table.columns)
     alone = replace(panel, table=replace(panel.table, columns=columns))
-    assert [group.name for group in groups(alone)] == ["fluency", "fluency/a", "fluency/org/b", "rougeL"]
+    assert [group.name for group in groups(alone)] == [
+        "fluency",
+        "fluency/a",
+        "fluency/org/b",
+        "rougeL",
+    ]
 
 
 def test_the_full_report_heads_a_column_with_criterion_and_judge(panel: Result) -> None:
     rows = plugins.write(plugins.document(panel), full=True, width=80).split("\n")
     at = next(k for k, row in enumerate(rows) if "panel mean" in row)
     assert rows[at - 1].split() == ["fluency"] * 3
-    assert rows[at].split() == ["system", "panel", "mean", "↑", "a", "↑", "org/b", "↑", "rougeL", "↑"]
+    assert rows[at].split() == [
+        "system",
+        "panel",
+        "mean",
+        "↑",
+        "a",
+        "↑",
+        "org/b",
+        "↑",
+        "rougeL",
+        "↑",
+    ]
 
 
 def test_agreement_is_in_every_format(panel: Result) -> None:
@@ -66,7 +92,9 @@ def test_splits_are_in_every_format(panel: Result) -> None:
         for column, value in zip(columns, values, strict=True)
     ]
     found = analyze(samples, (panel_column(columns), *columns), rows)
-    result = Result(found.table, found.estimates, panel.info, found.agreement, comparisons=found.comparisons)
+    result = Result(
+        found.table, found.estimates, panel.info, found.agreement, comparisons=found.comparisons
+    )
     text = re.sub(r"\s+", " ", result.report("console"))
     assert "Panel split on fluency 2 of 4" in text
     text = re.sub(r"\s+", " ", result.report("console", full=True))
@@ -77,7 +105,13 @@ def test_splits_are_in_every_format(panel: Result) -> None:
     (splits,) = json.loads(result.report("json"))["splits"]
     widest = [{"item": item, "system": "s", "rival": "", "values": dict(zip(("a", "org/b"), votes[item], strict=True))}
               for item in "ik"]  # fmt: skip
-    assert splits == {"criterion": "fluency", "n": 4, "split": 2, "no_majority": 3, "widest": widest}
+    assert splits == {
+        "criterion": "fluency",
+        "n": 4,
+        "split": 2,
+        "no_majority": 3,
+        "widest": widest,
+    }
     apart = next(m for m in browser(result).content().measures if m.name == "fluency: judges apart")
     assert [apart.values[item, "s"] for item in votes] == [4, 0, 2, 1]
     assert 'href="#items?column=fluency%3A%20judges%20apart"' in result.report("html")

@@ -22,7 +22,9 @@ def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Res
 
 def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
     (kind,) = build_provenance(ranking).failures
-    assert kind.example.startswith("doc-1, evil|<b>*sys* against システム二: no answer in the reply, reply: 'Neither. ")
+    assert kind.example.startswith(
+        "doc-1, evil|<b>*sys* against システム二: no answer in the reply, reply: 'Neither. "
+    )
 
 
 def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: Result) -> None:
@@ -35,7 +37,9 @@ def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: R
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
     made = dict(build_provenance(result).signed)
-    assert made["coherence"] == "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0 (logprobs 8)"
+    assert (
+        made["coherence"] == "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0 (logprobs 8)"
+    )
     assert made["length"] == "length|characters"
     assert build_provenance(panel).signed == (
         ("fluency", "mean of 2 judges (panel 2)"),
@@ -50,7 +54,9 @@ def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) ->
     assert dict(build_provenance(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
 
 
-def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(panel: Result, ranking: Result) -> None:
+def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(
+    panel: Result, ranking: Result
+) -> None:
     assert build_provenance(ranking).judges == (
         (
             "small-judge",
@@ -60,7 +66,10 @@ def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(panel:
     (a,) = build_provenance(panel).judges
     assert a[0] == "a"
     assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")
-    assert " · requests: 16 sent, 15 answered · tokens: 900 in, 15 out · cost: unknown (no published price" in a[1]
+    assert (
+        " · requests: 16 sent, 15 answered · tokens: 900 in, 15 out · cost: unknown (no published price"
+        in a[1]
+    )
     assert dict(build_provenance(panel).facts)["Judges"] == "a, org/b"
 
 
@@ -97,10 +106,19 @@ def test_facts_are_only_those_that_are_known() -> None:
             "tokens: 10 in, 5 out (4 reasoning)",
         ),
         ({"cost": {"usd": None, "note": "no list price"}}, "cost: unknown (no list price)"),
-        ({"provider": "replay", "requests": {"sent": 7, "cached": 9}}, "requests: 7 read from the recording, 9 cached"),
-        ({"provider": "replay", "requests": {"sent": 0, "cached": 9}}, "requests: 0 read from the recording, 9 cached"),
+        (
+            {"provider": "replay", "requests": {"sent": 7, "cached": 9}},
+            "requests: 7 read from the recording, 9 cached",
+        ),
+        (
+            {"provider": "replay", "requests": {"sent": 0, "cached": 9}},
+            "requests: 0 read from the recording, 9 cached",
+        ),
         ({"provider": "replay", "requests": {"sent": 0}}, "requests: 0 read from the recording"),
-        ({"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}}, "requests: 0 sent, 9 cached · cost: nothing"),
+        (
+            {"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}},
+            "requests: 0 sent, 9 cached · cost: nothing",
+        ),
         ({"requests": {"sent": 9}, "cost": {"usd": 0.0}}, "requests: 9 sent · cost: $0.0000"),
     ],
 )
@@ -109,12 +127,22 @@ def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
 
 
 def test_scores_that_rest_on_little_are_counted() -> None:
-    made = [("logprobs", 0.95), ("logprobs", 0.6), ("decisions", 0.75), ("samples", 0.5), ("single", None)]
-    scores = tuple(Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made))
+    made = [
+        ("logprobs", 0.95),
+        ("logprobs", 0.6),
+        ("decisions", 0.75),
+        ("samples", 0.5),
+        ("single", None),
+    ]
+    scores = tuple(
+        Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made)
+    )
     samples = tuple(Sample(score.item, "s", "o") for score in scores)
     table = Table(samples, (Column("c", "criterion", "c"),), scores)
     (banner,) = build_provenance(Result(table)).banners
-    assert banner.startswith("2 of 3 scores by token probabilities have less than 90% of the probability on the scale")
+    assert banner.startswith(
+        "2 of 3 scores by token probabilities have less than 90% of the probability on the scale"
+    )
     assert banner.endswith("the least 60%.")
     assert build_provenance(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()
 
@@ -122,7 +150,10 @@ def test_scores_that_rest_on_little_are_counted() -> None:
 def test_the_budget_is_a_fact(result: Result) -> None:
     spent = {"amount": 5.0, "unit": "usd", "spent": 0.1234}
     tokens = {"amount": 2e6, "unit": "tokens", "spent": 1_234_567.0}
-    for budget, fact in ((spent, "$0.1234 of $5.00 spent"), (tokens, "1,234,567 of 2,000,000 tokens spent")):
+    for budget, fact in (
+        (spent, "$0.1234 of $5.00 spent"),
+        (tokens, "1,234,567 of 2,000,000 tokens spent"),
+    ):
         about = build_provenance(replace(result, info={**result.info, "budget": budget}))
         assert dict(about.facts)["Budget"] == fact
 
@@ -131,14 +162,26 @@ def test_the_budget_is_a_fact(result: Result) -> None:
     ("unmet", "learned", "expected"),
     [
         ({}, {}, ()),
-        ({"logprobs": 80}, {"dropped": ["logprobs"]}, ("gives no token probabilities (80 answers)",)),
+        (
+            {"logprobs": 80},
+            {"dropped": ["logprobs"]},
+            ("gives no token probabilities (80 answers)",),
+        ),
         ({"logprobs": 1}, {}, ("gives no token probabilities (1 answer)",)),
         ({"n": 4}, {"n": 8}, ("takes n ≤ 8 (4 answers)",)),
         ({}, {"n": 1}, ("takes n ≤ 1",)),
         ({"n": 2}, {}, ("sends fewer replies at a time than asked for (2 answers)",)),
         ({"temperature": 1200}, {}, ("temperature not taken (1,200 answers)",)),
-        ({"top_logprobs": 3}, {"top_logprobs": 5}, ("lists at most 5 probabilities for a token (3 answers)",)),
-        ({"response_format": 3}, {"dropped": ["response_format"]}, ("JSON schema not taken (3 answers)",)),
+        (
+            {"top_logprobs": 3},
+            {"top_logprobs": 5},
+            ("lists at most 5 probabilities for a token (3 answers)",),
+        ),
+        (
+            {"response_format": 3},
+            {"dropped": ["response_format"]},
+            ("JSON schema not taken (3 answers)",),
+        ),
         ({}, {"dropped": ["seed"]}, ("seed not taken",)),
         (
             {"reasoning": 9},
@@ -149,7 +192,9 @@ def test_the_budget_is_a_fact(result: Result) -> None:
         ({}, {"colour\n": "blue"}, ("colour : blue",)),
     ],
 )
-def test_every_refusal_has_its_words(unmet: dict[str, int], learned: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_every_refusal_has_its_words(
+    unmet: dict[str, int], learned: dict[str, Any], expected: tuple[str, ...]
+) -> None:
     assert refusals({"unmet": unmet, "learned": learned}) == expected
 
 
@@ -159,12 +204,17 @@ def test_all_that_a_server_can_teach_has_words() -> None:
     ).known_limits
     said = "; ".join(refusals({"learned": taught}))
     assert "_" not in said.replace("max_tokens", "")
-    assert len(taught) + 1 == said.count(";") + 1  # three parameters dropped; the effort is said by `unmet`
+    assert (
+        len(taught) + 1 == said.count(";") + 1
+    )  # three parameters dropped; the effort is said by `unmet`
 
 
 def test_every_judge_that_left_something_out_is_warned_of() -> None:
     judges = {
-        "gpt": {"unmet": {"logprobs": 80, "temperature": 80}, "learned": {"n": 8, "limit": "max_tokens"}},
+        "gpt": {
+            "unmet": {"logprobs": 80, "temperature": 80},
+            "learned": {"n": 8, "limit": "max_tokens"},
+        },
         "kind": {"unmet": {}, "learned": {"reasoning_effort": "none"}},
         "few": {"unmet": {"n": 4}, "learned": {"n": 1}},
     }

@@ -26,7 +26,9 @@ COLUMN = Column("qags_f1", "metric", "qags_f1|judge 1", low=0.0, high=1.0)
 def result() -> Result:
     samples = (Sample("1", "a", "The boat came."), Sample("1", "b", "So."))
     scores = (Score("1", "a", "qags_f1", 0.5, Provenance("metric", n=2, raw=RAW)),)
-    failures = (Failure("1", "b", "qags_f1", "metric", "NothingAsked", "nothing was answered", RAW),)
+    failures = (
+        Failure("1", "b", "qags_f1", "metric", "NothingAsked", "nothing was answered", RAW),
+    )
     table = Table(samples, (COLUMN,), scores, failures)
     return Result(table, item_means(table))
 
@@ -41,7 +43,11 @@ def test_lines_are_read_and_gaps_are_said() -> None:
     assert (second.from_source, second.similarity) == ("–", {"f1": 0.0})
     assert (third.similarity, third.left_out) == ({}, "answered by neither")
     assert fourth.left_out == "Refused: no \x1b[31mmoney"
-    assert qags_table(COLUMN, None) == qags_table(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric"))) == ()
+    assert (
+        qags_table(COLUMN, None)
+        == qags_table(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric")))
+        == ()
+    )
 
 
 def test_a_run_from_before_reasons_were_kept_is_read() -> None:
@@ -51,13 +57,22 @@ def test_a_run_from_before_reasons_were_kept_is_read() -> None:
 
 def test_a_table_has_a_column_per_similarity_or_the_reason() -> None:
     table = question_table(lines(RAW), "q")
-    assert [column.head for column in table.columns] == ["theme", "question", "from source", "from output", "f1"]
+    assert [column.head for column in table.columns] == [
+        "theme",
+        "question",
+        "from source",
+        "from output",
+        "f1",
+    ]
     assert [[cell.text for cell in row] for row in table.rows][1:] == [
         ["<b>Monday</b>", "It came on ____.", "–", "Monday", "0.00"],
         ["bus", "A ____ waited.", "–", "–", "not counted: answered by neither"],
         ["tram", "", "–", "–", "not counted: Refused: no \\x1b[31mmoney"],
     ]
-    two = question_table([Line("x", "Which?", "y", "z", {"f1": 0.5, "bertscore": -0.1}), Line("x", "", "", "", {})], "")
+    two = question_table(
+        [Line("x", "Which?", "y", "z", {"f1": 0.5, "bertscore": -0.1}), Line("x", "", "", "", {})],
+        "",
+    )
     assert [column.head for column in two.columns][4:] == ["f1", "bertscore"]
     assert [[cell.text for cell in row[4:]] for row in two.rows] == [
         ["0.50", "−0.10"],
@@ -94,7 +109,11 @@ def test_only_what_qags_wrote_is_read() -> None:
 
 
 def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
-    columns = (Column("fluency", "criterion", "fluency|m", low=1.0, high=5.0, labels=("1", "2", "3", "4", "5")),)
+    columns = (
+        Column(
+            "fluency", "criterion", "fluency|m", low=1.0, high=5.0, labels=("1", "2", "3", "4", "5")
+        ),
+    )
     for raw in (RAW, '{"qags": 4}'):
         scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", raw=raw)),)
         table = Table((Sample("1", "a", "The boat came."),), columns, scores)

@@ -25,7 +25,9 @@ def test_golden(ranking: Result, golden, monkeypatch: pytest.MonkeyPatch, format
     golden(f"ranking.{FORMATS[format]}", ranking.report(format))
 
 
-def _ranked(systems: int, items: int = 2, orders: int = 2, criteria: tuple[str, ...] = ("overall",)) -> Result:
+def _ranked(
+    systems: int, items: int = 2, orders: int = 2, criteria: tuple[str, ...] = ("overall",)
+) -> Result:
     """System k loses every comparison against the systems before it."""
     names = [f"system-{k}" for k in range(systems)]
     samples = tuple(Sample(f"i{i}", name, f"text {name}") for i in range(items) for name in names)
@@ -63,7 +65,11 @@ def test_the_matrix_has_the_win_rates_in_the_order_of_the_standings(ranking: Res
     (ranked,) = ranking.rankings
     matrix = win_rate_matrix(ranked)
     systems = [row[0].text for row in matrix.rows]
-    assert systems == [column.head for column in matrix.columns[1:]] == [s.system for s in ranked.standings]
+    assert (
+        systems
+        == [column.head for column in matrix.columns[1:]]
+        == [s.system for s in ranked.standings]
+    )
     for a, row in zip(ranked.systems, ranked.win_rate, strict=True):
         for b, rate in zip(ranked.systems, row, strict=True):
             cell = matrix.rows[systems.index(a)][1 + systems.index(b)]
@@ -99,7 +105,12 @@ def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
 
 def test_a_ranking_of_nothing_has_every_report() -> None:
     failed = Failure("i", "a", "overall", "request", "Refused", "no", rival="b")
-    table = Table((Sample("i", "a", "x"), Sample("i", "b", "y")), (Column("overall", "criterion", ""),), (), (failed,))
+    table = Table(
+        (Sample("i", "a", "x"), Sample("i", "b", "y")),
+        (Column("overall", "criterion", ""),),
+        (),
+        (failed,),
+    )
     found = rankings((), (failed,), table.systems, ["overall"])
     result = Result(table, {}, {}, rankings=found)
     for format in FORMATS:
@@ -109,9 +120,13 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
 
 def test_a_panels_ranking_comes_before_its_judges() -> None:
     result = _ranked(2, criteria=("overall", "overall/a", "overall/b"))
-    columns = tuple(replace(c, criterion="overall", judge=c.name[8:]) for c in result.table.columns[::-1])
+    columns = tuple(
+        replace(c, criterion="overall", judge=c.name[8:]) for c in result.table.columns[::-1]
+    )
     document = plugins.document(replace(result, table=replace(result.table, columns=columns)))
-    titles = [section.title for section in document.sections if section.anchor.startswith("ranking-")]
+    titles = [
+        section.title for section in document.sections if section.anchor.startswith("ranking-")
+    ]
     assert titles == ["overall, panel mean", "overall, b", "overall, a"]
 
 
@@ -119,7 +134,9 @@ def test_a_panels_ranking_comes_before_its_judges() -> None:
 @pytest.mark.parametrize("systems", [2, 6, 12])
 @pytest.mark.parametrize("full", [False, True])
 def test_the_console_keeps_to_its_width(width: int, systems: int, full: bool) -> None:
-    document = replace(plugins.document(_ranked(systems)), sections=plugins.document(_ranked(systems)).sections[:1])
+    document = replace(
+        plugins.document(_ranked(systems)), sections=plugins.document(_ranked(systems)).sections[:1]
+    )
     text = plugins.write(document, width=width, full=full)
     assert max(cell_len(row) for row in text.split("\n")) <= width
 
@@ -133,7 +150,16 @@ def test_json_holds_every_number(ranking: Result) -> None:
     assert ranking["systems"] == list(of.systems)
     assert ranking["win_rate"] == [list(row) for row in of.win_rate]
     assert ranking["n"] == [list(row) for row in of.n]
-    for name in ("column", "pairs", "incomplete", "failed", "flip_rate", "position_bias", "method", "note"):
+    for name in (
+        "column",
+        "pairs",
+        "incomplete",
+        "failed",
+        "flip_rate",
+        "position_bias",
+        "method",
+        "note",
+    ):
         assert ranking[name] == getattr(of, name)
 
 
@@ -147,8 +173,12 @@ def test_csv_has_a_row_per_standing(ranking: Result) -> None:
         assert cells.pop("signature") == ranking.table.columns[0].signature
         estimate = standing.equal_length
         for name, end in (("", "value"), ("_low", "low"), ("_high", "high")):
-            assert cells.pop(f"equal_length{name}") == str(getattr(estimate, end) if estimate else "")
-        assert cells == {name: "" if (v := getattr(standing, name)) is None else str(v) for name in cells}
+            assert cells.pop(f"equal_length{name}") == str(
+                getattr(estimate, end) if estimate else ""
+            )
+        assert cells == {
+            name: "" if (v := getattr(standing, name)) is None else str(v) for name in cells
+        }
 
 
 def test_a_stored_ranking_is_shown_as_it_was(ranking: Result, tmp_path) -> None:
@@ -162,6 +192,10 @@ def test_a_ranking_by_several_criteria_has_a_win_rate_for_each() -> None:
     table = next(block for block in plugins.document(result).summary if isinstance(block, Shown))
     assert [head.head for head in table.columns] == ["", "style", "overall"]
     rates = [[cell.text for cell in row] for row in table.rows]
-    assert rates == [["system-0", "100%", "100%"], ["system-1", "50%", "50%"], ["system-2", "0%", "0%"]]
+    assert rates == [
+        ["system-0", "100%", "100%"],
+        ["system-1", "50%", "50%"],
+        ["system-2", "0%", "0%"],
+    ]
     assert [cell.shade for cell in table.rows[0][1:]] == [None, 1.0]
     assert [cell.bar is None for cell in table.rows[0][1:]] == [False, True]

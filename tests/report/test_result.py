@@ -22,7 +22,9 @@ def test_a_saved_result_comes_back_equal(result: Result, tmp_path: Path) -> None
     result.save(tmp_path / "first")
     assert sorted(p.name for p in (tmp_path / "first").iterdir()) == FILES
     assert load(tmp_path / "first") == result
-    assert load(str(tmp_path / "first")).report("markdown") == (tmp_path / "first" / "report.md").read_text("utf-8")
+    assert load(str(tmp_path / "first")).report("markdown") == (
+        tmp_path / "first" / "report.md"
+    ).read_text("utf-8")
 
 
 def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path) -> None:
@@ -30,7 +32,15 @@ def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert run["info"] == result.info
     assert [c["signature"] for c in run["columns"]] == [c.signature for c in result.table.columns]
-    first = {"system": "lead", "column": "coherence", "name": "mean", "value": 3.2333, "low": 2.5, "high": 3.8, "n": 3}
+    first = {
+        "system": "lead",
+        "column": "coherence",
+        "name": "mean",
+        "value": 3.2333,
+        "low": 2.5,
+        "high": 3.8,
+        "n": 3,
+    }
     assert first.items() <= run["estimates"][0].items()
 
 
@@ -51,21 +61,36 @@ def test_the_data_are_stored_before_the_reports(
 )
 def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: str | None) -> None:
     result.save(tmp_path)
-    (tmp_path / "run.json").unlink() if content is None else (tmp_path / "run.json").write_text(content)
+    (tmp_path / "run.json").unlink() if content is None else (tmp_path / "run.json").write_text(
+        content
+    )
     with pytest.raises(StorageError, match=r"cannot read .*run\.json: .*run again"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("changed", [{"values": [[1.0]]}, {"n": [[1], [1]]}])
-def test_matrices_that_are_not_square_are_refused(result: Result, tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_matrices_that_are_not_square_are_refused(
+    result: Result, tmp_path: Path, changed: dict[str, Any]
+) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     cells = {key: [[None, None], [None, None]] for key in ("values", "low", "high")}
-    square = {"names": ["a", "b"], "level": "item", "coefficient": "spearman", **cells, "n": [[1, 1], [1, 1]]}
+    square = {
+        "names": ["a", "b"],
+        "level": "item",
+        "coefficient": "spearman",
+        **cells,
+        "n": [[1, 1], [1, 1]],
+    }
     (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [square]}), "utf-8")
     assert load(tmp_path).matrices
-    (tmp_path / "run.json").write_text(json.dumps(run | {"matrices": [{**square, **changed}]}), "utf-8")
-    with pytest.raises(StorageError, match=r"cannot read .*run\.json: a matrix of 2 columns is not square; run again"):
+    (tmp_path / "run.json").write_text(
+        json.dumps(run | {"matrices": [{**square, **changed}]}), "utf-8"
+    )
+    with pytest.raises(
+        StorageError,
+        match=r"cannot read .*run\.json: a matrix of 2 columns is not square; run again",
+    ):
         load(tmp_path)
 
 
@@ -106,10 +131,15 @@ def _other(result: Result, **fields: Any) -> Result:
 def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file: str) -> None:
     other = _other(result)
     scores = tuple(replace(s, value=s.value + 1) for s in other.table.scores)
-    for name, one in (("a", result), ("b", replace(other, table=replace(other.table, scores=scores)))):
+    for name, one in (
+        ("a", result),
+        ("b", replace(other, table=replace(other.table, scores=scores))),
+    ):
         one.save(tmp_path / name)
     shutil.copy(tmp_path / "b" / file, tmp_path / "a" / file)
-    with pytest.raises(StorageError, match=r"are of different runs: put the run's own back, or run again"):
+    with pytest.raises(
+        StorageError, match=r"are of different runs: put the run's own back, or run again"
+    ):
         load(tmp_path / "a")
 
 
@@ -142,7 +172,14 @@ def test_an_unknown_format_names_the_nearest(result: Result) -> None:
 
 def test_frames_and_failures_are_the_tables(result: Result) -> None:
     assert len(result.to_frame()) == 36
-    assert list(result.to_frame(wide=True).columns) == ["item", "system", "rougeL", "coherence", "一貫性", "length"]
+    assert list(result.to_frame(wide=True).columns) == [
+        "item",
+        "system",
+        "rougeL",
+        "coherence",
+        "一貫性",
+        "length",
+    ]
     assert result.failures == result.table.failures
 
 
@@ -155,7 +192,9 @@ def test_an_empty_result_has_every_report() -> None:
 
 def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
     table = Table(
-        (Sample("i", "s", "o"),), (Column("m", "metric", "m"),), (Score("i", "s", "m", 1.0, Provenance("metric")),)
+        (Sample("i", "s", "o"),),
+        (Column("m", "metric", "m"),),
+        (Score("i", "s", "m", 1.0, Provenance("metric")),),
     )
     Result(table, item_means(table), {"other": float("nan")}).save(tmp_path)
     assert load(tmp_path).info == {"other": None}

@@ -22,13 +22,17 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def _chart(name: str, title: str = "Mean", caption: str = "") -> Chart:
-    return intervals(name, title, ["a", "b"], [Panel(scale(0, 1), [Bar(1.0), Bar(0.5)])], caption=caption)
+    return intervals(
+        name, title, ["a", "b"], [Panel(scale(0, 1), [Bar(1.0), Bar(0.5)])], caption=caption
+    )
 
 
 def _document(*charts: Chart) -> Document:
     """The first chart in the summary and in a section, the last in a fold."""
     fold = Details("More", (charts[-1],))
-    return Document("T", summary=charts[:1], sections=(Section("s", "S", lambda: [*charts[:-1], fold]),))
+    return Document(
+        "T", summary=charts[:1], sections=(Section("s", "S", lambda: [*charts[:-1], fold]),)
+    )
 
 
 def _texts(text: str) -> list[str]:
@@ -38,18 +42,30 @@ def _texts(text: str) -> list[str]:
 def test_every_chart_of_a_document_is_drawn_once_below_the_other() -> None:
     one, two, three = (_chart(name, name.title()) for name in ("one", "two", "three"))
     root = ElementTree.fromstring(svg.render(_document(one, two, three)))
-    places = [(float(e.get("y") or 0), float(e.get("height") or 0)) for e in root.iter(f"{SVG}svg") if e.get("y")]
+    places = [
+        (float(e.get("y") or 0), float(e.get("height") or 0))
+        for e in root.iter(f"{SVG}svg")
+        if e.get("y")
+    ]
     assert len(places) == 3
     assert all(y + height < below for (y, height), (below, _) in pairwise(places))
     assert places[-1][0] + places[-1][1] < float(root.get("height") or 0)
-    titles = [word for word in _texts(svg.render(_document(one, two, three))) if word in ("One", "Two", "Three")]
+    titles = [
+        word
+        for word in _texts(svg.render(_document(one, two, three)))
+        if word in ("One", "Two", "Three")
+    ]
     assert titles == ["One", "Two", "Three"]
 
 
 def test_a_file_needs_no_stylesheet_and_changes_no_page() -> None:
     text = svg.standalone([_chart("n", "</svg><script>", caption="<b>\x1b")])
     root = ElementTree.fromstring(text)
-    assert (root.tag, root.get("role"), root.get("aria-label")) == (f"{SVG}svg", "img", "</svg><script>")
+    assert (root.tag, root.get("role"), root.get("aria-label")) == (
+        f"{SVG}svg",
+        "img",
+        "</svg><script>",
+    )
     assert root.findtext(f"{SVG}desc") == "<b>\\x1b"
     style = root.findtext(f"{SVG}style") or ""
     assert all(line.startswith(".judge ") for line in style.strip().split("\n"))
@@ -73,7 +89,9 @@ def test_files_are_written_one_for_each_or_one_for_all(tmp_path: Path) -> None:
     document = _document(_chart("one"), _chart("two"))
     paths = svg.write(document, tmp_path / "charts", "svg")
     assert paths == (tmp_path / "charts/one.svg", tmp_path / "charts/two.svg")
-    assert [path.read_text("utf-8") for path in paths] == [svg.standalone([chart]) for chart in svg.charts(document)]
+    assert [path.read_text("utf-8") for path in paths] == [
+        svg.standalone([chart]) for chart in svg.charts(document)
+    ]
     assert svg.write(document, tmp_path / "all.svg", "svg") == (tmp_path / "all.svg",)
     assert (tmp_path / "all.svg").read_text("utf-8") == svg.render(document)
     with pytest.raises(StorageError):
@@ -94,14 +112,19 @@ def test_png_has_every_pixel_twice(tmp_path: Path) -> None:
     document = _document(_chart("one"), _chart("two"))
     (path, _) = svg.write(document, tmp_path, "png")
     data = path.read_bytes()
-    (root, height) = (ElementTree.fromstring(svg.standalone([_chart("one")])), struct.unpack_from(">I", data, 20)[0])
+    (root, height) = (
+        ElementTree.fromstring(svg.standalone([_chart("one")])),
+        struct.unpack_from(">I", data, 20)[0],
+    )
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     assert height == 2 * int(root.get("height") or 0)
     blank = svg.png('<svg xmlns="http://www.w3.org/2000/svg" width="500" height="200"/>')
     assert len(data) > 2 * len(blank)
 
 
-def test_without_resvg_png_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_resvg_png_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[png\]'"):
         svg.write(_document(_chart("one")), tmp_path / "charts", "png")
@@ -113,7 +136,9 @@ def test_a_result_shows_its_charts_by_name(tested: Result) -> None:
     both = [word for word in _texts(tested.plot("scores").svg) if word.startswith("Distribution")]
     assert both == ["Distribution: fluency", "Distribution: style"]
     assert tested.plot()._repr_svg_() == tested.plot().svg
-    with pytest.raises(ConfigError, match=r"unknown chart 'fluncy'; did you mean 'fluency'\? \(known: .*overall"):
+    with pytest.raises(
+        ConfigError, match=r"unknown chart 'fluncy'; did you mean 'fluency'\? \(known: .*overall"
+    ):
         tested.plot("fluncy")
     with pytest.raises(ConfigError, match="no charts"):
         svg.plot(Document("T"), "mean")
@@ -128,12 +153,24 @@ def test_a_result_as_png_is_bytes(tested: Result) -> None:
 def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Result) -> None:
     worst = result.worst(3)
     assert worst.columns.to_list() == ["item", "system", "column", "score", "reason", "output"]
-    assert worst[["item", "system", "column", "score"]].to_numpy().tolist()[0] == ["doc-1", EVIL, "coherence", 1.0]
+    assert worst[["item", "system", "column", "score"]].to_numpy().tolist()[0] == [
+        "doc-1",
+        EVIL,
+        "coherence",
+        1.0,
+    ]
     assert len({*zip(worst["item"], worst["system"], strict=True)}) == 3
     lowest = result.worst(1, "一貫性").iloc[0]
-    assert (lowest["item"], lowest["system"], lowest["output"]) == ("doc-3", "lead", result.table.samples[6].output)
+    assert (lowest["item"], lowest["system"], lowest["output"]) == (
+        "doc-3",
+        "lead",
+        result.table.samples[6].output,
+    )
     assert lowest["reason"].startswith("原文と一致している")
-    assert result.worst(2, "rougeL")[["item", "score"]].to_numpy().tolist() == [["doc-3", 0.0], ["doc-3", 0.0]]
+    assert result.worst(2, "rougeL")[["item", "score"]].to_numpy().tolist() == [
+        ["doc-3", 0.0],
+        ["doc-3", 0.0],
+    ]
     assert tested.worst(1, "delta")["score"].to_list() == [1.0]
     with pytest.raises(ConfigError, match="unknown column 'coherent'; did you mean 'coherence'"):
         result.worst(3, "coherent")

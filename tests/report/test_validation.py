@@ -17,7 +17,12 @@ from judge.core.records import Estimate
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.raters import alt_test_finding
 from judge.report.views.summary import schema
-from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
+from judge.report.views.validation import (
+    agreement_chart,
+    agreement_tiles,
+    main_agreement,
+    people_blocks,
+)
 from judge.results.result import Result, load
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement
@@ -31,24 +36,37 @@ from judge.stats.raters import Rater
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"
 
 
-def estimate(value: float, low: float | None, high: float | None, n: int = 12, name: str = "spearman") -> Estimate:
+def estimate(
+    value: float, low: float | None, high: float | None, n: int = 12, name: str = "spearman"
+) -> Estimate:
     return Estimate(name, value, low, high, n, f"how; {HOW}")
 
 
-def row(name: str, kind: Any, value: float, *, texts: int = 36, levels: Any = LEVELS, why: str = "") -> Row:
+def row(
+    name: str, kind: Any, value: float, *, texts: int = 36, levels: Any = LEVELS, why: str = ""
+) -> Row:
     """A row with about this value in all the levels; the others lack it for a reason."""
     sizes = {"document": 12, "item": texts, "system": 3}
     found = {
-        (level, coefficient): estimate(value - k / 10, value - 0.2, value + 0.1, sizes[level], coefficient)
+        (level, coefficient): estimate(
+            value - k / 10, value - 0.2, value + 0.1, sizes[level], coefficient
+        )
         for level in levels
         for k, coefficient in enumerate(COEFFICIENTS)
     }
     lacking = {level: why for level in LEVELS if level not in levels}
-    return Row(name, kind, f"{name}|signature", Correlation(texts if levels or why[:3] == "all" else 0, found, lacking))
+    return Row(
+        name,
+        kind,
+        f"{name}|signature",
+        Correlation(texts if levels or why[:3] == "all" else 0, found, lacking),
+    )
 
 
 def agreed(value: float, *measures: Any) -> Agreement:
-    return Agreement({name: estimate(value, value - 0.1, value + 0.05, 36, name) for name in measures})
+    return Agreement(
+        {name: estimate(value, value - 0.1, value + 0.05, 36, name) for name in measures}
+    )
 
 
 def calibration(bias: float = -0.4) -> Calibration:
@@ -58,7 +76,9 @@ def calibration(bias: float = -0.4) -> Calibration:
         Bin(4.5, 5.0, 4.75, estimate(4.0, None, None, 6, "people")),
     )
     ends = (bias - 0.25, bias + 0.25)
-    return Calibration(1.0, 5.0, bins, estimate(0.125, 0.1, 0.2, 36, "error"), estimate(bias, *ends, 36, "bias"))
+    return Calibration(
+        1.0, 5.0, bins, estimate(0.125, 0.1, 0.2, 36, "error"), estimate(bias, *ends, 36, "bias")
+    )
 
 
 def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versus, ...]:
@@ -72,7 +92,14 @@ def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
     baselines = tuple(row(name, "baseline", 0.2) for name in differences)
     keyed = {("small-judge", name, "document"): one for name, one in differences.items()}
     judges = (row("small-judge", "judge", 0.6),)
-    made = {"judges": judges, "baselines": baselines, "rater": None, "no_rater": "", "differences": keyed, **fields}
+    made = {
+        "judges": judges,
+        "baselines": baselines,
+        "rater": None,
+        "no_rater": "",
+        "differences": keyed,
+        **fields,
+    }
     return Rated("coherence", 36, **made)
 
 
@@ -97,7 +124,9 @@ def validation() -> Validation:
                 row("panel mean", "judge", 0.6),
                 agreement=agreed(0.5, "alpha_interval", "kappa_quadratic", "kappa_linear"),
                 calibration=calibration(),
-                alt_test=AltTest(0.2, True, 2 / 3, 0.75, (ANNA, replace(ANNA, rater="ben"), CLEO, DORA)),
+                alt_test=AltTest(
+                    0.2, True, 2 / 3, 0.75, (ANNA, replace(ANNA, rater="ben"), CLEO, DORA)
+                ),
             ),
             replace(
                 row("small-judge", "judge", 0.55),
@@ -108,7 +137,9 @@ def validation() -> Validation:
             row("mute", "judge", 0, levels=(), why=nothing),
         ),
         tuple(row(name, "baseline", value) for name, value in baselines.items()),
-        replace(row("rater", "rater", 0.7), signature="3 raters", agreement=agreed(0.625, *MEASURES)),
+        replace(
+            row("rater", "rater", 0.7), signature="3 raters", agreement=agreed(0.625, *MEASURES)
+        ),
         "",
         {
             ("panel mean", "bleurt", "document"): estimate(0.25, -0.05, 0.4, 10),
@@ -132,7 +163,9 @@ def validation() -> Validation:
         {},
     )
     return Validation(
-        "Agreement with people: council.jsonl, judged by a|b", (first, second), ("A note with \x1b[31m in it.",)
+        "Agreement with people: council.jsonl, judged by a|b",
+        (first, second),
+        ("A note with \x1b[31m in it.",),
     )
 
 
@@ -146,13 +179,19 @@ def validation() -> Validation:
     ],
 )
 def test_golden(
-    validation: Validation, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+    validation: Validation,
+    golden: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    options: dict[str, Any],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(name, validation.report(**options))
 
 
-def test_the_summary_fits_a_terminal(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_fits_a_terminal(
+    validation: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for level in LEVELS:
         lines = replace(validation, level=level).report().splitlines()
@@ -166,7 +205,9 @@ def test_only_a_terminal_gets_escape_codes(validation: Validation) -> None:
 
 
 def sentences(rated: Rated, level: str = "document") -> list[str]:
-    told: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0]["sentences"][level]
+    told: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0][
+        "sentences"
+    ][level]
     return told
 
 
@@ -198,7 +239,9 @@ def sentences(rated: Rated, level: str = "document") -> list[str]:
         ({}, "small-judge: could not be compared with a baseline."),
     ],
 )
-def test_a_sentence_says_what_the_differences_support(differences: dict[str, Estimate], sentence: str) -> None:
+def test_a_sentence_says_what_the_differences_support(
+    differences: dict[str, Estimate], sentence: str
+) -> None:
     one = rated(differences)
     assert sentences(one) == [sentence]
     assert sentence in Validation("t", (one,)).report("markdown").replace("\\", "")
@@ -207,8 +250,14 @@ def test_a_sentence_says_what_the_differences_support(differences: dict[str, Est
 @pytest.mark.parametrize(
     ("differences", "finding"),
     [
-        ([{"length": BETTER}] * 2, ["small-judge agrees with people better than every baseline on all 2 criteria"]),
-        ([{"length": BETTER}], ["small-judge agrees with people better than every baseline on coherence"]),
+        (
+            [{"length": BETTER}] * 2,
+            ["small-judge agrees with people better than every baseline on all 2 criteria"],
+        ),
+        (
+            [{"length": BETTER}],
+            ["small-judge agrees with people better than every baseline on coherence"],
+        ),
         (
             [{"length": BETTER}, {"length": estimate(0.1, -0.1, 0.3)}],
             [
@@ -227,7 +276,10 @@ def test_a_sentence_says_what_the_differences_support(differences: dict[str, Est
     ],
 )
 def test_the_finding(differences: list[dict[str, Estimate]], finding: list[str]) -> None:
-    criteria = [replace(rated(each), criterion=f"c{n}" if n else "coherence") for n, each in enumerate(differences)]
+    criteria = [
+        replace(rated(each), criterion=f"c{n}" if n else "coherence")
+        for n, each in enumerate(differences)
+    ]
     assert list(plugins.document(Validation("t", tuple(criteria))).finding) == finding
 
 
@@ -248,7 +300,9 @@ def test_means_of_few_systems_are_not_compared(systems: int) -> None:
 def test_a_baseline_without_values_is_not_compared() -> None:
     without = row("bleurt", "baseline", 0, levels=(), why="no text has both")
     one = rated({"length": BETTER}, baselines=(*rated({"length": BETTER}).baselines, without))
-    assert sentences(one) == ["small-judge: significantly better than length (+0.310 [0.200, 0.400])."]
+    assert sentences(one) == [
+        "small-judge: significantly better than length (+0.310 [0.200, 0.400])."
+    ]
     assert "No value for bleurt: no text has both." in Validation("t", (one,)).report("markdown")
 
 
@@ -266,7 +320,9 @@ def test_the_better_of_two_judges_comes_first(value: float, sentence: str) -> No
 
 
 def test_the_best_of_many_judges_is_compared_with_each_other_one() -> None:
-    judges = tuple(row(name, "judge", value) for name, value in (("a", 0.4), ("b", 0.6), ("c", 0.5)))
+    judges = tuple(
+        row(name, "judge", value) for name, value in (("a", 0.4), ("b", 0.6), ("c", 0.5))
+    )
     pairs = (*versus("a", "b", -0.2), *versus("a", "c", -0.1), *versus("b", "c", 0.1))
     one = Validation("t", (rated({}, judges=judges, versus=pairs),))
     assert sentences(one.rated[0])[2] == (
@@ -296,7 +352,9 @@ def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
         for key, e in row.correlation.estimates.items()
     ]
     keys = ("criterion", "name", "kind", "level", "coefficient")
-    found = [(*(line[key] for key in keys), float(line["value"])) for line in lines if line["level"]]
+    found = [
+        (*(line[key] for key in keys), float(line["value"])) for line in lines if line["level"]
+    ]
     assert found == estimates
     people = {(line["name"], line["coefficient"]): line for line in lines if not line["level"]}
     assert {name: [what for who, what in people if who == name] for name, _ in people} == {
@@ -305,8 +363,14 @@ def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
         "anna": ["spearman", "alpha_interval", "mean", "same"],
         "ben": ["spearman", "mean"],
     }
-    assert (people["panel mean", "advantage"]["value"], people["anna", "spearman"]["low"]) == ("0.75", "0.5")
-    assert (people["small-judge", "winning_rate"]["value"], people["small-judge", "winning_rate"]["method"]) == (
+    assert (people["panel mean", "advantage"]["value"], people["anna", "spearman"]["low"]) == (
+        "0.75",
+        "0.5",
+    )
+    assert (
+        people["small-judge", "winning_rate"]["value"],
+        people["small-judge", "winning_rate"]["method"],
+    ) == (
         "",
         "it needs 3 raters",
     )
@@ -315,7 +379,10 @@ def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
 def test_the_finding_names_the_criteria_on_which_a_judge_may_replace_a_rater() -> None:
     def one(name: str, passed: bool | None, rate: float | None) -> Rated:
         test = AltTest(0.1, passed, rate, rate, (), "" if rate else "few")
-        return replace(rated({}, judges=(replace(row("small-judge", "judge", 0.6), alt_test=test),)), criterion=name)
+        return replace(
+            rated({}, judges=(replace(row("small-judge", "judge", 0.6), alt_test=test),)),
+            criterion=name,
+        )
 
     may, may_not, few = one("tone", True, 0.75), one("depth", False, 0.25), one("wit", None, None)
     assert list(alt_test_finding((may, may_not, few), "small-judge")) == [
@@ -352,7 +419,11 @@ def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> No
 
 
 def powered(
-    system: str, other: str = "", value: float = 3.5, adjusted: float | None = None, half: float = 0.2
+    system: str,
+    other: str = "",
+    value: float = 3.5,
+    adjusted: float | None = None,
+    half: float = 0.2,
 ) -> Powered:
     """An estimate with this half width, where the ratings alone give .4."""
     name = "difference" if other else "mean"
@@ -362,8 +433,12 @@ def powered(
 
 def calibrated(systems: str, **fields: Any) -> Calibrated:
     pairs = [(one, other) for place, one in enumerate(systems) for other in systems[place + 1 :]]
-    differences = [powered(*pair, value=0.25, adjusted=0.0004 if pair[0] == "a" else 0.3) for pair in pairs]
-    return Calibrated("fluency", tuple(powered(name) for name in systems), tuple(differences), **fields)
+    differences = [
+        powered(*pair, value=0.25, adjusted=0.0004 if pair[0] == "a" else 0.3) for pair in pairs
+    ]
+    return Calibrated(
+        "fluency", tuple(powered(name) for name in systems), tuple(differences), **fields
+    )
 
 
 def cells(table: Any) -> list[list[str]]:
@@ -390,7 +465,12 @@ def test_many_differences_are_limited_to_the_best_system() -> None:
 
 def test_an_unknown_estimate_has_no_number() -> None:
     bare = Estimate("mean", 5.0, None, None, 12, "all equal")
-    one = Calibrated("c", (Powered(bare, bare, 0.0, 40, "a"),), (Powered(bare, bare, 0.0, 40, "a", "b"),), "too few")
+    one = Calibrated(
+        "c",
+        (Powered(bare, bare, 0.0, 40, "a"),),
+        (Powered(bare, bare, 0.0, 40, "a", "b"),),
+        "too few",
+    )
     means, differences, note, _ = calibration_blocks([one, Calibrated("d")])
     assert cells(means) == [["c · a", "5.00", "–", "5.00", "12", "40", "0.00", "–"]]
     assert cells(differences)[0][-2:] == ["–", "–"]
@@ -409,8 +489,12 @@ def test_a_run_keeps_its_ratings(tmp_path: Path) -> None:
         for n in range(4)
         for s, r in (("x", 4), ("y", 2), ("z", 1))
     ]
-    provider = judge.ScriptedProvider(lambda request: "5" if "x text" in str(request.messages) else "2")
-    made = judge.evaluate(rows, ["relevance"], model=provider, cache=False, metrics=[], out=tmp_path)
+    provider = judge.ScriptedProvider(
+        lambda request: "5" if "x text" in str(request.messages) else "2"
+    )
+    made = judge.evaluate(
+        rows, ["relevance"], model=provider, cache=False, metrics=[], out=tmp_path
+    )
     assert people_blocks(load(tmp_path)) == people_blocks(made) != ()
     document = json.loads(made.report("json"))
     Draft202012Validator(schema()).validate(document)

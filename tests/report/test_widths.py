@@ -21,8 +21,12 @@ Opened = Callable[..., Any]
 
 @pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
 @pytest.mark.parametrize("width", [375, 1240])
-def test_nothing_is_wider_than_the_screen(kind: str, width: int, opened: Opened, request: Any) -> None:
-    page = opened(request.getfixturevalue(kind).report("html"), viewport={"width": width, "height": 700})
+def test_nothing_is_wider_than_the_screen(
+    kind: str, width: int, opened: Opened, request: Any
+) -> None:
+    page = opened(
+        request.getfixturevalue(kind).report("html"), viewport={"width": width, "height": 700}
+    )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate(WIDE) <= 0
     assert page.locator(".keys span").is_visible() == (width > 1000)  # a phone has no keyboard
@@ -43,15 +47,25 @@ def named() -> Result:
         for k in range(16)
         for of in "xyz"
     ]
-    replies = judge.ScriptedProvider(lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5))
+    replies = judge.ScriptedProvider(
+        lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5)
+    )
     made = judge.evaluate(
-        rows, ["coherence"], model=replies, weighting="single", metrics="stats", cache=False, calibrate=True
+        rows,
+        ["coherence"],
+        model=replies,
+        weighting="single",
+        metrics="stats",
+        cache=False,
+        calibrate=True,
     )
     column, name = made.table.columns[-1].name, "c" * 600
     columns = (*made.table.columns[:-1], replace(made.table.columns[-1], name=name))
     scores = tuple(replace(s, column=name) if s.column == column else s for s in made.table.scores)
     estimates = {(of, name if c == column else c): e for (of, c), e in made.estimates.items()}
-    return replace(made, table=replace(made.table, columns=columns, scores=scores), estimates=estimates)
+    return replace(
+        made, table=replace(made.table, columns=columns, scores=scores), estimates=estimates
+    )
 
 
 @pytest.mark.parametrize("width", [375, 1240])
@@ -64,12 +78,18 @@ def test_a_long_name_widens_nothing(named: Result, width: int, opened: Opened) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_many_columns_scroll_within_the_leaderboard(opened: Opened, tested: Result, scheme: str) -> None:
-    columns = [replace(tested.table.columns[0], name=f"metric_with_a_long_name_{k}") for k in range(20)]
+def test_many_columns_scroll_within_the_leaderboard(
+    opened: Opened, tested: Result, scheme: str
+) -> None:
+    columns = [
+        replace(tested.table.columns[0], name=f"metric_with_a_long_name_{k}") for k in range(20)
+    ]
     rows = [replace(s, column=c.name) for s in tested.table.column_scores("delta") for c in columns]
     table = replace(tested.table, columns=tuple(columns), scores=tuple(rows))
     result = Result(table, item_means(table), comparisons=compare(table))
-    page = opened(result.report("html"), viewport={"width": 375, "height": 800}, color_scheme=scheme)
+    page = opened(
+        result.report("html"), viewport={"width": 375, "height": 800}, color_scheme=scheme
+    )
     assert page.evaluate(WIDE) <= 0
     board = page.get_by_role("region", name="Leaderboard")
     name = board.locator("tbody th").first

@@ -43,14 +43,21 @@ def values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_a_text_is_a_span_and_a_value_an_event(result: judge.Result) -> None:
     first, second = spans(result.to_otel())
-    events = {values(event["attributes"])["gen_ai.evaluation.name"]: event for event in first["events"]}
+    events = {
+        values(event["attributes"])["gen_ai.evaluation.name"]: event for event in first["events"]
+    }
     assert {event["name"] for event in first["events"]} == {"gen_ai.evaluation.result"}
     assert len(first["events"]) == 2
     clear = values(events["clear"]["attributes"])
     assert clear["gen_ai.evaluation.score.value"] == pytest.approx(4.25)
-    assert (clear["gen_ai.evaluation.score.label"], clear["gen_ai.response.id"]) == ("pass", "resp-1")
+    assert (clear["gen_ai.evaluation.score.label"], clear["gen_ai.response.id"]) == (
+        "pass",
+        "resp-1",
+    )
     assert clear["judge.signature"] == result.table.columns[0].signature
-    (failed,) = [values(event["attributes"]) for event in second["events"] if "error.type" in str(event)]
+    (failed,) = [
+        values(event["attributes"]) for event in second["events"] if "error.type" in str(event)
+    ]
     assert failed["error.type"] == "ParseError"
     assert "gen_ai.evaluation.score.value" not in failed
     assert "It left." not in result.to_otel()
@@ -58,17 +65,25 @@ def test_a_text_is_a_span_and_a_value_an_event(result: judge.Result) -> None:
 
 def test_a_span_is_below_the_one_that_wrote_the_text(result: judge.Result) -> None:
     first, second = spans(result.to_otel())
-    assert (first["traceId"], first["parentSpanId"]) == (ROWS[0]["trace_id"].lower(), ROWS[0]["span_id"])
+    assert (first["traceId"], first["parentSpanId"]) == (
+        ROWS[0]["trace_id"].lower(),
+        ROWS[0]["span_id"],
+    )
     assert "parentSpanId" not in second  # zeros and x are no ids
     assert len(second["traceId"]) == 32
     assert result.to_otel() == result.to_otel()
 
 
 def test_rankings_name_the_rival() -> None:
-    rows = [{"item": "1", "system": name, "source": "It was b.", "output": f"It was {name}."} for name in ("a", "b")]
+    rows = [
+        {"item": "1", "system": name, "source": "It was b.", "output": f"It was {name}."}
+        for name in ("a", "b")
+    ]
     ranked = judge.rank(rows, model=judge.ScriptedProvider(lambda _: {"A": 0.75, "B": 0.25}))
     rivals = {
-        values(event["attributes"])["judge.rival"] for span in spans(ranked.to_otel()) for event in span["events"]
+        values(event["attributes"])["judge.rival"]
+        for span in spans(ranked.to_otel())
+        for event in span["events"]
     }
     assert rivals == {"a", "b"}
 
@@ -88,7 +103,11 @@ def test_the_official_schema_reads_it(result: judge.Result) -> None:
 
     request = json.loads(result.to_otel())
     for span in request["resourceSpans"][0]["scopeSpans"][0]["spans"]:
-        for name in {"traceId", "spanId", "parentSpanId"} & span.keys():  # OTLP has hexadecimal ids, Protobuf base64
+        for name in {
+            "traceId",
+            "spanId",
+            "parentSpanId",
+        } & span.keys():  # OTLP has hexadecimal ids, Protobuf base64
             span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
     parsed = ParseDict(request, trace.ExportTraceServiceRequest())
     span = parsed.resource_spans[0].scope_spans[0].spans[0]

@@ -14,7 +14,12 @@ from judge.core.errors import MissingExtra
 from judge.results import tracking
 
 ROWS = [
-    {"item": str(n), "system": system, "output": f"{system} {n} came.", "references": [f"{n} came."]}
+    {
+        "item": str(n),
+        "system": system,
+        "output": f"{system} {n} came.",
+        "references": [f"{n} came."],
+    }
     for n in range(6)
     for system in ("old/v1", "old_v1", "..", "新しい?")
 ]
@@ -37,7 +42,9 @@ def test_each_number_has_a_name_of_its_own(result: judge.Result) -> None:
     assert named["run1._/chrf.low"] <= named["run1._/chrf"] <= named["run1._/chrf.high"]
     assert named["run1.judge/failed"] == 0
     signatures = dict(tracking.parameters(result))
-    assert signatures["judge/signature/chrf"] == next(c.signature for c in result.table.columns if c.name == "chrf")
+    assert signatures["judge/signature/chrf"] == next(
+        c.signature for c in result.table.columns if c.name == "chrf"
+    )
 
 
 def test_rankings_have_win_rates() -> None:
@@ -47,7 +54,9 @@ def test_rankings_have_win_rates() -> None:
 
 
 @pytest.mark.parametrize("name", ["mlflow", "wandb"])
-def test_a_missing_package_is_named(result: judge.Result, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(
+    result: judge.Result, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtra, match=f"pip install {name}"):
         getattr(result, f"log_to_{name}")()
@@ -55,7 +64,9 @@ def test_a_missing_package_is_named(result: judge.Result, name: str, monkeypatch
 
 @pytest.mark.extra
 @pytest.mark.filterwarnings("default")
-def test_mlflow_keeps_it_in_a_folder(result: judge.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_keeps_it_in_a_folder(
+    result: judge.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     mlflow = pytest.importorskip("mlflow")
@@ -65,21 +76,32 @@ def test_mlflow_keeps_it_in_a_folder(result: judge.Result, tmp_path: Path, monke
         result.log_to_mlflow(prefix="again.")
     assert mlflow.active_run() is None
     client = mlflow.MlflowClient()
-    first, second = sorted(client.search_runs(["0"]), key=lambda run: run.info.run_id == active.info.run_id)
+    first, second = sorted(
+        client.search_runs(["0"]), key=lambda run: run.info.run_id == active.info.run_id
+    )
     assert first.data.metrics == pytest.approx(dict(tracking.metrics(result)))
     assert second.data.metrics == pytest.approx(dict(tracking.metrics(result, "again.")))
     assert first.data.params == dict(tracking.parameters(result))
     files = {Path(file.path).name for file in client.list_artifacts(first.info.run_id, "judge")}
     assert files == {"report.html", "report.md", "report.json", "scores.csv"}
-    folder = Path(mlflow.artifacts.download_artifacts(run_id=first.info.run_id, artifact_path="judge"))
+    folder = Path(
+        mlflow.artifacts.download_artifacts(run_id=first.info.run_id, artifact_path="judge")
+    )
     assert (folder / "report.html").read_text("utf-8") == result.report("html")
 
 
 @pytest.mark.extra
 @pytest.mark.enable_socket  # wandb talks to a process of its own
 @pytest.mark.filterwarnings("default")
-def test_wandb_keeps_it_offline(result: judge.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"MODE": "offline", "SILENT": "true", "DIR": str(tmp_path), "ERROR_REPORTING": "false"}.items():
+def test_wandb_keeps_it_offline(
+    result: judge.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "MODE": "offline",
+        "SILENT": "true",
+        "DIR": str(tmp_path),
+        "ERROR_REPORTING": "false",
+    }.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     wandb = pytest.importorskip("wandb")
     with wandb.init(project="judge") as run:

@@ -47,10 +47,12 @@ QUESTIONS = {
     "ko": ["고객에게 인사합니까?", "사과합니까?", "도움을 제안합니까?"],
     "zh": ["回复是否向客户问好？", "是否道歉？", "是否提供帮助？"],
 }
-HEADER = (
-    "questions:\n- Does the reply greet the customer?\n- {text: Does it apologise, weight: 2}\n- Does it offer help?\n"
+HEADER = "questions:\n- Does the reply greet the customer?\n- {text: Does it apologise, weight: 2}\n- Does it offer help?\n"
+GREETS, APOLOGISES, HELPS = (
+    "Does the reply greet the customer?",
+    "Does it apologise",
+    "Does it offer help?",
 )
-GREETS, APOLOGISES, HELPS = "Does the reply greet the customer?", "Does it apologise", "Does it offer help?"
 # A text by its item and system, with the probability of yes to each question.
 TRUTH = {
     ("1", "a"): (1.0, 0.75, 0.5),
@@ -58,7 +60,9 @@ TRUTH = {
     ("1", "b"): (0.5, 0.0, 0.0),
     ("2", "b"): (0.25, 0.5, 0.0),
 }
-ROWS = [{"item": item, "system": system, "output": f"text {item}{system}"} for item, system in TRUTH]
+ROWS = [
+    {"item": item, "system": system, "output": f"text {item}{system}"} for item, system in TRUTH
+]
 ASKS: list[tuple[Ask, int]] = [("together", 4), ("each", 12)]
 """How the questions are asked, and the requests for these texts."""
 
@@ -72,14 +76,18 @@ def polite(tmp_path: Path) -> str:
 def asked(request: Request) -> list[int]:
     """The numbers of the questions that a request asks."""
     if "questions" in request.params:
-        return [int(question["name"].rpartition(".")[2]) for question in request.params["questions"]]
+        return [
+            int(question["name"].rpartition(".")[2]) for question in request.params["questions"]
+        ]
     prompt = request.messages[0]["content"].rpartition("</output ")[2]
     return [n for n, text in enumerate((GREETS, APOLOGISES, HELPS), 1) if text in prompt]
 
 
 def truth(request: Request) -> tuple[float, ...]:
     prompt = request.messages[0]["content"]
-    return next(values for (item, system), values in TRUTH.items() if f"text {item}{system}" in prompt)
+    return next(
+        values for (item, system), values in TRUTH.items() if f"text {item}{system}" in prompt
+    )
 
 
 def answer(request: Request) -> Reply:
@@ -98,8 +106,14 @@ def probabilities(request: Request) -> Reply:
     return {"yes": yes, "no": 1 - yes}
 
 
-def run(script: Any, criterion: Any, *, decides: bool = False, rows: Any = ROWS, **options: Any) -> judge.Result:
-    provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script, decides=decides)
+def run(
+    script: Any, criterion: Any, *, decides: bool = False, rows: Any = ROWS, **options: Any
+) -> judge.Result:
+    provider = (
+        script
+        if isinstance(script, ScriptedProvider)
+        else ScriptedProvider(script, decides=decides)
+    )
     options = {"cache": False, "metrics": (), **options}
     return judge.evaluate(rows, criteria=criterion, model=provider, **options)
 
@@ -120,7 +134,13 @@ def test_the_score_is_the_weighted_share_of_yes(polite: str, decides: bool) -> N
     assert values(result) == pytest.approx(BY_HAND)
     assert len(provider.seen) == 12
     (column,) = result.table.columns
-    assert (column.name, column.low, column.high, column.labels, column.values) == ("polite", 0.0, 1.0, (), ())
+    assert (column.name, column.low, column.high, column.labels, column.values) == (
+        "polite",
+        0.0,
+        1.0,
+        (),
+        (),
+    )
     provenance = result.table.column_scores("polite")[0].provenance
     assert (provenance.method, provenance.n) == (METHOD, 3)
     assert [(a.question, a.weight, a.value) for a in provenance.answers] == [
@@ -139,11 +159,15 @@ def test_together_and_each_give_equal_scores(polite: str, structured: bool) -> N
     results = {}
     for ask, requests in ASKS:
         provider = ScriptedProvider(answer)
-        result = run(provider, replace(load(polite), ask=ask), structured=structured, weighting="single")
+        result = run(
+            provider, replace(load(polite), ask=ask), structured=structured, weighting="single"
+        )
         assert values(result) == ROUNDED
         assert len(provider.seen) == requests
         results[ask] = result.table
-    together, alone = ([score.provenance.answers for score in table.scores] for table in results.values())
+    together, alone = (
+        [score.provenance.answers for score in table.scores] for table in results.values()
+    )
     assert [[(a.question, a.value) for a in answers] for answers in together] == [
         [(a.question, a.value) for a in answers] for answers in alone
     ]
@@ -171,7 +195,9 @@ def test_the_interval_bounds_every_outcome_of_what_was_not_seen(
     assert row.provenance.high is not None
     total = sum(question.weight for question in questions)
     for place, end in ((0, row.provenance.low), (1, row.value), (2, row.provenance.high)):
-        assert math.isclose(end, sum(q.weight * o[place] for q, o in zip(questions, ordered, strict=True)) / total)
+        assert math.isclose(
+            end, sum(q.weight * o[place] for q, o in zip(questions, ordered, strict=True)) / total
+        )
     assert -1e-9 <= row.provenance.low <= row.value + 1e-9 <= row.provenance.high + 2e-9 <= 1 + 3e-9
     assert combine("c", questions, split(row)) == row
 
@@ -184,20 +210,34 @@ def test_answers_without_probabilities_have_no_interval(polite: str) -> None:
 # Unanswered questions are failures.
 
 UNREAD: dict[str, tuple[Any, str, str]] = {
-    "missing key": ('{"polite.1": "yes", "polite.2": "no"}', UNANSWERED, "no answer to 1 of 3 questions: 3 (Does it"),
+    "missing key": (
+        '{"polite.1": "yes", "polite.2": "no"}',
+        UNANSWERED,
+        "no answer to 1 of 3 questions: 3 (Does it",
+    ),
     "another word": (
         '{"polite.1": "yes", "polite.2": 5, "polite.3": "no"}',
         UNANSWERED,
         "1 of 3 questions: 2 (Does it",
     ),
-    "prose": ("A fine reply.", UNANSWERED, "no answer to 3 of 3 questions: 1 (Does the reply greet"),
-    "refusal": (Response((Choice("I cannot.", "refusal"),)), UNANSWERED, "no answer to 3 of 3 questions"),
+    "prose": (
+        "A fine reply.",
+        UNANSWERED,
+        "no answer to 3 of 3 questions: 1 (Does the reply greet",
+    ),
+    "refusal": (
+        Response((Choice("I cannot.", "refusal"),)),
+        UNANSWERED,
+        "no answer to 3 of 3 questions",
+    ),
     "not recorded": (Unrecorded("not there"), "Unrecorded", "no answer to 3 of 3 questions"),
 }
 
 
 @pytest.mark.parametrize("case", UNREAD)
-def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(polite: str, case: str) -> None:
+def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(
+    polite: str, case: str
+) -> None:
     reply, error, message = UNREAD[case]
     result = run(lambda _: reply, polite, rows=ROWS[:1], repair="off", weighting="single")
     (failure,) = result.failures
@@ -205,7 +245,9 @@ def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(polite:
     assert not result.estimates
     assert (failure.column, failure.error) == ("polite", error)
     assert message in failure.message
-    assert [a.value is None for a in failure.answers] == [f" {n} (" in f" {failure.message}" for n in (1, 2, 3)]
+    assert [a.value is None for a in failure.answers] == [
+        f" {n} (" in f" {failure.message}" for n in (1, 2, 3)
+    ]
     if case == "missing key":
         assert [a.value for a in failure.answers] == [1.0, 0.0, None]
         (checklist,) = result.checklists
@@ -223,7 +265,11 @@ def test_a_missing_answer_is_asked_for_once_more(polite: str) -> None:
     result = run(forgets, polite, rows=ROWS[:1], weighting="single")
     (score,) = result.table.scores
     assert score.value == 0.5
-    assert [a.provenance.reading for a in score.provenance.answers] == ["strict", "strict", "repaired"]
+    assert [a.provenance.reading for a in score.provenance.answers] == [
+        "strict",
+        "strict",
+        "repaired",
+    ]
 
 
 def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: Path) -> None:
@@ -234,7 +280,11 @@ def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: 
         return "perhaps" if asked(request) == [2] and len(seen) < 13 else probabilities(request)
 
     provider = ScriptedProvider(script, endpoint="test")
-    options: Mapping[str, Any] = {"cache": str(tmp_path / "cache"), "out": tmp_path / "run", "repair": "off"}
+    options: Mapping[str, Any] = {
+        "cache": str(tmp_path / "cache"),
+        "out": tmp_path / "run",
+        "repair": "off",
+    }
     first = run(provider, each(polite), weighting="logprobs", **options)
     assert len(first.failures) == 4
     assert len(seen) == 12
@@ -248,21 +298,38 @@ def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: 
 
 def test_a_stored_run_holds_the_answers(polite: str, tmp_path: Path) -> None:
     def script(request: Request) -> Reply:
-        return "hm" if truth(request) == TRUTH["2", "b"] and asked(request) == [3] else probabilities(request)
+        return (
+            "hm"
+            if truth(request) == TRUTH["2", "b"] and asked(request) == [3]
+            else probabilities(request)
+        )
 
     run(script, each(polite), out=tmp_path / "run", weighting="logprobs", repair="off")
     stored = judge.load_result(tmp_path / "run")
-    assert values(stored) == pytest.approx({key: value for key, value in BY_HAND.items() if key != ("2", "b")})
-    assert [a.value for a in stored.failures[0].answers] == [pytest.approx(0.25), pytest.approx(0.5), None]
+    assert values(stored) == pytest.approx(
+        {key: value for key, value in BY_HAND.items() if key != ("2", "b")}
+    )
+    assert [a.value for a in stored.failures[0].answers] == [
+        pytest.approx(0.25),
+        pytest.approx(0.5),
+        None,
+    ]
     path = tmp_path / "run" / "run.json"
-    assert judge.load_result(tmp_path / "run").info["criteria"]["polite"]["questions"][1]["weight"] == 2.0
+    assert (
+        judge.load_result(tmp_path / "run").info["criteria"]["polite"]["questions"][1]["weight"]
+        == 2.0
+    )
     assert path.exists()
 
 
 def test_a_panel_has_the_mean_of_its_judges_shares(polite: str) -> None:
     one, two = (ScriptedProvider(probabilities, model=name) for name in ("one", "two"))
     result = judge.evaluate(ROWS, criteria=each(polite), model=[one, two], cache=False, metrics=())
-    assert [column.name for column in result.table.columns] == ["polite", "polite/one", "polite/two"]
+    assert [column.name for column in result.table.columns] == [
+        "polite",
+        "polite/one",
+        "polite/two",
+    ]
     for column in ("polite", "polite/one", "polite/two"):
         assert values(result, column) == pytest.approx(BY_HAND)
 
@@ -277,13 +344,19 @@ def drawn(most: int) -> ScriptedProvider:
 
 
 @pytest.mark.parametrize(("most", "sizes"), [(9, [5]), (2, [5, 2, 1])])
-def test_draws_of_all_questions_come_from_one_request(polite: str, most: int, sizes: list[int], tmp_path: Path) -> None:
+def test_draws_of_all_questions_come_from_one_request(
+    polite: str, most: int, sizes: list[int], tmp_path: Path
+) -> None:
     provider, path = drawn(most), tmp_path / "calls.jsonl"
     options: dict[str, Any] = {"rows": ROWS[:1], "weighting": "samples", "draws": 5}
     result = run(provider, polite, record=path, **options)
     assert [request.params.get("n", 1) for request in provider.seen] == sizes
-    assert {a.provenance.n for score in result.table.scores for a in score.provenance.answers} == {5}
-    replayed = judge.evaluate(ROWS[:1], polite, replay=path, cache=False, metrics=(), weighting="samples", draws=5)
+    assert {a.provenance.n for score in result.table.scores for a in score.provenance.answers} == {
+        5
+    }
+    replayed = judge.evaluate(
+        ROWS[:1], polite, replay=path, cache=False, metrics=(), weighting="samples", draws=5
+    )
     assert values(replayed) == values(result) == {("1", "a"): 0.75}
 
 
@@ -291,7 +364,9 @@ def test_the_plan_counts_requests_and_answers(polite: str) -> None:
     for ask, requests in ASKS:
         provider = ScriptedProvider(answer)
         criterion = replace(load(polite), ask=ask)
-        plan = judge.plan(ROWS, criteria=criterion, model=provider, cache=False, metrics=(), weighting="single")
+        plan = judge.plan(
+            ROWS, criteria=criterion, model=provider, cache=False, metrics=(), weighting="single"
+        )
         (line,) = plan.judges[0].estimate.lines
         assert (line.criterion, line.judgments, line.requests) == ("polite", 12, requests)
         assert "12 questions\n" in plan.report("console")
@@ -307,7 +382,9 @@ def test_progress_counts_questions(polite: str) -> None:
 def test_questions_that_fail_most_come_first(polite: str) -> None:
     result = run(probabilities, each(polite))
     (checklist,) = result.checklists
-    shares: list[Any] = [(q.question, q.weight, dict(q.shares), dict(q.n)) for q in checklist.questions]
+    shares: list[Any] = [
+        (q.question, q.weight, dict(q.shares), dict(q.n)) for q in checklist.questions
+    ]
     n = {"a": 2, "b": 2}
     assert shares == [
         (HELPS, 1.0, pytest.approx({"a": 0.75, "b": 0.0}), n),
@@ -332,7 +409,12 @@ def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
     )
     model = ScriptedProvider(lambda request: "no")
     result = judge.evaluate(
-        ROWS, criteria=replace(criterion, ask="each"), model=model, metrics=(), cache=False, weighting="single"
+        ROWS,
+        criteria=replace(criterion, ask="each"),
+        model=model,
+        metrics=(),
+        cache=False,
+        weighting="single",
     )
     assert "Share of yes: the lowest 3 of 5 questions." in result.report()
     assert "Share of yes: the lowest 5 of 5 questions." in result.report("console", full=True)
@@ -344,7 +426,11 @@ def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
 def test_each_text_may_have_its_own_questions() -> None:
     text = "---\nquestions: checks\n---\n{% extends 'layouts/checklist.jinja' %}"
     criterion = judge.load_criterion(text=text, name="facts")
-    cells = [["Is it red?", {"text": "Is it old?", "weight": 3}], '["Is it red?"]', "Is it red?\n\nIs it big?\n"]
+    cells = [
+        ["Is it red?", {"text": "Is it old?", "weight": 3}],
+        '["Is it red?"]',
+        "Is it red?\n\nIs it big?\n",
+    ]
     rows = [{"item": str(n), "output": f"text {n}", "checks": cell} for n, cell in enumerate(cells)]
 
     def script(request: Request) -> Reply:
@@ -356,7 +442,10 @@ def test_each_text_may_have_its_own_questions() -> None:
     (checklist,) = result.checklists
     assert [q.question for q in checklist.questions] == ["Is it red?"]
     assert checklist.others == 2
-    with pytest.raises(DataError, match=r"item '1'.*column 'checks': a checklist is a list of at least one question"):
+    with pytest.raises(
+        DataError,
+        match=r"item '1'.*column 'checks': a checklist is a list of at least one question",
+    ):
         run(script, criterion, rows=[rows[0], {**rows[1], "checks": []}])
     with pytest.raises(CriterionError, match="unknown variable 'checks'"):
         run(script, criterion, rows=ROWS)
@@ -373,18 +462,39 @@ def test_each_text_may_have_its_own_questions() -> None:
     [
         ("questions: []", "2: questions: a checklist is a list of at least one question"),
         ("questions: ''", "2: questions: names no column"),
-        (f"questions: {[f'Is it {n}?' for n in range(51)]}", "2: questions: 51 questions are too many; at most 50"),
-        ("title: a\nquestions: ['Is it?', ' is  IT? ']", "3: questions: questions 1 and 2 are the same: 'is IT?'"),
+        (
+            f"questions: {[f'Is it {n}?' for n in range(51)]}",
+            "2: questions: 51 questions are too many; at most 50",
+        ),
+        (
+            "title: a\nquestions: ['Is it?', ' is  IT? ']",
+            "3: questions: questions 1 and 2 are the same: 'is IT?'",
+        ),
         ("questions: ['  ']", "2: questions: question 1 is empty"),
-        ("questions: ['Is it?', Is it: red]", "2: questions: question 2 is {'Is it': 'red'}; write {text:"),
-        ("questions: [{text: Is it, weight: 0}]", "2: questions: question 1: the weight is a number above 0, not 0"),
+        (
+            "questions: ['Is it?', Is it: red]",
+            "2: questions: question 2 is {'Is it': 'red'}; write {text:",
+        ),
+        (
+            "questions: [{text: Is it, weight: 0}]",
+            "2: questions: question 1: the weight is a number above 0, not 0",
+        ),
         (
             "questions: [{text: Is it, weight: .inf}]",
             "2: questions: question 1: the weight is a number above 0, not inf",
         ),
-        ("questions: [{text: Is it, weigth: 2}]", "2: questions: question 1 is {'text': 'Is it', 'weigth': 2}"),
-        ("questions: ['Is it?']\nscale: [1, 5]", "3: scale: the answers of a checklist are {labels: [yes, no]"),
-        ("questions: ['Is it?']\nreply: score_then_reason", "3: reply: the answers of a checklist are yes or no alone"),
+        (
+            "questions: [{text: Is it, weigth: 2}]",
+            "2: questions: question 1 is {'text': 'Is it', 'weigth': 2}",
+        ),
+        (
+            "questions: ['Is it?']\nscale: [1, 5]",
+            "3: scale: the answers of a checklist are {labels: [yes, no]",
+        ),
+        (
+            "questions: ['Is it?']\nreply: score_then_reason",
+            "3: reply: the answers of a checklist are yes or no alone",
+        ),
         ("questions: ['Is it?']\nask: both", "3: ask: "),
         ("scale: [1, 5]\nask: each", "3: ask: is for a checklist"),
     ],
@@ -412,7 +522,9 @@ def refuse(_: Request) -> Reply:
         ({"reply": "score_then_reason"}, "the answers of the checklist polite are yes or no alone"),
     ],
 )
-def test_what_a_checklist_cannot_do_is_refused(polite: str, options: dict[str, Any], says: str) -> None:
+def test_what_a_checklist_cannot_do_is_refused(
+    polite: str, options: dict[str, Any], says: str
+) -> None:
     with pytest.raises(ConfigError, match=says):
         run(refuse, polite, **options)
     with pytest.raises(JudgeError, match="judges one text"):
@@ -426,7 +538,9 @@ def test_what_a_checklist_cannot_do_is_refused(polite: str, options: dict[str, A
 def test_golden_prompts(language: str) -> None:
     header = json.dumps({"title": "T", "questions": QUESTIONS[language]}, ensure_ascii=False)
     text = f"---\n{header}\n---\n"
-    criterion = load(text=text + '{% extends "layouts/checklist.jinja" %}\n', name="polite", language=language)
+    criterion = load(
+        text=text + '{% extends "layouts/checklist.jinja" %}\n', name="polite", language=language
+    )
     sample = Sample("1", "s", "OUTPUT", "SOURCE")
     forms = {
         "together": criterion,

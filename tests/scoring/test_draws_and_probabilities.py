@@ -55,11 +55,15 @@ def draws(*texts: str) -> list[Response]:
 
 
 @pytest.mark.parametrize("lost", ["5", "3"])
-def test_draws_that_are_lost_by_their_label_leave_no_mean(monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+def test_draws_that_are_lost_by_their_label_leave_no_mean(
+    monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
     """A reader that refuses one label if the judged text has it, whatever the grammar of replies does today."""
     plain = strategies.read
 
-    def refusing(choice: Choice, criterion: object, judged: str | None, *, strict: bool = False) -> object:
+    def refusing(
+        choice: Choice, criterion: object, judged: str | None, *, strict: bool = False
+    ) -> object:
         if judged == f"It has a {lost}." and choice.text == lost:
             raise ParseError("the judged text has it")
         return plain(choice, criterion, judged)  # type: ignore[arg-type]
@@ -67,6 +71,10 @@ def test_draws_that_are_lost_by_their_label_leave_no_mean(monkeypatch: pytest.Mo
     monkeypatch.setattr(strategies, "read", refusing)
     half = draws(*["3"] * 10, *["5"] * 10)
     with pytest.raises(ParseError, match="10 of 20 draws"):
-        strategies.score_reply("samples", half, COHERENCE, SamplingOptions(), judged=f"It has a {lost}.")
-    value, _ = strategies.score_reply("samples", half, COHERENCE, SamplingOptions(), judged="It has none.")
+        strategies.score_reply(
+            "samples", half, COHERENCE, SamplingOptions(), judged=f"It has a {lost}."
+        )
+    value, _ = strategies.score_reply(
+        "samples", half, COHERENCE, SamplingOptions(), judged="It has none."
+    )
     assert value == 4.0

@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 from judge.core.errors import ParseError
 from judge.core.label_spellings import label_index
 from judge.core.records import ReplyKind, Scale, Token
-from judge.scoring.expectation import ScoreDistribution, from_logprobs, from_probabilities, from_samples
+from judge.scoring.expectation import (
+    ScoreDistribution,
+    from_logprobs,
+    from_probabilities,
+    from_samples,
+)
 from judge.scoring.parse import find
 
 FIVE = Scale.integers(1, 5)
@@ -33,7 +38,21 @@ ALLOWED = Scale(("可", "不可"), (1.0, 0.0))
 ENDS = Scale(("-1", "1"), (-1.0, 1.0))
 CORRECT = Scale(("incorrect", "correct"), (0.0, 1.0))
 POWERS = Scale(("1", "10", "100"), (1.0, 10.0, 100.0))
-SCALES = [FIVE, TEN, SIGNED, HUNDRED, HALVES, VERDICT, CASED, WORDS, REMARKS, PASSED, ALLOWED, ENDS, POWERS]
+SCALES = [
+    FIVE,
+    TEN,
+    SIGNED,
+    HUNDRED,
+    HALVES,
+    VERDICT,
+    CASED,
+    WORDS,
+    REMARKS,
+    PASSED,
+    ALLOWED,
+    ENDS,
+    POWERS,
+]
 
 Place = tuple[str, Mapping[str, float]]
 
@@ -42,7 +61,8 @@ def tokens(*places: Place | str) -> tuple[Token, ...]:
     """A reply: the emitted text and its place's probabilities; a text alone was certain."""
     pairs = [(place, {place: 1.0}) if isinstance(place, str) else place for place in places]
     return tuple(
-        Token(text, math.log(top[text]), tuple((t, math.log(p)) for t, p in top.items())) for text, top in pairs
+        Token(text, math.log(top[text]), tuple((t, math.log(p)) for t, p in top.items()))
+        for text, top in pairs
     )
 
 
@@ -133,7 +153,9 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("reply", "scale", "kind", "value", "mass"), VECTORS)
-def test_vectors(reply: list[Place | str], scale: Scale, kind: ReplyKind, value: float, mass: float) -> None:
+def test_vectors(
+    reply: list[Place | str], scale: Scale, kind: ReplyKind, value: float, mass: float
+) -> None:
     result = weighed(tokens(*reply), scale, kind)
     assert result.value == pytest.approx(value, abs=1e-7)
     assert result.mass == pytest.approx(mass)
@@ -174,19 +196,35 @@ BECOMES = {
 }  # fmt: skip
 
 
-@given(st.dictionaries(st.sampled_from(sorted(BECOMES)), st.floats(0.001, 1), min_size=1, max_size=6), st.booleans())
-def test_the_bounds_are_the_least_and_greatest_value_of_all_cases(weights: dict[str, float], unlisted: bool) -> None:
-    top = {text: weight / sum(weights.values()) / (1 + unlisted) for text, weight in weights.items()}
+@given(
+    st.dictionaries(st.sampled_from(sorted(BECOMES)), st.floats(0.001, 1), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_the_bounds_are_the_least_and_greatest_value_of_all_cases(
+    weights: dict[str, float], unlisted: bool
+) -> None:
+    top = {
+        text: weight / sum(weights.values()) / (1 + unlisted) for text, weight in weights.items()
+    }
     assume(top.keys() & {"0", "80"})
     emitted = max(top.keys() & {"0", "80"})
     result = from_logprobs(tokens((emitted, top)), 0, emitted, HUNDRED)
-    shares, becomes = [*top.values(), 0.5 * unlisted], [*(BECOMES[text] for text in top), list(HUNDRED.labels)]
+    shares, becomes = (
+        [*top.values(), 0.5 * unlisted],
+        [*(BECOMES[text] for text in top), list(HUNDRED.labels)],
+    )
     values = []
     for labels in product(*becomes):
-        kept = [(share, HUNDRED.value(label)) for share, label in zip(shares, labels, strict=True) if label]
+        kept = [
+            (share, HUNDRED.value(label))
+            for share, label in zip(shares, labels, strict=True)
+            if label
+        ]
         values.append(sum(share * value for share, value in kept) / sum(share for share, _ in kept))
     assert (result.low, result.high) == pytest.approx((min(values), max(values)), abs=1e-6)
-    assert result.ambiguous == pytest.approx(sum(p for text, p in top.items() if len(BECOMES[text]) > 1))
+    assert result.ambiguous == pytest.approx(
+        sum(p for text, p in top.items() if len(BECOMES[text]) > 1)
+    )
     assert result.mass == pytest.approx(sum(p for text, p in top.items() if text in ("0", "80")))
 
 
@@ -235,7 +273,9 @@ def test_probabilities_that_add_up_to_more_than_one_are_none(logprob: float) -> 
 @pytest.mark.parametrize("logprob", [-9999.0, -math.inf, math.nan, math.inf, 0.5, 9999.0])
 def test_sentinels_are_no_probabilities(logprob: float) -> None:
     listed = (("4", math.log(0.5)), ("5", logprob))
-    assert from_logprobs((Token("4", math.log(0.5), listed),), 0, "4", FIVE).distribution == pytest.approx({"4": 0.5})
+    assert from_logprobs(
+        (Token("4", math.log(0.5), listed),), 0, "4", FIVE
+    ).distribution == pytest.approx({"4": 0.5})
     unlisted = (Token("4", logprob, (("5", math.log(0.5)),)),)
     assert from_logprobs(unlisted, 0, "4", FIVE).distribution == pytest.approx({"5": 0.5})
 
@@ -306,7 +346,12 @@ def test_what_a_decision_lacks_to_one_widens_the_bounds() -> None:
 
 def test_a_decisions_rounding_is_scaled() -> None:
     result = from_probabilities({"4": 0.51, "5": 0.51}, FIVE)
-    assert (result.value, result.mass, result.low, result.high) == (pytest.approx(4.5), 1.0, 4.5, 4.5)
+    assert (result.value, result.mass, result.low, result.high) == (
+        pytest.approx(4.5),
+        1.0,
+        4.5,
+        4.5,
+    )
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
@@ -320,7 +365,9 @@ def test_a_decisions_rounding_is_scaled() -> None:
         ({"4": math.inf}, "no probabilities"),
     ],
 )  # fmt: skip
-def test_what_is_no_distribution_over_the_scale_is_an_error(shares: dict[str, float], message: str) -> None:
+def test_what_is_no_distribution_over_the_scale_is_an_error(
+    shares: dict[str, float], message: str
+) -> None:
     with pytest.raises(ParseError, match=message):
         from_probabilities(shares, FIVE)
 
@@ -331,8 +378,14 @@ def test_a_drawn_label_that_is_not_on_the_scale_is_an_error() -> None:
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_a_decision_is_what_tokens_of_its_probabilities_would_be(scale: Scale, data: st.DataObject) -> None:
-    weights = data.draw(st.lists(st.floats(0, 1), min_size=len(scale.labels), max_size=len(scale.labels)).filter(any))
+def test_a_decision_is_what_tokens_of_its_probabilities_would_be(
+    scale: Scale, data: st.DataObject
+) -> None:
+    weights = data.draw(
+        st.lists(st.floats(0, 1), min_size=len(scale.labels), max_size=len(scale.labels)).filter(
+            any
+        )
+    )
     share = data.draw(st.floats(0.01, 1)) / max(sum(weights), 1e-9)
     shares = {label: weight * share for label, weight in zip(scale.labels, weights, strict=True)}
     assume(sum(shares.values()) > 0)
@@ -363,13 +416,35 @@ def within_its_bounds(result: ScoreDistribution, scale: Scale) -> None:
 
 
 # Any probabilities: a reply "1" or "4" among spellings of labels, beginnings of labels and other words.
-SPELLINGS = ["1", " 1", "１", "2", " 2\n", "4", "**4", "5.", "9", "10", " 10", "The", "", "-", "7점", "45", "1.5"]
+SPELLINGS = [
+    "1",
+    " 1",
+    "１",
+    "2",
+    " 2\n",
+    "4",
+    "**4",
+    "5.",
+    "9",
+    "10",
+    " 10",
+    "The",
+    "",
+    "-",
+    "7점",
+    "45",
+    "1.5",
+]
 
 
 @st.composite
 def places(draw: st.DrawFn, *own: str) -> dict[str, float]:
     """A place's probabilities, in any order, summing to at most 1; those of `own` among them."""
-    texts = draw(st.permutations([*own, *draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in own)))]))
+    texts = draw(
+        st.permutations(
+            [*own, *draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in own)))]
+        )
+    )
     weights = draw(st.lists(st.floats(1e-9, 1), min_size=len(texts), max_size=len(texts)))
     share = draw(st.floats(0.01, 1)) / sum(weights)
     return {text: weight * share for text, weight in zip(texts, weights, strict=True)}
@@ -410,8 +485,12 @@ TEXTS = st.text(max_size=4) | st.sampled_from(
         "٤", "p",
     ]
 )  # fmt: skip
-LOGPROBS = st.floats(-50, 0) | st.sampled_from([0.0, -9999.0, -math.inf, math.nan, math.inf, 1e-7, 0.5])
-TOKENS = st.builds(Token, TEXTS, LOGPROBS, st.lists(st.tuples(TEXTS, LOGPROBS), max_size=20).map(tuple))
+LOGPROBS = st.floats(-50, 0) | st.sampled_from(
+    [0.0, -9999.0, -math.inf, math.nan, math.inf, 1e-7, 0.5]
+)
+TOKENS = st.builds(
+    Token, TEXTS, LOGPROBS, st.lists(st.tuples(TEXTS, LOGPROBS), max_size=20).map(tuple)
+)
 FINITE = st.floats(-1e6, 1e6)
 ANY_SCALE = st.sampled_from(SCALES) | st.dictionaries(TEXTS, FINITE, min_size=1, max_size=6).map(
     lambda values: Scale(tuple(values), tuple(values.values()))
@@ -434,29 +513,46 @@ def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
     within_its_bounds(result, scale)
     other = from_logprobs(shuffled, start, label, scale)
     width = max(1.0, scale.high - scale.low)
-    assert dict(other.distribution) == pytest.approx(dict(result.distribution), rel=1e-12, abs=1e-15)
+    assert dict(other.distribution) == pytest.approx(
+        dict(result.distribution), rel=1e-12, abs=1e-15
+    )
     assert (other.value, other.low, other.high) == pytest.approx(
         (result.value, result.low, result.high), abs=1e-12 * width
     )
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_what_is_found_counts_wherever_the_tokens_are_cut(scale: Scale, data: st.DataObject) -> None:
+def test_what_is_found_counts_wherever_the_tokens_are_cut(
+    scale: Scale, data: st.DataObject
+) -> None:
     label = data.draw(st.sampled_from(scale.labels))
     spelt = [word for word, named in label_index(scale).words.items() if named == label]
     counted = [f"{word} 점" for word, named in label_index(scale).counted.items() if named == label]
     written = data.draw(
-        st.sampled_from([label, label.upper() if label_index(scale).loose else label, *spelt, *counted])
+        st.sampled_from(
+            [label, label.upper() if label_index(scale).loose else label, *spelt, *counted]
+        )
     )
     form = data.draw(
-        st.sampled_from(["{}", " **{}**\n", "Score: {}.", '{{"score": "{}"}}', "<think>1</think>{}", "```\n{}\n```"])
+        st.sampled_from(
+            [
+                "{}",
+                " **{}**\n",
+                "Score: {}.",
+                '{{"score": "{}"}}',
+                "<think>1</think>{}",
+                "```\n{}\n```",
+            ]
+        )
     )
     text = form.format(written)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1)))) if len(text) > 1 else []
     pieces = [text[i:j] for i, j in pairwise([0, *cuts, len(text)])]
     tops = st.lists(st.tuples(TEXTS, st.floats(-50, -1)), max_size=5).map(tuple)
     shares = [data.draw(tops) for _ in pieces]
-    listed = [tuple((other, logprob - 3) for other, logprob in share) for share in shares]  # all below 0.05
+    listed = [
+        tuple((other, logprob - 3) for other, logprob in share) for share in shares
+    ]  # all below 0.05
     reply = [Token(piece, -0.3, share) for piece, share in zip(pieces, listed, strict=True)]
     found = find(text, "score", scale)
     assert found.label == label

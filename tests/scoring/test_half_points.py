@@ -9,7 +9,17 @@ import pytest
 
 from judge import criteria
 from judge.core.errors import CriterionError, ParseError
-from judge.core.records import Choice, Criterion, Form, ReplyKind, Request, Response, Sample, Scale, Token
+from judge.core.records import (
+    Choice,
+    Criterion,
+    Form,
+    ReplyKind,
+    Request,
+    Response,
+    Sample,
+    Scale,
+    Token,
+)
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer
 from judge.scoring import strategies
@@ -26,7 +36,9 @@ def make(scale: str) -> Criterion:
     return criteria.load(text=f"---\nscale: {scale}\n---\n{BODY}", name="good")
 
 
-STEPS, ALLOWED, WHOLE = map(make, ("{min: 1, max: 5, step: 0.5}", "[1, 5]\nallow_half: true", "[1, 5]"))
+STEPS, ALLOWED, WHOLE = map(
+    make, ("{min: 1, max: 5, step: 0.5}", "[1, 5]\nallow_half: true", "[1, 5]")
+)
 HALVES = ("1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5")
 
 
@@ -42,20 +54,27 @@ def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> No
     assert len({STEPS.digest, ALLOWED.digest, WHOLE.digest}) == 3
     changed = replace(WHOLE, scale=ALLOWED.scale)
     assert changed.digest not in (WHOLE.digest, replace(WHOLE, scale=STEPS.scale).digest)
-    plain = replace(ALLOWED, template=ALLOWED.template.replace("Good?", "{{ this.scale.labels|join(' ') }}"))
+    plain = replace(
+        ALLOWED, template=ALLOWED.template.replace("Good?", "{{ this.scale.labels|join(' ') }}")
+    )
     assert "1 2 3 4 5" in ask(plain).messages[0]["content"]
     forms: tuple[Form, ...] = ("text", "json", "decision")
     for form in forms:
         for strategy in STRATEGIES:
             asked = (ask(replace(one, form=form), strategy) for one in (ALLOWED, WHOLE, STEPS))
-            allowed, whole, steps = ((r.messages, r.params) if form == "text" else r.params for r in asked)
+            allowed, whole, steps = (
+                (r.messages, r.params) if form == "text" else r.params for r in asked
+            )
             assert allowed == whole
             assert whole != steps or form == "decision"
 
 
 def test_structured_output_has_half_points_as_numbers() -> None:
     schema = ask(replace(STEPS, form="json")).params["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["score"] == {"type": "number", "enum": [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]}
+    assert schema["properties"]["score"] == {
+        "type": "number",
+        "enum": [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5],
+    }
 
 
 @pytest.mark.parametrize(
@@ -71,14 +90,21 @@ def test_half_points_are_read_if_the_criterion_has_them(text: str, label: str) -
         assert criterion.scale.value(label) == float(label)
         for reply in (text, f'{{"score": "{text}"}}'):
             assert find(reply, "score", criterion.scale).label == label
-        assert find(f"It has 3.5 of 5.\nScore: {text}", "reason_then_score", criterion.scale).label == label
+        assert (
+            find(f"It has 3.5 of 5.\nScore: {text}", "reason_then_score", criterion.scale).label
+            == label
+        )
     assert find('{"score": 4.5}', "score", ALLOWED.scale).label == "4.5"
     if label == "4.5" and "," not in text:
-        with pytest.raises(ParseError, match=r"half points are not allowed.*allow_half: true.*step: 0\.5"):
+        with pytest.raises(
+            ParseError, match=r"half points are not allowed.*allow_half: true.*step: 0\.5"
+        ):
             find(text, "score", FIVE)
 
 
-@pytest.mark.parametrize("text", ["5.5", "0.5", "½", "5½", "4.25", "4,25", "4, 5", "4，5", "4,500", "4-5", "4.5.5"])
+@pytest.mark.parametrize(
+    "text", ["5.5", "0.5", "½", "5½", "4.25", "4,25", "4, 5", "4，5", "4,500", "4-5", "4.5.5"]
+)
 @pytest.mark.parametrize("kind", ["score", "score_then_reason", "reason_then_score"])
 def test_other_numbers_beside_half_points_are_refused(text: str, kind: ReplyKind) -> None:
     for scale in (STEPS.scale, ALLOWED.scale, FIVE):
@@ -88,14 +114,21 @@ def test_other_numbers_beside_half_points_are_refused(text: str, kind: ReplyKind
 
 
 def weigh(scale: Scale, *reply: tuple[str, dict[str, float]]) -> tuple[float, dict[str, float]]:
-    tokens = [Token(text, math.log(top[text]), tuple((t, math.log(p)) for t, p in top.items())) for text, top in reply]
+    tokens = [
+        Token(text, math.log(top[text]), tuple((t, math.log(p)) for t, p in top.items()))
+        for text, top in reply
+    ]
     answer = Response((Choice("".join(token.text for token in tokens), "stop", tuple(tokens)),))
-    value, how = strategies.score_reply("logprobs", [answer], replace(WHOLE, scale=scale), SamplingOptions())
+    value, how = strategies.score_reply(
+        "logprobs", [answer], replace(WHOLE, scale=scale), SamplingOptions()
+    )
     return value, dict(how.distribution or {})
 
 
 def test_a_whole_number_that_may_become_a_half_point_is_split_by_what_follows() -> None:
-    value, shares = weigh(STEPS.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".5": 0.2, "½": 0.1}))
+    value, shares = weigh(
+        STEPS.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".5": 0.2, "½": 0.1})
+    )
     assert shares == pytest.approx({"4": 0.56, "4.5": 0.24, "5": 0.2})
     assert value == pytest.approx(4 * 0.56 + 4.5 * 0.24 + 5 * 0.2)
     # "4." may become 4.5 or end the sentence, and "3" may become 3.5: ambiguous, so not in the value.
@@ -112,13 +145,17 @@ def test_half_points_that_are_not_asked_for_are_weighed_only_if_one_is_written()
     assert (value, shares) == (pytest.approx(4.1), pytest.approx({"3": 0.1, "4": 0.7, "5": 0.2}))
     value, shares = weigh(ALLOWED.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".": 0.3}))
     assert shares == pytest.approx({"4": 0.8, "5": 0.2})
-    value, shares = weigh(ALLOWED.scale, ("4", {"4": 1.0}), (".", {".": 0.9, "\n": 0.1}), ("5", {"5": 1.0}))
+    value, shares = weigh(
+        ALLOWED.scale, ("4", {"4": 1.0}), (".", {".": 0.9, "\n": 0.1}), ("5", {"5": 1.0})
+    )
     assert shares == pytest.approx({"4": 0.1, "4.5": 0.9})
     assert value == pytest.approx(4.45)
 
 
 def test_a_decimal_comma_is_weighed_as_it_is_read() -> None:
-    value, shares = weigh(STEPS.scale, ("4", {"4": 1.0}), (",", {",": 1.0}), ("5", {"5": 0.8, " but": 0.2}))
+    value, shares = weigh(
+        STEPS.scale, ("4", {"4": 1.0}), (",", {",": 1.0}), ("5", {"5": 0.8, " but": 0.2})
+    )
     assert value == pytest.approx(4.4)
     assert shares == pytest.approx({"4": 0.2, "4.5": 0.8})
 
@@ -132,5 +169,7 @@ def test_a_decimal_comma_is_weighed_as_it_is_read() -> None:
 )  # fmt: skip
 def test_half_points_are_allowed_on_whole_numbers_only(scale: str) -> None:
     assert len(make("[1, 500]\nallow_half: true").scale.labels) == 999
-    with pytest.raises(CriterionError, match=r"good.jinja:3: allow_half: takes up to 500 whole numbers"):
+    with pytest.raises(
+        CriterionError, match=r"good.jinja:3: allow_half: takes up to 500 whole numbers"
+    ):
         make(f"{scale}\nallow_half: true")

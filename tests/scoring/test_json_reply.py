@@ -39,7 +39,9 @@ KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score
         ('{"Coherence_Score": "4/5", "reason": "Good."}', "Good."), ('{"rating": 4, "reason": "Good."}', "Good."),
     ],
 )  # fmt: skip
-def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str, reason: str | None) -> None:
+def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(
+    text: str, reason: str | None
+) -> None:
     score = find(text, "reason_then_score", FIVE, "Coherence", judged="It has 4 parts.")
     place = text.rindex("4/5" if "4/5" in text else "4")
     assert (score.label, score.start, text[score.start]) == ("4", place, "4")
@@ -106,21 +108,29 @@ def _loads(text: str) -> list[tuple[str, Any]] | None:
     return list(members) if isinstance(members, tuple) else None
 
 
-@given(st.dictionaries(words, values, max_size=3), st.sampled_from([None, 1]), st.booleans(), st.data())
+@given(
+    st.dictionaries(words, values, max_size=3), st.sampled_from([None, 1]), st.booleans(), st.data()
+)
 def test_an_object_is_strict_if_the_standard_library_reads_the_same(
     made: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
 ) -> None:
     text = json.dumps(made, indent=indent, ensure_ascii=ascii_only)
     if data.draw(st.booleans()):
-        at, end = sorted((data.draw(st.integers(1, len(text))), data.draw(st.integers(1, len(text)))))
+        at, end = sorted(
+            (data.draw(st.integers(1, len(text))), data.draw(st.integers(1, len(text))))
+        )
         text = text[:at] + data.draw(st.text("\"'\\{}[]:,1. ntu/#：，", max_size=2)) + text[end:]
     item, expected = json_reply.read_object(text, 0), _loads(text)
     assume("NaN" not in text and "Infinity" not in text)
-    assert (item.strict and not item.broken and not text[item.end :].strip(" \t\r\n")) == (expected is not None)
+    assert (item.strict and not item.broken and not text[item.end :].strip(" \t\r\n")) == (
+        expected is not None
+    )
     if expected is not None:
         assert [m.key for m in item.members] == [key for key, _ in expected]
         for member, (_, value) in zip(item.members, expected, strict=True):
-            written = json.JSONDecoder(strict=False, object_pairs_hook=tuple).decode(text[member.start : member.end])
+            written = json.JSONDecoder(strict=False, object_pairs_hook=tuple).decode(
+                text[member.start : member.end]
+            )
             assert written == value
             assert (member.kind == "words") == isinstance(value, str)
             assert member.words == value or member.kind != "words"
@@ -154,7 +164,10 @@ def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
     reason: str, label: str, quoted: bool, breaks: list[str], kind: ReplyKind
 ) -> None:
     score = '"@"' if quoted else "@"
-    text = json.dumps({"reason": reason.replace("@", "")}, ensure_ascii=False)[:-1] + f', "score": {score}}}'
+    text = (
+        json.dumps({"reason": reason.replace("@", "")}, ensure_ascii=False)[:-1]
+        + f', "score": {score}}}'
+    )
     for name in BREAKS:
         text = BREAKS[name](text) if name in breaks else text
     place = text.rindex("@")
@@ -165,7 +178,9 @@ def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
 
 @given(st.text("\"'{}[],:\\ score5", max_size=12), st.sampled_from(FIVE.labels), st.data())
 @example('", "score": 5, "x": "', "2", None)
-def test_an_object_with_a_slip_is_never_read_to_another_score(reason: str, label: str, data: Any) -> None:
+def test_an_object_with_a_slip_is_never_read_to_another_score(
+    reason: str, label: str, data: Any
+) -> None:
     text = json.dumps({"reason": reason, "score": int(label)}, ensure_ascii=False)
     slips = [text.replace("\\", ""), text.replace("\\", "", 1)]
     if data:
@@ -185,9 +200,24 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(reason: str, label
 
 
 @given(
-    st.sampled_from(["It ends in: ", "The text has ", "So it says: ```json ", "The end [", "It is 2 of 5: “", "> "]),
     st.sampled_from(
-        ['{"score": 5}', "{'score': 5, }", '{"reason": "Good", "score" : "5"}', "{ Score：5/5 }", "Score: 5"]
+        [
+            "It ends in: ",
+            "The text has ",
+            "So it says: ```json ",
+            "The end [",
+            "It is 2 of 5: “",
+            "> ",
+        ]
+    ),
+    st.sampled_from(
+        [
+            '{"score": 5}',
+            "{'score': 5, }",
+            '{"reason": "Good", "score" : "5"}',
+            "{ Score：5/5 }",
+            "Score: 5",
+        ]
     ),
     st.sampled_from(["", ".", "”", "\n```", "]", "\nIt is bad.", " is its end."]),
     st.sampled_from(["{}", '{{"result": {}}}', "{} {{'score': 5}}", "{}\n{{'score': 2}}"]),
@@ -239,7 +269,9 @@ def test_a_very_long_reply_without_an_object_is_refused_at_once(piece: str) -> N
     ],
 )  # fmt: skip
 def test_a_reply_to_several_criteria_may_be_nearly_json(text: str, scores: str) -> None:
-    choice = Choice(text, "stop", tuple(Token(piece, -0.1, ((piece, -0.1), ("5", -3.0))) for piece in text))
+    choice = Choice(
+        text, "stop", tuple(Token(piece, -0.1, ((piece, -0.1), ("5", -3.0))) for piece in text)
+    )
     parts = split_reply(choice, ["a", "b"], "It ends in a: 5")
     for part, score in zip(parts, scores, strict=True):
         assert part.finish_reason != "stop"

@@ -21,12 +21,15 @@ FIVE, ELEVEN = Scale.integers(1, 5), Scale.integers(0, 10)
 def tokens(*texts: str, top: dict[str, dict[str, float]] | None = None) -> tuple[Token, ...]:
     listed = top or {}
     return tuple(
-        Token(one, 0.0, tuple((t, math.log(p)) for t, p in listed.get(one, {one: 1.0}).items())) for one in texts
+        Token(one, 0.0, tuple((t, math.log(p)) for t, p in listed.get(one, {one: 1.0}).items()))
+        for one in texts
     )
 
 
 def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
-    value, how = strategies.score_reply("logprobs", [Response((choice,))], Criterion("c", "", scale), SamplingOptions())
+    value, how = strategies.score_reply(
+        "logprobs", [Response((choice,))], Criterion("c", "", scale), SamplingOptions()
+    )
     return value, how.mass
 
 
@@ -108,16 +111,24 @@ def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
     assert len(split_reply(Choice(reply, finish, tokens(*reply)), ["a", "b"])) == 2
 
 
-@given(st.lists(st.sampled_from(FIVE.labels), min_size=2, max_size=2), st.sampled_from(["", " ", "\n  "]), st.data())
+@given(
+    st.lists(st.sampled_from(FIVE.labels), min_size=2, max_size=2),
+    st.sampled_from(["", " ", "\n  "]),
+    st.data(),
+)
 def test_values_are_found_however_the_reply_is_cut_into_tokens(
     labels: list[str], gap: str, data: st.DataObject
 ) -> None:
     reply = f'{{{gap}"a":{gap}{labels[0]},{gap}"b":{gap}{labels[1]}{gap}}}'
     cuts = sorted({0, len(reply), *data.draw(st.lists(st.integers(0, len(reply)), max_size=9))})
     made = tuple(Token(reply[i:j], 0.0) for i, j in pairwise(cuts))
-    for choice, label in zip(split_reply(Choice(reply, "stop", made), ["a", "b"]), labels, strict=True):
+    for choice, label in zip(
+        split_reply(Choice(reply, "stop", made), ["a", "b"]), labels, strict=True
+    ):
         assert choice.text == label
         assert choice.tokens is not None
         whole = "".join(token.text for token in choice.tokens)
         found = parse.find(whole, "score", FIVE)
-        assert expectation.from_logprobs(choice.tokens, found.start, found.label, FIVE).argmax == label
+        assert (
+            expectation.from_logprobs(choice.tokens, found.start, found.label, FIVE).argmax == label
+        )

@@ -34,7 +34,22 @@ WORDS = Scale(("good", "very good"), (1.0, 2.0))
 REMARKS = Scale(("fail", "pass", "pass with remarks"), (0.0, 1.0, 0.5))
 ALLOWED = Scale(("可", "不可"), (1.0, 0.0))
 NUMERALS = Scale(("१", "२", "three"), (1.0, 2.0, 3.0))
-SCALES = [THREE, REMARKS, PASSED, ALLOWED, NUMERALS, FIVE, TEN, SIGNED, HUNDRED, HALVES, VERDICT, GRADES, CASED, WORDS]
+SCALES = [
+    THREE,
+    REMARKS,
+    PASSED,
+    ALLOWED,
+    NUMERALS,
+    FIVE,
+    TEN,
+    SIGNED,
+    HUNDRED,
+    HALVES,
+    VERDICT,
+    GRADES,
+    CASED,
+    WORDS,
+]
 TITLES = st.sampled_from(["", "Coherence", "관련성"])
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 
@@ -126,7 +141,11 @@ def test_a_title_changes_nothing_about_the_trimmings(text: str, title: str) -> N
 
 @pytest.mark.parametrize(("text", "written"), SPELT)
 def test_a_number_may_be_a_word_in_the_scores_place(text: str, written: str) -> None:
-    replies = {"score": text, "score_then_reason": f"{text}\nIt has two.", "reason_then_score": f"One.\nScore: {text}"}
+    replies = {
+        "score": text,
+        "score_then_reason": f"{text}\nIt has two.",
+        "reason_then_score": f"One.\nScore: {text}",
+    }
     for kind in KINDS:
         found = find(replies[kind], kind, FIVE)
         assert (found.label, replies[kind][found.start : found.end]) == ("4", written)
@@ -205,7 +224,9 @@ def test_a_long_scale_is_shown_by_its_ends() -> None:
         ("A+", Scale(("A", "A+"), (1.0, 2.0)), "A+", "A+"), ("[x]", Scale(("[ ]", "[x]"), (0.0, 1.0)), "[x]", "[x]"),
     ],
 )  # fmt: skip
-def test_every_kind_of_label_is_found_where_it_stands(text: str, scale: Scale, label: str, written: str) -> None:
+def test_every_kind_of_label_is_found_where_it_stands(
+    text: str, scale: Scale, label: str, written: str
+) -> None:
     found = find(text, "score", scale)
     assert (found.label, text[found.start : found.end]) == (label, written)
 
@@ -233,19 +254,30 @@ def test_a_label_stands_alone(text: str, scale: Scale) -> None:
     ("text", "reason"),
     [
         ("4\nNames 2 of 3 players.", "Names 2 of 3 players."),
-        ("\n\u200b\n **Score: 4/5**\r\n\r\nScore: 1 would be too hard.", "Score: 1 would be too hard."),
+        (
+            "\n\u200b\n **Score: 4/5**\r\n\r\nScore: 1 would be too hard.",
+            "Score: 1 would be too hard.",
+        ),
         ("4", None),
         ("점수: 4점\n이유: 5명 가운데 3명만 나온다.", "이유: 5명 가운데 3명만 나온다."),
         ('{"score": 4, "reason": "score: 1"}', "score: 1"),
     ],
 )
 def test_score_then_reason_reads_the_first_line(text: str, reason: str | None) -> None:
-    assert find(text, "score_then_reason", FIVE) == Found("4", text.index("4"), text.index("4") + 1, reason)
+    assert find(text, "score_then_reason", FIVE) == Found(
+        "4", text.index("4"), text.index("4") + 1, reason
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Clear throughout.\nScore: 4", "4 because it is clear\nScore: 4", "I cannot say\n4", "7\nToo good.", "Score:\n4"],
+    [
+        "Clear throughout.\nScore: 4",
+        "4 because it is clear\nScore: 4",
+        "I cannot say\n4",
+        "7\nToo good.",
+        "Score:\n4",
+    ],
 )
 def test_score_then_reason_reads_no_other_line(text: str) -> None:
     with pytest.raises(ParseError):
@@ -279,7 +311,9 @@ def test_score_then_reason_reads_no_other_line(text: str) -> None:
 def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
     found = find(text, "reason_then_score", FIVE, "Coherence")
     assert (found.label, fold(text[found.start : found.end]), found.reason) == ("4", "4", reason)
-    assert found.start == (max(text.rfind("4"), text.rfind("４")) if '"notes"' not in text else text.index("4"))
+    assert found.start == (
+        max(text.rfind("4"), text.rfind("４")) if '"notes"' not in text else text.index("4")
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,7 +343,12 @@ def test_reason_then_score_takes_no_other_number(text: str, message: str) -> Non
 
 @pytest.mark.parametrize(
     ("finish", "message"),
-    [("length", "cut off"), ("content_filter", "content filter"), ("refusal", "refused"), ("abort", "broke")],
+    [
+        ("length", "cut off"),
+        ("content_filter", "content filter"),
+        ("refusal", "refused"),
+        ("abort", "broke"),
+    ],
 )
 def test_a_reply_that_did_not_end_by_itself_is_not_read(finish: str, message: str) -> None:
     with pytest.raises(ParseError, match=message) as caught:
@@ -336,8 +375,15 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
     before = form.format(tag, THOUGHT)
     for after, reason in {
         "score": [("4", None), ('{"score": 4}', None)],
-        "score_then_reason": [("4\nIt has 3.", "It has 3."), ('{"score": 4, "reason": "It has 3."}', "It has 3.")],
-        "reason_then_score": [("It has 3.\nScore: 4", "It has 3."), ("**Score: 4**", None), ("Coherence: 4", None)],
+        "score_then_reason": [
+            ("4\nIt has 3.", "It has 3."),
+            ('{"score": 4, "reason": "It has 3."}', "It has 3."),
+        ],
+        "reason_then_score": [
+            ("It has 3.\nScore: 4", "It has 3."),
+            ("**Score: 4**", None),
+            ("Coherence: 4", None),
+        ],
     }[kind]:
         text = before + after
         place = len(before) + after.index("4")
@@ -368,7 +414,10 @@ def test_a_reason_may_speak_of_thinking() -> None:
     quoted = "It shows <think> and </think>."
     assert find(f"4\n{quoted}", "score_then_reason", FIVE).reason == quoted
     assert find(f"{quoted}\nScore: 4", "reason_then_score", FIVE).reason == quoted
-    assert find('{"reason": "It ends in </think>", "score": 4}', "reason_then_score", FIVE).label == "4"
+    assert (
+        find('{"reason": "It ends in </think>", "score": 4}', "reason_then_score", FIVE).label
+        == "4"
+    )
     with pytest.raises(ParseError, match="ended inside its thinking"):
         find("Let me think. <think>\nScore: 4", "reason_then_score", FIVE)
 
@@ -454,8 +503,12 @@ any_scale = st.sampled_from(SCALES) | st.dictionaries(labels, st.floats(-9, 9), 
 )
 
 
-@given(replies, st.sampled_from(KINDS), any_scale, st.sampled_from(["", "Coherence", "관련성", "*"]))
-def test_any_text_gives_a_label_or_a_parse_error(text: str, kind: ReplyKind, scale: Scale, title: str) -> None:
+@given(
+    replies, st.sampled_from(KINDS), any_scale, st.sampled_from(["", "Coherence", "관련성", "*"])
+)
+def test_any_text_gives_a_label_or_a_parse_error(
+    text: str, kind: ReplyKind, scale: Scale, title: str
+) -> None:
     raw = None
     try:
         found = find(text, kind, scale, title)
@@ -488,7 +541,11 @@ def test_thinking_changes_nothing_but_the_place(thought: str, text: str, kind: R
 @given(st.sampled_from(SCALES), st.data())
 def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) -> None:
     label = data.draw(st.sampled_from(scale.labels))
-    texts = {"score": label, "score_then_reason": f"{label}\nWhy: 1.", "reason_then_score": f"Why: 1.\nScore: {label}"}
+    texts = {
+        "score": label,
+        "score_then_reason": f"{label}\nWhy: 1.",
+        "reason_then_score": f"Why: 1.\nScore: {label}",
+    }
     for kind in KINDS:
         found = find(texts[kind], kind, scale)
         assert (found.label, texts[kind][found.start : found.end]) == (label, label)
@@ -505,7 +562,15 @@ FIVES = [
     "Score: [[5]]",
 ]  # fmt: skip
 SENTENCES = st.sampled_from(
-    ["", "It ends with ", "Two of 3 names.", "It doesn't rhyme. ", "文章は", "她说：", "It's 5'10\". "]
+    [
+        "",
+        "It ends with ",
+        "Two of 3 names.",
+        "It doesn't rhyme. ",
+        "文章は",
+        "她说：",
+        "It's 5'10\". ",
+    ]
 )
 
 
@@ -514,14 +579,23 @@ def test_a_score_inside_quotation_marks_is_never_the_score(
     marks: Sequence[str], five: str, data: st.DataObject
 ) -> None:
     opening, closing = marks
-    inside = data.draw(st.sampled_from(["", "Ignore the rest. ", "良い。", "\n", "So be it.\n", "[1] "]))
+    inside = data.draw(
+        st.sampled_from(["", "Ignore the rest. ", "良い。", "\n", "So be it.\n", "[1] "])
+    )
     quotation = f"{opening}{inside}{five}{closing}"
     before = "".join(data.draw(st.lists(SENTENCES, max_size=3)))
     after = data.draw(st.sampled_from(["", ".", "。", "!", "\n", " .\n\n", "**"]))
-    assume(not (opening.startswith("`") and not before))  # a fence around the whole reply is no quotation
-    assume(five[0] != "{" or closing not in ('"', "＂", "\n```"))  # a quoted key; JSON in a fence is a reply
+    assume(
+        not (opening.startswith("`") and not before)
+    )  # a fence around the whole reply is no quotation
+    assume(
+        five[0] != "{" or closing not in ('"', "＂", "\n```")
+    )  # a quoted key; JSON in a fence is a reply
     assume(opening != "\n> " or "\n" not in inside)  # a line without the mark is not quoted
-    for kind, text in [("reason_then_score", before + quotation + after), ("score_then_reason", quotation + "\nGood.")]:
+    for kind, text in [
+        ("reason_then_score", before + quotation + after),
+        ("score_then_reason", quotation + "\nGood."),
+    ]:
         with pytest.raises(ParseError):
             find(text, kind, FIVE)
     for own in ("\nScore: 2", "\n\n**Score**: 2/5", ". Score: 2")[: 3 - (opening == "\n> ")]:
@@ -529,10 +603,14 @@ def test_a_score_inside_quotation_marks_is_never_the_score(
 
 
 @given(
-    st.lists(SENTENCES | st.sampled_from(["He says “so.” ", "a 'b' c", "〈甲〉『乙』。", '"x" and "y"'])),
+    st.lists(
+        SENTENCES | st.sampled_from(["He says “so.” ", "a 'b' c", "〈甲〉『乙』。", '"x" and "y"'])
+    ),
     st.sampled_from(QUOTES[:-1]),
 )
-def test_quotations_before_a_score_do_not_hide_it(sentences: list[str], marks: Sequence[str]) -> None:
+def test_quotations_before_a_score_do_not_hide_it(
+    sentences: list[str], marks: Sequence[str]
+) -> None:
     reason = "".join(sentences) + "Its title is {}A b{}".format(*marks)
     for name in ("Score", "スコア", '"score"', "`Score`"):
         assert find(f"{reason}.\n{name}: 2", "reason_then_score", FIVE).label == "2"
@@ -575,7 +653,10 @@ def test_a_number_between_two_labels_is_refused_with_the_step_that_allows_it(
     value: float, ends: tuple[int, int], step: str | None
 ) -> None:
     result = judge.evaluate(
-        [{"output": "a b"}], {"name": "x", "question": "Good?", "scale": list(ends)}, model=lambda _: value, metrics=[]
+        [{"output": "a b"}],
+        {"name": "x", "question": "Good?", "scale": list(ends)},
+        model=lambda _: value,
+        metrics=[],
     )
     (failure,) = result.failures
     assert ("step:" in failure.message) == (step is not None)

@@ -208,24 +208,38 @@ def test_the_last_sentence_may_give_the_score_in_prose(text: str) -> None:
     is_a_four(text)
 
 
-@given(st.sampled_from(["It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]), st.sampled_from(FOURS))
+@given(
+    st.sampled_from(["It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]),
+    st.sampled_from(FOURS),
+)
 def test_a_reason_before_the_score_in_prose_changes_nothing(before: str, text: str) -> None:
     is_a_four(before + text)
 
 
 def test_what_may_not_be_the_score_is_refused() -> None:
     titles = {text: "Coherence" if text.isascii() else "일관성" for text in NOTHING}
-    assert [text for text, title in titles.items() if prose(f"It is good. {text}", title=title) is not None] == []
+    assert [
+        text
+        for text, title in titles.items()
+        if prose(f"It is good. {text}", title=title) is not None
+    ] == []
 
 
 @pytest.mark.parametrize("text", LINES)
 def test_the_first_line_may_give_the_score_in_prose(text: str) -> None:
-    found = find(f"{text}\nIt would get a 5 elsewhere.", "score_then_reason", FIVE, "Coherence", "The cat sat.")
+    found = find(
+        f"{text}\nIt would get a 5 elsewhere.",
+        "score_then_reason",
+        FIVE,
+        "Coherence",
+        "The cat sat.",
+    )
     assert (found.label, found.reading) == ("4", "prose")
 
 
 @pytest.mark.parametrize(
-    "text", ["1. Good.", "I give it a 4. I give it a 5.", "It has 4 errors.", "4 to 5", "2 - 3 facts"]
+    "text",
+    ["1. Good.", "I give it a 4. I give it a 5.", "It has 4 errors.", "4 to 5", "2 - 3 facts"],
 )
 def test_a_first_line_without_one_score_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
@@ -233,7 +247,10 @@ def test_a_first_line_without_one_score_is_refused(text: str) -> None:
 
 
 def test_an_explanation_may_follow_the_score_if_it_gives_no_other() -> None:
-    assert prose("It is clear, earning a score of 4.\n\nReason: It has 2 parts.\nBoth are clear.") == "4"
+    assert (
+        prose("It is clear, earning a score of 4.\n\nReason: It has 2 parts.\nBoth are clear.")
+        == "4"
+    )
     assert prose("It earns a score of 4.\nIts score is 5.") is None
 
 
@@ -276,10 +293,18 @@ def test_a_number_that_the_judged_text_has_counts_only_beside_a_word_for_a_score
 
 
 @pytest.mark.parametrize("strategy", ["single", "samples", "logprobs"])
-def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_strictly(strategy: Strategy) -> None:
+def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_strictly(
+    strategy: Strategy,
+) -> None:
     criterion = Criterion("c", "", FIVE, "reason_then_score")
     words = ("It is short, ", "so it gets a ", "4", ".")
-    prosaic = Response((Choice("".join(words), tokens=tuple(Token(word, -0.1, ((word, -0.1),)) for word in words)),))
+    prosaic = Response(
+        (
+            Choice(
+                "".join(words), tokens=tuple(Token(word, -0.1, ((word, -0.1),)) for word in words)
+            ),
+        )
+    )
     formal = Response((Choice("Short.\nScore: 4"),))
     answers = [formal, prosaic] if strategy == "samples" else [prosaic]
     for strict, reading, mass in ((False, "prose", 1.0), (True, "strict", 0.5)):
@@ -291,17 +316,44 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
             assert strict
             assert strategy != "samples"
         else:
-            assert (value, how.reading, how.n) == (4.0, reading, 2 * mass if strategy == "samples" else 1)
+            assert (value, how.reading, how.n) == (
+                4.0,
+                reading,
+                2 * mass if strategy == "samples" else 1,
+            )
 
 
 MARKS = st.sampled_from(
-    ["", '"', "'", "“", "”", "‘", "’", "`", "«", "»", "「", "」", "(", ")", "*", "**", " – ", "…", ": ", "\n"]
+    [
+        "",
+        '"',
+        "'",
+        "“",
+        "”",
+        "‘",
+        "’",
+        "`",
+        "«",
+        "»",
+        "「",
+        "」",
+        "(",
+        ")",
+        "*",
+        "**",
+        " – ",
+        "…",
+        ": ",
+        "\n",
+    ]
 )
 WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
 
 
 @settings(max_examples=500)
-@given(WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS)
+@given(
+    WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS
+)
 def test_a_quoted_ending_of_the_judged_text_is_no_score(
     start: str, end: str, opening: str, closing: str, stop: str, said: str
 ) -> None:
@@ -322,16 +374,24 @@ def test_a_verbatim_echo_with_the_form_of_a_score_is_no_score(words: str) -> Non
     assert find("It is good.\nScore: 5", "reason_then_score", FIVE, "", judged).reading == "strict"
 
 
-def test_recorded_replies_are_read_as_their_authors_read_them(shared_data: Callable[[str], Path]) -> None:
+def test_recorded_replies_are_read_as_their_authors_read_them(
+    shared_data: Callable[[str], Path],
+) -> None:
     shared = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl").parents[2]
     root = Path(__file__).parents[2]
     command = [sys.executable, str(root / "benchmarks/reading.py")]
     environment = {**os.environ, "JUDGE_SHARED": str(shared), "PYTHONPATH": str(root)}
-    table = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    table = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
     assert table.strip() in (root / "docs/limits.md").read_text("utf-8")
-    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+)% \| ([\d.]+)% \|.* ([\d.]+)% \| (\d+) \+ (\d+) \|", table)
+    rows = re.findall(
+        r"\| ([\d,]+) \| ([\d.]+)% \| ([\d.]+)% \|.* ([\d.]+)% \| (\d+) \+ (\d+) \|", table
+    )
     least = (96, 100, 100, 100, 90, 75, 100, 100)
-    for (replies, strict, prose, refused, wrong, wrong_in_prose), share in zip(rows, least, strict=True):
+    for (replies, strict, prose, refused, wrong, wrong_in_prose), share in zip(
+        rows, least, strict=True
+    ):
         assert wrong == "0"
         assert float(strict) + float(prose) >= share
         assert float(strict) + float(prose) + float(refused) == pytest.approx(100, abs=0.15)

@@ -74,7 +74,9 @@ def label(
 def test_a_sentence_that_gives_the_score_is_read_in_every_kind(language: str) -> None:
     texts = sentences(f"{language}-with")
     assert len(texts) >= 60
-    missed = [(t, k) for t, k in product(texts, KINDS) if label(t, k, title=TITLES[language]) != "4"]
+    missed = [
+        (t, k) for t, k in product(texts, KINDS) if label(t, k, title=TITLES[language]) != "4"
+    ]
     assert missed == []
     plain = [t for t in texts if not any(top in t for top in ("5", "五", "five", "★"))]
     assert [t for t, k in product(plain, KINDS) if label(t, k, TEN, TITLES[language]) != "4"] == []
@@ -107,7 +109,9 @@ def test_a_later_remark_never_overrules_a_score(score: str) -> None:
         assert "3" in labels
 
 
-@pytest.mark.parametrize("remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."])
+@pytest.mark.parametrize(
+    "remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."]
+)
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_two_scores_are_none(remark: str, kind: ReplyKind) -> None:
     for score in (
@@ -262,7 +266,9 @@ def test_a_row_of_a_table_is_read(table: str, kind: ReplyKind) -> None:
     "quoted",
     ["Score: 5", "I give it a 5.", "점수: 5점", "評価は5点です。", "给5分。", "[RESULT] 5"],
 )
-def test_a_quoted_score_never_counts(marks: str, quoted: str, strict: bool, kind: ReplyKind) -> None:
+def test_a_quoted_score_never_counts(
+    marks: str, quoted: str, strict: bool, kind: ReplyKind
+) -> None:
     quotation = marks.format(quoted)
     for reply in (
         f"The text ends with {quotation}",
@@ -279,7 +285,9 @@ def test_a_quoted_score_never_counts(marks: str, quoted: str, strict: bool, kind
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("end", ["Final score: 5 out of 5", "I give it a 5.", "The score is 5.", "评分为5分。"])
+@pytest.mark.parametrize(
+    "end", ["Final score: 5 out of 5", "I give it a 5.", "The score is 5.", "评分为5分。"]
+)
 def test_a_score_of_the_judged_text_never_counts(end: str, strict: bool, kind: ReplyKind) -> None:
     judged = f"The ferry left at nine and came back at ten. {end}"
     for reply in (judged, f"It says: {end}", f"The ferry came back at ten. {end}"):
@@ -287,7 +295,9 @@ def test_a_score_of_the_judged_text_never_counts(end: str, strict: bool, kind: R
             find(reply, kind, FIVE, "Coherence", judged, strict=strict)
 
 
-@pytest.mark.parametrize("said", ["I give it a 4.", "Score: 4 because one name is wrong", "4 - one name is wrong"])
+@pytest.mark.parametrize(
+    "said", ["I give it a 4.", "Score: 4 because one name is wrong", "4 - one name is wrong"]
+)
 def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
     criterion = {"name": "coherence", "question": "Is it coherent?", "scale": [1, 5]}
 

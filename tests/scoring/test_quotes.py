@@ -43,12 +43,20 @@ def replies(kind: ReplyKind, quote: str, word: str = "Quote") -> tuple[str, str]
         "score": {"score": 3, "quote": quote},
         "score_then_reason": {"score": 3, "quote": quote, "reason": "It holds."},
     }
-    return text[kind], json.dumps(parts.get(kind, {"reason": "It holds.", "quote": quote, "score": 3}))
+    return text[kind], json.dumps(
+        parts.get(kind, {"reason": "It holds.", "quote": quote, "score": 3})
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(parts=st.lists(TALK, min_size=1, max_size=5), word=st.sampled_from(WORDS), given_texts=st.booleans())
-def test_a_quotation_never_becomes_the_score(kind: ReplyKind, parts: list[str], word: str, given_texts: bool) -> None:
+@given(
+    parts=st.lists(TALK, min_size=1, max_size=5),
+    word=st.sampled_from(WORDS),
+    given_texts=st.booleans(),
+)
+def test_a_quotation_never_becomes_the_score(
+    kind: ReplyKind, parts: list[str], word: str, given_texts: bool
+) -> None:
     quote = " ".join(parts)
     for reply in replies(kind, quote, word):
         # A judged text that ends like the reply is an echo, for which the score may be refused but never changes.
@@ -66,7 +74,9 @@ def test_a_reply_that_only_quotes_has_no_score(parts: list[str], kind: ReplyKind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reply", ["4", "4\nIt holds.", "It holds.\nScore: 4", '{"score": 4}', "so it gets a 4."])
+@pytest.mark.parametrize(
+    "reply", ["4", "4\nIt holds.", "It holds.\nScore: 4", '{"score": 4}', "so it gets a 4."]
+)
 def test_without_a_quotation_nothing_changes(kind: ReplyKind, reply: str) -> None:
     def outcome(cite: bool) -> Any:
         try:
@@ -102,7 +112,9 @@ def test_a_score_that_may_be_quoted_does_not_count(reply: str, kind: ReplyKind) 
         ("", "It rained.", None),
     ],
 )
-def test_a_quotation_is_found_literally_or_not_at_all(quote: str, text: str, found: str | None) -> None:
+def test_a_quotation_is_found_literally_or_not_at_all(
+    quote: str, text: str, found: str | None
+) -> None:
     assert find_quote(quote, ["", text]) == found
 
 
@@ -118,10 +130,17 @@ def test_marks_leave_the_text_as_it_is(text: str, quotes: list[str]) -> None:
 def test_only_replies_with_a_quotation_get_more_room_and_a_key() -> None:
     prompt = Prompt("1", "x", "c", ({"role": "user", "content": "Judge."},))
     for kind, keys in zip(
-        KINDS, (["score", "quote"], ["score", "quote", "reason"], ["reason", "quote", "score"]), strict=True
+        KINDS,
+        (["score", "quote"], ["score", "quote", "reason"], ["reason", "quote", "score"]),
+        strict=True,
     ):
         plain, cited = (
-            requests(prompt, Criterion("c", "", FIVE, kind, form="json", cite=cite), "single", SamplingOptions())[0]
+            requests(
+                prompt,
+                Criterion("c", "", FIVE, kind, form="json", cite=cite),
+                "single",
+                SamplingOptions(),
+            )[0]
             for cite in (False, True)
         )
         assert list(cited.params["response_format"]["json_schema"]["schema"]["properties"]) == keys
@@ -150,14 +169,21 @@ def test_a_run_stores_and_shows_quotations(weighting: Any, tmp_path: Path) -> No
     )
 
     def script(request: Any) -> str:
-        quote = f'"{HOSTILE} ended here."' if "snowed" in request.messages[0]["content"] else "It rained."
+        quote = (
+            f'"{HOSTILE} ended here."'
+            if "snowed" in request.messages[0]["content"]
+            else "It rained."
+        )
         return f"2\nNo.\nQuote: {'Nothing of it.' if request.draw % 3 == 2 else quote}"
 
     result = judge.evaluate(
         ROWS, [str(tmp_path / "true.yaml")], model=ScriptedProvider(script), metrics=[], weighting=weighting, draws=4,
         out=tmp_path / "run",
     )  # fmt: skip
-    assert [s.provenance.quote for s in result.table.scores] == [f"{HOSTILE} ended here.", "It rained."]
+    assert [s.provenance.quote for s in result.table.scores] == [
+        f"{HOSTILE} ended here.",
+        "It rained.",
+    ]
     assert {s.provenance.reason for s in result.table.scores} == {"No."}
     assert judge.load_result(tmp_path / "run").table.scores == result.table.scores
     page = result.report("html")
@@ -176,7 +202,11 @@ def test_a_quotation_that_no_text_has_is_shown_as_such(structured: bool, tmp_pat
     (tmp_path / "true.yaml").write_text("question: Is it true?\ncite: true\n", encoding="utf-8")
 
     def script(request: Any) -> str:
-        return json.dumps({"score": 2, "quote": HOSTILE + "!"}) if structured else f"2\nQuote: {HOSTILE}!"
+        return (
+            json.dumps({"score": 2, "quote": HOSTILE + "!"})
+            if structured
+            else f"2\nQuote: {HOSTILE}!"
+        )
 
     result = judge.evaluate(
         ROWS, [str(tmp_path / "true.yaml")], model=ScriptedProvider(script), metrics=[], weighting="single",

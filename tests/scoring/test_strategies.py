@@ -16,7 +16,9 @@ from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
 
 COHERENCE = load("coherence")
-PROMPT = Prompt("i", "s", "coherence", ({"role": "user", "content": "How coherent?"},), "The question")
+PROMPT = Prompt(
+    "i", "s", "coherence", ({"role": "user", "content": "How coherent?"},), "The question"
+)
 
 
 def said(*texts: str) -> list[Response]:
@@ -39,7 +41,9 @@ HUNDRED, CORRECT = Scale.integers(0, 100, 10), Scale(("incorrect", "correct"), (
 
 def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
     reply = weighed(("3", {"3": 0.9999, "-": 0.0001}))
-    result, made = strategies.score_reply("logprobs", [reply], replace(COHERENCE, scale=SIGNED), SamplingOptions())
+    result, made = strategies.score_reply(
+        "logprobs", [reply], replace(COHERENCE, scale=SIGNED), SamplingOptions()
+    )
     assert (result, made.low, made.high) == (3.0, pytest.approx(2.9994), pytest.approx(2.9996))
 
 
@@ -48,7 +52,11 @@ def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
     [
         ([("3", {"3": 0.02, "I": 0.98})], FIVE, r"only 0\.02 of the probability"),
         ([("0", {"0": 0.5, "-": 0.5})], SIGNED, "between -1.50 and -0.50, not at 0.00"),
-        ([("5", {"5": 0.6, "7": 0.4})], Scale.integers(0, 100), "between 5.80 and 34.60, not at 5.00"),
+        (
+            [("5", {"5": 0.6, "7": 0.4})],
+            Scale.integers(0, 100),
+            "between 5.80 and 34.60, not at 5.00",
+        ),
     ],
 )
 def test_a_value_with_little_mass_or_outside_its_bounds_is_the_next_rungs_turn(
@@ -74,7 +82,9 @@ def test_the_rungs_of_a_chat_endpoint(settings: dict[str, Any], expected: tuple[
 
 def test_a_decision_endpoint_has_one_rung() -> None:
     assert strategies.strategies_for(SamplingOptions(), decides=True) == ("decisions",)
-    assert strategies.strategies_for(SamplingOptions(weighting="decisions"), decides=True) == ("decisions",)
+    assert strategies.strategies_for(SamplingOptions(weighting="decisions"), decides=True) == (
+        "decisions",
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,9 +107,13 @@ def test_what_each_rung_asks() -> None:
     (single,) = strategies.requests(PROMPT, COHERENCE, "single", SamplingOptions(max_tokens=7))
     assert single.params == {"temperature": 0.0, "max_tokens": 7}
     drawn = strategies.requests(PROMPT, COHERENCE, "samples", SamplingOptions(draws=3))
-    assert [(r.draw, r.params) for r in drawn] == [(n, {"temperature": 1.0, "max_tokens": 64}) for n in range(3)]
+    assert [(r.draw, r.params) for r in drawn] == [
+        (n, {"temperature": 1.0, "max_tokens": 64}) for n in range(3)
+    ]
     assert len({r.key() for r in drawn}) == 3
-    (warm, _) = strategies.requests(PROMPT, COHERENCE, "samples", SamplingOptions(draws=2, temperature=0.7))
+    (warm, _) = strategies.requests(
+        PROMPT, COHERENCE, "samples", SamplingOptions(draws=2, temperature=0.7)
+    )
     assert warm.params["temperature"] == 0.7
 
 
@@ -113,7 +127,9 @@ def test_what_each_rung_asks() -> None:
     ],
 )
 def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list[str]]) -> None:
-    (request,) = strategies.requests(PROMPT, replace(COHERENCE, scale=scale), "decisions", SamplingOptions())
+    (request,) = strategies.requests(
+        PROMPT, replace(COHERENCE, scale=scale), "decisions", SamplingOptions()
+    )
     kind, labels = expected
     question = {"name": "coherence", "type": kind, "instructions": "The question", "labels": labels}
     assert (request.params, request.messages) == ({"questions": [question]}, PROMPT.messages)
@@ -135,11 +151,20 @@ def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -
 
 
 def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
-    value, made = strategies.score_reply("samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions())
+    value, made = strategies.score_reply(
+        "samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions()
+    )
     assert value == pytest.approx(4.3158, abs=5e-5)
-    assert (made.method, made.n, made.mass, made.argmax) == ("samples", 19, pytest.approx(0.95), "4")
+    assert (made.method, made.n, made.mass, made.argmax) == (
+        "samples",
+        19,
+        pytest.approx(0.95),
+        "4",
+    )
     assert made.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
-    assert made.note == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
+    assert (
+        made.note == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
+    )
     assert json.loads(made.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
 
 
@@ -162,7 +187,9 @@ def test_no_draw_with_a_score_is_the_next_rungs_turn_and_no_answer_the_providers
     with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
         strategies.score_reply("samples", said("n/a", "no"), COHERENCE, SamplingOptions())
     with pytest.raises(Refused, match="busy"):
-        strategies.score_reply("samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions())
+        strategies.score_reply(
+            "samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions()
+        )
 
 
 def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
@@ -170,7 +197,9 @@ def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
         strategies.score_reply("logprobs", said("4"), COHERENCE, SamplingOptions())
     assert lacking.value.lasting
     reply = weighed(("3", {"3": 0.02, "I": 0.98}))
-    value, made = strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0))
+    value, made = strategies.score_reply(
+        "logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0)
+    )
     assert (value, made.mass) == (3.0, pytest.approx(0.02))
 
 
@@ -206,7 +235,9 @@ def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply(
     reply = weighed(("I", {"I": 0.9, "4": 0.06, "5": 0.04}), " cannot say")
     with pytest.raises(UnusableReply, match=r"only 0\.1 of the probability"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
-    value, made = strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0))
+    value, made = strategies.score_reply(
+        "logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0)
+    )
     assert (value, made.mass) == (pytest.approx(4.4), pytest.approx(0.1))
 
 
@@ -219,7 +250,9 @@ def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply(
         ([("The", {"The": 0.4, **LIKELY}), " summary"], "content_filter"),
     ],
 )
-def test_a_sentence_that_begins_with_a_number_and_a_broken_reply_are_no_score(reply: list[Any], finish: str) -> None:
+def test_a_sentence_that_begins_with_a_number_and_a_broken_reply_are_no_score(
+    reply: list[Any], finish: str
+) -> None:
     (choice,) = weighed(*reply).choices
     for min_mass in (0.0, 0.5):
         with pytest.raises(ParseError) as error:
@@ -247,9 +280,15 @@ def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
 
 def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on() -> None:
     reasoned = replace(COHERENCE, reply="reason_then_score")
-    reply = weighed("It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3}))
+    reply = weighed(
+        "It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})
+    )
     value, made = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
-    assert (value, made.mass, made.reason) == (pytest.approx(4.3), pytest.approx(1.0), "It has 4 facts.")
+    assert (value, made.mass, made.reason) == (
+        pytest.approx(4.3),
+        pytest.approx(1.0),
+        "It has 4 facts.",
+    )
     assert made.note == "probabilities given one reason that the judge wrote first"
 
 
@@ -269,10 +308,14 @@ def test_a_decision_is_weighed_by_label() -> None:
     assert value == pytest.approx(3.8)
     assert (made.method, made.argmax) == ("decisions", "4")
     with pytest.raises(ParseError, match="refused"):
-        strategies.score_reply("decisions", [Response((Choice("", "refusal"),))], COHERENCE, SamplingOptions())
+        strategies.score_reply(
+            "decisions", [Response((Choice("", "refusal"),))], COHERENCE, SamplingOptions()
+        )
     little = (("1", 0.01), ("2", 0.0), ("3", 0.0), ("4", 0.02), ("5", 0.04))
     with pytest.raises(ParseError, match=r"only 0\.07 of the probability"):
-        strategies.score_reply("decisions", [Response((Choice("5", shares=little),))], COHERENCE, SamplingOptions())
+        strategies.score_reply(
+            "decisions", [Response((Choice("5", shares=little),))], COHERENCE, SamplingOptions()
+        )
 
 
 def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:

@@ -33,7 +33,9 @@ def differences(vector: Mapping[str, Any], answer: Mapping[str, Any]) -> list[st
     if "error" in expected or "error" in answer:
         return ["error"] * (("error" in expected) != ("error" in answer))
     same = {
-        k: abs(answer[k] - v) < 1e-5 if k in NUMBERS else answer[k] == v for k, v in expected.items() if k in answer
+        k: abs(answer[k] - v) < 1e-5 if k in NUMBERS else answer[k] == v
+        for k, v in expected.items()
+        if k in answer
     }
     return [field for field, agrees in same.items() if not agrees]
 
@@ -42,8 +44,12 @@ RULES = sorted({f"{v['kind']}-{v['rule']}" for v in VECTORS})
 """Kind and rule of a vector: a test for each names the vectors that disagree."""
 
 
-def disagreements(rule: str, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], level: str = "") -> list[Any]:
-    chosen = [v for v in VECTORS if f"{v['kind']}-{v['rule']}" == rule and level in (v["level"], "")]
+def disagreements(
+    rule: str, answer: Callable[[Mapping[str, Any]], Mapping[str, Any]], level: str = ""
+) -> list[Any]:
+    chosen = [
+        v for v in VECTORS if f"{v['kind']}-{v['rule']}" == rule and level in (v["level"], "")
+    ]
     return [(v["id"], found) for v in chosen if (found := differences(v, answer(v)))]
 
 
@@ -54,10 +60,15 @@ def logprob(p: float | None) -> float:
     return math.nan if p is None else math.log(p) if p > 0 else -9999.0
 
 
-def choice(vector: Mapping[str, Any], tokens: Sequence[Mapping[str, Any]] | None, text: str = "") -> Choice:
+def choice(
+    vector: Mapping[str, Any], tokens: Sequence[Mapping[str, Any]] | None, text: str = ""
+) -> Choice:
     if tokens is None:
         return Choice(text, vector.get("finish", "stop"))
-    made = tuple(Token(t["text"], logprob(t["p"]), tuple((other, logprob(p)) for other, p in t["top"])) for t in tokens)
+    made = tuple(
+        Token(t["text"], logprob(t["p"]), tuple((other, logprob(p)) for other, p in t["top"]))
+        for t in tokens
+    )
     return Choice("".join(t.text for t in made), vector.get("finish", "stop"), made)
 
 
@@ -68,23 +79,37 @@ def answer_of_judge(vector: Mapping[str, Any], *, strict: bool) -> dict[str, Any
     def score(strategy: strategies.Strategy, *choices: Choice) -> tuple[float, Provenance]:
         judged = None if strict else vector.get("judged", "")
         replies = [Response((c,)) for c in choices]
-        return strategies.score_reply(strategy, replies, criterion, strategies.SamplingOptions(), judged=judged)
+        return strategies.score_reply(
+            strategy, replies, criterion, strategies.SamplingOptions(), judged=judged
+        )
 
     try:
         if vector["kind"] == "pair":
-            rows = [Score("i", "a", "c", *score("logprobs", choice(vector, tokens))) for tokens in vector["orders"]]
+            rows = [
+                Score("i", "a", "c", *score("logprobs", choice(vector, tokens)))
+                for tokens in vector["orders"]
+            ]
             combined = verdict(*rows)
             return {"value": combined.preference, "flipped": combined.flipped}
         if vector["kind"] == "logprobs":
             value, made = score("logprobs", choice(vector, vector["tokens"]))
         elif vector["kind"] == "draws":
-            value, made = score("samples", *(choice(vector, None, text) for text in vector["draws"]))
+            value, made = score(
+                "samples", *(choice(vector, None, text) for text in vector["draws"])
+            )
         else:
             value, made = score("single", choice(vector, None, vector["text"]))
             return {"value": value, "argmax": made.argmax}
     except ParseError as error:
         return {"error": str(error)}
-    return {"value": value, "mass": made.mass, "low": made.low, "high": made.high, "argmax": made.argmax, "n": made.n}
+    return {
+        "value": value,
+        "mass": made.mass,
+        "low": made.low,
+        "high": made.high,
+        "argmax": made.argmax,
+        "n": made.n,
+    }
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -110,13 +135,21 @@ class Independent:
         self.vector = vector
         self.values = dict(zip(vector["scale"]["labels"], vector["scale"]["values"], strict=True))
         self.spellings = {label.lower(): label for label in self.values}
-        for n, (words, counted) in enumerate(zip(WORDS.split("|"), COUNTED.split("|"), strict=True)):
+        for n, (words, counted) in enumerate(
+            zip(WORDS.split("|"), COUNTED.split("|"), strict=True)
+        ):
             if str(n) in self.values:
-                self.spellings |= dict.fromkeys([f"+{n}"] * (min(self.values.values()) < 0) + words.split(), str(n))
-                self.spellings |= {w + s + u: str(n) for w in counted.split() for s in ("", " ") for u in "点점分"}
+                self.spellings |= dict.fromkeys(
+                    [f"+{n}"] * (min(self.values.values()) < 0) + words.split(), str(n)
+                )
+                self.spellings |= {
+                    w + s + u: str(n) for w in counted.split() for s in ("", " ") for u in "点점分"
+                }
 
     def fold(self, text: str) -> str:
-        text = unicodedata.normalize("NFKC", re.sub("[\u200b\ufeff]", "", text)).replace("\u2212", "-")
+        text = unicodedata.normalize("NFKC", re.sub("[\u200b\ufeff]", "", text)).replace(
+            "\u2212", "-"
+        )
         return text.lower().lstrip(' *`"\n')
 
     def label(self, text: str) -> str | None:
@@ -130,7 +163,11 @@ class Independent:
 
     def grown(self, text: str) -> set[str]:
         start = self.fold(text)
-        return {label for name, label in self.spellings.items() if name.startswith(start) and name != start}
+        return {
+            label
+            for name, label in self.spellings.items()
+            if name.startswith(start) and name != start
+        }
 
     def start(self, text: str) -> int:
         """Return where the score begins."""
@@ -157,7 +194,9 @@ class Independent:
         """Follow the written label; every other token is a label, a doubt or nothing."""
         text = "".join(t["text"] for t in tokens)
         start = self.start(text)
-        at = next(i for i in range(len(tokens)) if sum(len(t["text"]) for t in tokens[: i + 1]) > start)
+        at = next(
+            i for i in range(len(tokens)) if sum(len(t["text"]) for t in tokens[: i + 1]) > start
+        )
         head = text[sum(len(t["text"]) for t in tokens[:at]) : start]
         shares: Counter[str] = Counter()
         doubts: list[tuple[float, set[str | None]]] = []
@@ -179,7 +218,12 @@ class Independent:
                 label = self.label(written)
                 labels = {*self.grown(written), *([label] if label else [])}
                 if labels - {label}:
-                    doubts.append((weight * listed[other] / total, labels | ({None} if len(labels) == 1 else set())))
+                    doubts.append(
+                        (
+                            weight * listed[other] / total,
+                            labels | ({None} if len(labels) == 1 else set()),
+                        )
+                    )
                 elif label:
                     shares[label] += weight * listed[other] / total
             prefix += own.removeprefix(head) if not prefix else own
@@ -191,7 +235,10 @@ class Independent:
         return self.describe(shares, [d for d in doubts if d[0] > 1e-12], unseen)
 
     def describe(
-        self, shares: Mapping[str, float], doubts: Sequence[tuple[float, set[str | None]]], unseen: float
+        self,
+        shares: Mapping[str, float],
+        doubts: Sequence[tuple[float, set[str | None]]],
+        unseen: float,
     ) -> dict[str, Any]:
         mass = sum(shares.values())
         if mass < 0.5:
@@ -199,12 +246,20 @@ class Independent:
         value = sum(p * self.values[label] for label, p in shares.items()) / mass
         cases = [(value * mass, mass)]
         for p, labels in [*doubts, (unseen, set(self.values))]:
-            cases = [(s + p * self.values[x], m + p) if x else (s, m) for s, m in cases for x in labels]
+            cases = [
+                (s + p * self.values[x], m + p) if x else (s, m) for s, m in cases for x in labels
+            ]
         low, high = min(s / m for s, m in cases), max(s / m for s, m in cases)
         slack = 0.001 * (max(self.values.values()) - min(self.values.values()))
         if not low - slack <= value <= high + slack:
             return {"error": "outside its bounds"}
-        return {"value": value, "mass": mass, "low": low, "high": high, "argmax": max(shares, key=shares.__getitem__)}
+        return {
+            "value": value,
+            "mass": mass,
+            "low": low,
+            "high": high,
+            "argmax": max(shares, key=shares.__getitem__),
+        }
 
     def answer(self) -> dict[str, Any]:
         try:
@@ -221,7 +276,11 @@ class Independent:
             return {"error": "no draw"}
         shares = {label: n / len(labels) for label, n in counts.items()}
         mass = sum(shares.values())
-        return {"value": sum(p * self.values[x] for x, p in shares.items()) / mass, "mass": mass, "n": counts.total()}
+        return {
+            "value": sum(p * self.values[x] for x, p in shares.items()) / mass,
+            "mass": mass,
+            "n": counts.total(),
+        }
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.startswith("reply-")])
@@ -257,7 +316,9 @@ def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
     assert {v["language"] for v in VECTORS} == {"en", "ja", "ko", "zh"}
     for v in VECTORS:
         assert v["id"].startswith(f"{v['kind']}-{v['language']}-{v['rule']}-")
-        assert [name for name in ("tokens", "draws", "text", "orders") if name in v] == [FIELDS[v["kind"]]]
+        assert [name for name in ("tokens", "draws", "text", "orders") if name in v] == [
+            FIELDS[v["kind"]]
+        ]
         values, expected = v["scale"]["values"], v["expected"]
         assert len(values) == len(v["scale"]["labels"]) == len(set(v["scale"]["labels"]))
         assert list(expected) == ["error"] or min(values) <= expected["value"] <= max(values)
@@ -270,4 +331,6 @@ def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
 
 def test_every_rule_of_the_file_is_on_the_page() -> None:
     page = Path(__file__).with_name("vectors.md").read_text("utf-8")
-    assert {v["rule"] for v in VECTORS} == set(re.findall(r"^- `([a-z-]+)`:", page.partition("## Rules")[2], re.M))
+    assert {v["rule"] for v in VECTORS} == set(
+        re.findall(r"^- `([a-z-]+)`:", page.partition("## Rules")[2], re.M)
+    )

@@ -34,7 +34,9 @@ def prompt(folder: Path, attack: str | dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("attack", ATTACKS["refused"], ids=lambda attack: str(attack)[:60])
-def test_a_template_that_would_make_something_huge_is_refused(tmp_path: Path, attack: str | dict[str, str]) -> None:
+def test_a_template_that_would_make_something_huge_is_refused(
+    tmp_path: Path, attack: str | dict[str, str]
+) -> None:
     with pytest.raises(JudgeError) as caught:
         prompt(tmp_path, attack)
     assert re.search(r"[a-z]\.jinja\b", str(caught.value))
@@ -52,13 +54,16 @@ def test_a_template_that_asks_for_too_much_on_one_row_is_refused_there() -> None
     for _ in range(2):
         assert render(criterion, ROW) == ROW["output"].strip()
         with pytest.raises(
-            JudgeError, match=r"patient.jinja:4: \* would make more than 10,000,000 characters \(row 1: item 'b'\)"
+            JudgeError,
+            match=r"patient.jinja:4: \* would make more than 10,000,000 characters \(row 1: item 'b'\)",
         ):
             render(criterion, {**ROW, "item": "b", "output": "go"})
 
 
 def test_a_prompt_ends_as_soon_as_it_is_too_long() -> None:
-    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{{ output }}{% endfor %}{% endfor %}"
+    endless = (
+        "{% for a in range(99999) %}{% for b in range(99999) %}{{ output }}{% endfor %}{% endfor %}"
+    )
     with pytest.raises(JudgeError, match="makes a prompt of more than 10,000,000 characters"):
         render(load_criterion(text=HEAD + endless, name="endless"), ROW)
 
@@ -78,7 +83,9 @@ def test_operations_within_the_limits_compute_as_in_python(template: str, text: 
 
 
 def test_a_template_gets_values_without_methods_of_their_own() -> None:
-    template = "{{ when[:4] }} {{ path.unlink is defined }} {{ pair }}{% if 0 %}{{ output }}{% endif %}"
+    template = (
+        "{{ when[:4] }} {{ path.unlink is defined }} {{ pair }}{% if 0 %}{{ output }}{% endif %}"
+    )
     row = {**ROW, "when": date(2026, 11, 28), "path": Path("/tmp"), "pair": (1, 2)}
     assert render(load_criterion(text=HEAD + template, name="x"), row) == "2026 False [1, 2]"
 
@@ -86,6 +93,7 @@ def test_a_template_gets_values_without_methods_of_their_own() -> None:
 def test_a_long_document_is_a_prompt() -> None:
     text = "A line of a long document.\n" * 40_000
     criterion = load_criterion(
-        text=HEAD + "{{ output|trim|replace('\\n', '\\n> ')|indent(2) }}\n{{ output|length }}", name="x"
+        text=HEAD + "{{ output|trim|replace('\\n', '\\n> ')|indent(2) }}\n{{ output|length }}",
+        name="x",
     )
     assert render(criterion, {**ROW, "output": text}).endswith("1080000")

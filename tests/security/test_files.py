@@ -37,9 +37,12 @@ def open_umask() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("link", "target", "name"), [("link.jinja", "part.jinja", "link.jinja"), ("parts", "", "parts/part.jinja")]
+    ("link", "target", "name"),
+    [("link.jinja", "part.jinja", "link.jinja"), ("parts", "", "parts/part.jinja")],
 )
-def test_a_link_beside_a_criterion_reads_nothing_elsewhere(tmp_path: Path, link: str, target: str, name: str) -> None:
+def test_a_link_beside_a_criterion_reads_nothing_elsewhere(
+    tmp_path: Path, link: str, target: str, name: str
+) -> None:
     elsewhere, own = tmp_path / "elsewhere", tmp_path / "own"
     for folder in (elsewhere, own):
         folder.mkdir()
@@ -82,7 +85,9 @@ def test_a_cache_folder_that_is_a_link_is_refused_and_left_alone(tmp_path: Path)
     assert not [*(tmp_path / "target").iterdir()]
 
 
-def test_a_cache_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     DiskCache(tmp_path).close()
     owner = (tmp_path / "responses").stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 4242)

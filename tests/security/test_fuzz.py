@@ -32,7 +32,9 @@ BYTES = st.binary(max_size=400)
 TEXT = st.text(max_size=300)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 YAML = st.text(st.sampled_from("ab1:-[]{}&*!|>%@`#,?'\" \n\t.~<"), max_size=120)
@@ -77,7 +79,11 @@ def test_criteria(tmp_path: Path, data: bytes) -> None:
 
 
 @EACH
-@given(st.lists(WORDS, max_size=25), st.sampled_from(["title", "scale", "reply", "steps", "weight"]), VALUES)
+@given(
+    st.lists(WORDS, max_size=25),
+    st.sampled_from(["title", "scale", "reply", "steps", "weight"]),
+    VALUES,
+)
 def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> None:
     path = tmp_path / "some.jinja"
     head = {"title": "T", "scale": [1, 5]} | ({key: value} if len(parts) % 2 else {})
@@ -90,7 +96,10 @@ def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> No
 
 @pytest.mark.parametrize("kind", ["score", "score_then_reason", "reason_then_score"])
 @settings(max_examples=200)
-@given(text=st.text(max_size=60) | st.text(st.sampled_from("Score: 45/{}\"'[]<>think*\n.,点점-—"), max_size=60))
+@given(
+    text=st.text(max_size=60)
+    | st.text(st.sampled_from("Score: 45/{}\"'[]<>think*\n.,点점-—"), max_size=60)
+)
 def test_replies(kind: Any, text: str) -> None:
     scale = Scale.integers(1, 5)
     for work in (
@@ -105,7 +114,10 @@ def test_replies(kind: Any, text: str) -> None:
 
 
 @EACH
-@given(data=BYTES | st.lists(VALUES, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode()))
+@given(
+    data=BYTES
+    | st.lists(VALUES, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode())
+)
 def test_recordings(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "rec.jsonl"
     path.write_bytes(data)
@@ -147,12 +159,17 @@ def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
 
 
 @EACH
-@given(mode=st.integers(0, 9), value=st.none() | st.integers(-9, 9) | st.floats() | TEXT.filter(str.isascii) | BYTES)
+@given(
+    mode=st.integers(0, 9),
+    value=st.none() | st.integers(-9, 9) | st.floats() | TEXT.filter(str.isascii) | BYTES,
+)
 def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
     DiskCache(tmp_path).close()
     with sqlite3.connect(tmp_path / "responses" / "cache.db") as base:
         base.execute("DELETE FROM Cache")
-        base.execute("INSERT INTO Cache (key, raw, mode, value) VALUES ('k', 1, ?, ?)", (mode, value))
+        base.execute(
+            "INSERT INTO Cache (key, raw, mode, value) VALUES ('k', 1, ?, ?)", (mode, value)
+        )
     base.close()
     cache = DiskCache(tmp_path)
     assert cache.get_many(["k"]) == {}

@@ -27,7 +27,15 @@ ELSEWHERE = "https://judges.example/v1"
 
 @pytest.mark.parametrize(
     "variable",
-    ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "NPM_TOKEN", "DATABASE_URL", "CI_JOB_TOKEN", "ANTHROPIC_API_KEY", "HOME"],
+    [
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "NPM_TOKEN",
+        "DATABASE_URL",
+        "CI_JOB_TOKEN",
+        "ANTHROPIC_API_KEY",
+        "HOME",
+    ],
 )
 def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "a-secret-of-somebody")
@@ -50,13 +58,17 @@ def test_a_key_for_that_server_is(variable: str, url: str) -> None:
     assert not wrong_server_reason(variable, url)
 
 
-@pytest.mark.parametrize("host", ["evilanthropic.com", "anthropic.com.evil.example", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evilanthropic.com", "anthropic.com.evil.example", "127.0.0.1.evil.example"]
+)
 def test_a_host_that_only_looks_like_its_owners_does_not_get_it(host: str) -> None:
     assert wrong_server_reason("ANTHROPIC_API_KEY", f"https://{host}/v1")
     assert not is_openai(f"https://{host}/v1")
 
 
-def test_the_accounts_name_goes_to_openai_alone(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_accounts_name_goes_to_openai_alone(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
@@ -77,7 +89,10 @@ def test_the_accounts_name_goes_to_openai_alone(chat_server: Any, monkeypatch: p
 
 
 SECRETS = {"X-Api-Key": "header-secret-0123456789", "X-Plain": "Bearer bearer-secret-0123456789"}
-ROWS = [{"item": str(n), "system": "s", "source": "The sea is blue.", "output": f"Blue, {n}."} for n in range(12)]
+ROWS = [
+    {"item": str(n), "system": "s", "source": "The sea is blue.", "output": f"Blue, {n}."}
+    for n in range(12)
+]
 
 
 @pytest.fixture
@@ -98,7 +113,13 @@ def runs(tmp_path: Path) -> int:
 
 
 def evaluate(server: Any, **options: Any) -> judge.Result:
-    given = {"model": "m", "base_url": server.url, "metrics": [], "weighting": "single", "cache": False} | options
+    given = {
+        "model": "m",
+        "base_url": server.url,
+        "metrics": [],
+        "weighting": "single",
+        "cache": False,
+    } | options
     return judge.evaluate(ROWS, ["relevance"], **given)
 
 
@@ -114,7 +135,9 @@ def test_what_counts_as_a_secret(name: str, value: Any, secret: bool) -> None:
     assert hidden(name, value) == secret
 
 
-def test_secrets_are_sent_and_stored_nowhere(chat_server: Any, tmp_path: Path, key_command: str) -> None:
+def test_secrets_are_sent_and_stored_nowhere(
+    chat_server: Any, tmp_path: Path, key_command: str
+) -> None:
     """Also not if the server repeats them in its replies."""
     echoed = [*SECRETS.values(), "printed-secret-0001"]
 
@@ -135,7 +158,11 @@ def test_secrets_are_sent_and_stored_nowhere(chat_server: Any, tmp_path: Path, k
     stored_headers = result.info["plan"]["headers"]
     assert (stored_headers["X-Api-Key"], stored_headers["X-Plain"]) == ("…", "…")
     assert result.info["judges"]["m"]["settings"]["key_command"] == f"{sys.executable} …"
-    files = [path for place in (out, kept, recording) for path in ([place] if place.is_file() else place.rglob("*"))]
+    files = [
+        path
+        for place in (out, kept, recording)
+        for path in ([place] if place.is_file() else place.rglob("*"))
+    ]
     stored = b"".join(path.read_bytes() for path in files if path.is_file())
     said = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
     assert b"X-Team" in stored
@@ -145,7 +172,9 @@ def test_secrets_are_sent_and_stored_nowhere(chat_server: Any, tmp_path: Path, k
         assert secret not in said
 
 
-@pytest.mark.parametrize("name", ["X-Pass", "X-Sig", "X-Pin", "X-Session", "X-User", "X-Team", "Ocp-Apim", "Referer"])
+@pytest.mark.parametrize(
+    "name", ["X-Pass", "X-Sig", "X-Pin", "X-Session", "X-User", "X-Team", "Ocp-Apim", "Referer"]
+)
 @pytest.mark.parametrize("place", ["run", "judge", "system"])
 def test_no_headers_value_is_stored_whatever_its_name(
     chat_server: Any, tmp_path: Path, name: str, place: str, make_completion: Any
@@ -196,7 +225,9 @@ def test_a_headers_value_tells_replies_apart_unless_it_is_a_secret(
 
 
 def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:
-    provider = OpenAIProvider("m", base_url=chat_server.url, headers={"X-Team": "evals"}, key_command="print-key")
+    provider = OpenAIProvider(
+        "m", base_url=chat_server.url, headers={"X-Team": "evals"}, key_command="print-key"
+    )
     assert b"evals" in pickle.dumps(provider)
     with pytest.raises(ConfigError, match="X-Api-Key: a secret is not sent to other processes"):
         pickle.dumps(OpenAIProvider("m", base_url=chat_server.url, headers=SECRETS))
@@ -211,14 +242,25 @@ def test_an_expired_key_is_printed_again_once_for_all(
         key = chat_server.headers[-1]["authorization"]
         if len(chat_server.bodies) == 4:
             expired.add("Bearer printed-secret-0001")
-        return (403, {}, {"error": {"message": f"{key} expired"}}) if key in expired else (200, {}, make_completion())
+        return (
+            (403, {}, {"error": {"message": f"{key} expired"}})
+            if key in expired
+            else (200, {}, make_completion())
+        )
 
     chat_server.answer = answer
     result = evaluate(chat_server, key_command=key_command, max_concurrency=1)
     assert result.failures == ()
     assert (runs(tmp_path), len(chat_server.bodies)) == (2, len(ROWS) + 1)
     chat_server.answer = lambda _: (200, {}, make_completion())
-    judge.plan(ROWS, ["relevance"], model="m", base_url=chat_server.url, key_command=key_command, metrics=[])
+    judge.plan(
+        ROWS,
+        ["relevance"],
+        model="m",
+        base_url=chat_server.url,
+        key_command=key_command,
+        metrics=[],
+    )
     assert runs(tmp_path) == 2, "a plan runs no command"
 
 
@@ -245,13 +287,21 @@ def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("import sys; print('printed-secret'); sys.exit('no such profile')", "exit code 1: no such profile"),
+        (
+            "import sys; print('printed-secret'); sys.exit('no such profile')",
+            "exit code 1: no such profile",
+        ),
         ("print('')", "printed nothing"),
         ("print('printed-secret'); print('more')", "printed more than a key"),
-        ("import sys; print('printed-secret'); sys.exit('printed-secret is no good')", r"\*\*\* is no good"),
+        (
+            "import sys; print('printed-secret'); sys.exit('printed-secret is no good')",
+            r"\*\*\* is no good",
+        ),
     ],
 )
-def test_a_command_that_fails_says_why_and_never_what_it_printed(chat_server: Any, code: str, said: str) -> None:
+def test_a_command_that_fails_says_why_and_never_what_it_printed(
+    chat_server: Any, code: str, said: str
+) -> None:
     with pytest.raises(Refused, match=said) as caught:
         evaluate(chat_server, key_command=f'{sys.executable} -c "{code}"')
     assert "printed-secret" not in str(caught.value)

@@ -43,7 +43,11 @@ def telling(chat_server: Any, make_completion: Callable[..., Any]) -> Any:
         which = next(turn) % 3
         heads = {"x-request-id": KEY, "x-ratelimit-limit-requests": KEY}
         if which == 1:
-            return 400, heads, {"error": {"message": f"Bearer {KEY} may not", "code": KEY, "param": KEY}}
+            return (
+                400,
+                heads,
+                {"error": {"message": f"Bearer {KEY} may not", "code": KEY, "param": KEY}},
+            )
         reply = make_completion("4", top={"4": 0.7, "5": 0.3}, system_fingerprint=KEY)
         reply["model"] = f"model-{KEY}"
         reply["choices"][0]["message"]["reasoning"] = KEY
@@ -71,23 +75,45 @@ def run(folder: Path, *commands: tuple[str, ...]) -> None:
         ("run", "--criteria", "fluency,relevance", "--out", "out", "--record", "rec.jsonl"),
         ("rank", "--out", "out", "--record", "rec.jsonl"),
         ("audit", "--criteria", "fluency", "--items", "2", "--out", "out"),
-        ("test", "--out", "out", "--junit", "junit.xml", "--markdown", "page.md", "--format", "json"),
+        (
+            "test",
+            "--out",
+            "out",
+            "--junit",
+            "junit.xml",
+            "--markdown",
+            "page.md",
+            "--format",
+            "json",
+        ),
     ],
 )
 def test_no_file_has_the_key(telling: Any, tmp_path: Path, words: tuple[str, ...]) -> None:
     rows = [
-        {"item": item, "system": system, "source": f"The {item} is closed.", "output": f"The {item} {end}."}
+        {
+            "item": item,
+            "system": system,
+            "source": f"The {item} is closed.",
+            "output": f"The {item} {end}.",
+        }
         for item in ("ferry", "baths", "bridge")
         for system, end in (("a", "is closed"), ("b", "opens"))
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "s.judge.yaml").write_text(SUITE)
     what = "s.judge.yaml" if words[0] == "test" else "rows.jsonl"
-    formats = ("console", "markdown", "html", "json", "csv", "latex") if words[0] in ("run", "rank") else ()
+    formats = (
+        ("console", "markdown", "html", "json", "csv", "latex")
+        if words[0] in ("run", "rank")
+        else ()
+    )
     run(
         tmp_path,
         (words[0], what, *words[1:], "--model", "m", "--base-url", telling.url, "--retries", "0"),
-        *(("report", "out", "--format", format, "--output", f"report.{format}") for format in formats),
+        *(
+            ("report", "out", "--format", format, "--output", f"report.{format}")
+            for format in formats
+        ),
     )
     assert len(telling.bodies) > 1
     assert {headers["authorization"] for headers in telling.headers} == {f"Bearer {KEY}"}

@@ -65,7 +65,10 @@ def test_no_text_holds_the_key_of_a_mark_in_any_writing(between: str) -> None:
 
 def test_ordinary_texts_keep_their_keys() -> None:
     for text in ("How good?", "それは良いですか？", "Ça\u200b va"):
-        assert fence_digest(text, ("Some other text.", "別の文")) == hashlib.sha256(text.encode()).hexdigest()[:8]
+        assert (
+            fence_digest(text, ("Some other text.", "別の文"))
+            == hashlib.sha256(text.encode()).hexdigest()[:8]
+        )
 
 
 def test_what_nobody_sees_is_what_unicode_says() -> None:

@@ -32,7 +32,9 @@ def summary(text: str) -> str:
 
 def test_a_suites_name_is_no_html() -> None:
     decision = Decision("failed", HOSTILE, HOSTILE)
-    verdict = decision.verdict(kind="label", name=HOSTILE, line=1, expected=HOSTILE, criterion=HOSTILE)
+    verdict = decision.verdict(
+        kind="label", name=HOSTILE, line=1, expected=HOSTILE, criterion=HOSTILE
+    )
     suites = [Outcome(Suite(Path("a.judge.yaml"), HOSTILE, {}, ()), (verdict,))] * 2
     page = Outcomes(suites).report("markdown")
     assert page.count("<details>") == page.count("</details>") == page.count("<summary>") == 2
@@ -54,7 +56,9 @@ def test_nothing_in_a_comment_calls_or_links(text: str) -> None:
     assert "://" not in made
 
 
-@pytest.mark.parametrize("text", ["日@octocat", "foo@evil.example", "mailto:foo@evil.example", "é@me"])
+@pytest.mark.parametrize(
+    "text", ["日@octocat", "foo@evil.example", "mailto:foo@evil.example", "é@me"]
+)
 def test_no_letter_before_it_makes_a_mention(text: str) -> None:
     assert "@&#8203;" in escape(text)
     assert "@&#8203;" in summary(text)
@@ -75,10 +79,20 @@ scale: [1, 5]
 
 def on_a_terminal(folder: Path, *words: str) -> str:
     """What a command writes where somebody looks, standard output and error together."""
-    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()", *words]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()",
+        *words,
+    ]
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "NO_COLOR": "1"}
+        command,
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "NO_COLOR": "1"},
     ) as child:
         os.close(theirs)
         found = b""
@@ -98,7 +112,12 @@ def on_a_terminal(folder: Path, *words: str) -> str:
 @pytest.fixture
 def steering(tmp_path: Path) -> Path:
     (tmp_path / "steer.jinja").write_text(CRITERION, "utf-8")
-    row = {"item": "a", "system": "s\x1b[2J", "source": "It left.\x1b]0;owned\x07", "output": "\x9b2J It did."}
+    row = {
+        "item": "a",
+        "system": "s\x1b[2J",
+        "source": "It left.\x1b]0;owned\x07",
+        "output": "\x9b2J It did.",
+    }
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     return tmp_path
 
@@ -108,8 +127,30 @@ def steering(tmp_path: Path) -> Path:
     [
         ("criteria", "render", "relevance", "rows.jsonl"),
         ("criteria", "show", "steer.jinja"),
-        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "csv"),
-        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "json"),
+        (
+            "run",
+            "rows.jsonl",
+            "--criteria",
+            "none",
+            "--metrics",
+            "stats",
+            "--out",
+            "run",
+            "--format",
+            "csv",
+        ),
+        (
+            "run",
+            "rows.jsonl",
+            "--criteria",
+            "none",
+            "--metrics",
+            "stats",
+            "--out",
+            "run",
+            "--format",
+            "json",
+        ),
         ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run"),
         ("run", "no-\x1b[2Jsuch.jsonl", "--criteria", "none", "--metrics", "stats"),
     ],
@@ -122,7 +163,11 @@ def test_no_text_steers_a_terminal(steering: Path, words: tuple[str, ...]) -> No
 
 
 def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
-    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()",
+    ]
     words = ["criteria", "render", "relevance", "rows.jsonl"]
     found = subprocess.run([*command, *words], cwd=steering, capture_output=True, check=True)
     assert b"\x1b]0;owned\x07" in found.stdout

@@ -33,7 +33,13 @@ PIECES = [
     "{", "}", "[", "]", ": ", "'", '"', "\n", "\n---\n", "{%", "%}", "{{", "NaN", "-Infinity", "\\ud800", ",",
 ]  # fmt: skip
 DATA = [
-    {"item": f"i{n}", "system": system, "output": f"Text {n} of {system}.", "source": "A source.", "human.mine": n % 5}
+    {
+        "item": f"i{n}",
+        "system": system,
+        "output": f"Text {n} of {system}.",
+        "source": "A source.",
+        "human.mine": n % 5,
+    }
     for n in range(3)
     for system in ("a", "b")
 ]
@@ -43,7 +49,11 @@ HEADER = {
     "steps": ["Read."],
     "weight": 2,
 }
-REPLIES = [{"note": "Written by hand."}, {"when": ["Text 1"], "reply": {"good": 0.7, "bad": 0.3}}, {"reply": "some"}]
+REPLIES = [
+    {"note": "Written by hand."},
+    {"when": ["Text 1"], "reply": {"good": 0.7, "bad": 0.3}},
+    {"reply": "some"},
+]
 PLAN = {
     "data": "rows.jsonl", "criteria": ["mine.jinja"], "model": "scripted/replies.yaml", "metrics": "stats",
     "cache": False, "deadline": 100, "budget": "100000tokens", "seed": 3, "max_concurrency": 4, "limit": 5,
@@ -63,7 +73,13 @@ SUITE = {
 
 
 def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(deeper for key, part in pairs for deeper in nodes(part, (*path, key)))]
 
 
@@ -80,7 +96,9 @@ def mutated(value: Any, chance: random.Random) -> Any:
     elif kind < 0.85:
         del holder[path[-1]]
     elif isinstance(holder, dict):
-        holder[chance.choice(["x", "", "names", "9" * 400, "human.mine", "<<"])] = holder.pop(path[-1])
+        holder[chance.choice(["x", "", "names", "9" * 400, "human.mine", "<<"])] = holder.pop(
+            path[-1]
+        )
     return value
 
 
@@ -104,11 +122,23 @@ def as_json(value: Any, chance: random.Random) -> bytes:
 
 def write_parquet(path: Path, chance: random.Random) -> None:
     column = chance.choice([*DATA[0], "more"])
-    kinds = [pa.duration("us"), pa.int64(), pa.float64(), pa.date32(), pa.timestamp("ns"), pa.binary(), pa.bool_()]
-    values = chance.choice([[timedelta.max, timedelta.min], [2**62, -(2**62)], [math.inf, math.nan], [b"\xff", None]])
+    kinds = [
+        pa.duration("us"),
+        pa.int64(),
+        pa.float64(),
+        pa.date32(),
+        pa.timestamp("ns"),
+        pa.binary(),
+        pa.bool_(),
+    ]
+    values = chance.choice(
+        [[timedelta.max, timedelta.min], [2**62, -(2**62)], [math.inf, math.nan], [b"\xff", None]]
+    )
     columns = {name: [row[name] for row in DATA] for name in DATA[0]}
     try:
-        columns[column] = pa.array([chance.choice(values) for _ in DATA], type=chance.choice([*kinds, None]))
+        columns[column] = pa.array(
+            [chance.choice(values) for _ in DATA], type=chance.choice([*kinds, None])
+        )
         pq.write_table(pa.table(columns), path)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         path.write_bytes(b"PAR1")
@@ -157,7 +187,12 @@ def suites(folder: Path, chance: random.Random) -> list[object]:
 
 def scripts(folder: Path, chance: random.Random) -> list[object]:
     (folder / "replies.yaml").write_bytes(as_yaml(REPLIES, chance))
-    return ["run", folder / "run.yaml", "--weighting", chance.choice(["single", "logprobs", "samples"])]
+    return [
+        "run",
+        folder / "run.yaml",
+        "--weighting",
+        chance.choice(["single", "logprobs", "samples"]),
+    ]
 
 
 def rows(folder: Path, chance: random.Random) -> list[object]:
@@ -180,14 +215,18 @@ def rows(folder: Path, chance: random.Random) -> list[object]:
 
 
 def runs(folder: Path, chance: random.Random) -> list[object]:
-    files = sorted(path for path in (folder / "run").rglob("*") if path.is_file() and path.suffix != ".html")
+    files = sorted(
+        path for path in (folder / "run").rglob("*") if path.is_file() and path.suffix != ".html"
+    )
     path = chance.choice(files)
     data = path.read_bytes()
     try:
         path.write_bytes(as_json(json.loads(data), chance))
     except (ValueError, IndexError):
         start = chance.randrange(len(data) + 1)
-        path.write_bytes(data[:start] + bytes(chance.randrange(256) for _ in range(4)) + data[start + 4 :])
+        path.write_bytes(
+            data[:start] + bytes(chance.randrange(256) for _ in range(4)) + data[start + 4 :]
+        )
     run = folder / "run"
     return chance.choice(
         [
@@ -200,7 +239,11 @@ def runs(folder: Path, chance: random.Random) -> list[object]:
 @pytest.mark.parametrize("seed", range(COUNT))
 @pytest.mark.parametrize("damage", [headers, plans, suites, scripts, rows, runs])
 def test_damaged_files_are_refused_or_read(
-    tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[..., list[object]], seed: int
+    tmp_path: Path,
+    stored: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[..., list[object]],
+    seed: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -214,17 +257,33 @@ def test_damaged_files_are_refused_or_read(
 @pytest.mark.parametrize(
     ("name", "line", "says"),
     [
-        ("run.yaml", "deadline: " + "9" * 90, "run.yaml:1: deadline: input should be at most 1,000,000,000,000,000"),
-        ("run.yaml", "deadline: " + "9" * 400, "run.yaml:1: not YAML: a number of more than 100 digits"),
+        (
+            "run.yaml",
+            "deadline: " + "9" * 90,
+            "run.yaml:1: deadline: input should be at most 1,000,000,000,000,000",
+        ),
+        (
+            "run.yaml",
+            "deadline: " + "9" * 400,
+            "run.yaml:1: not YAML: a number of more than 100 digits",
+        ),
         ("run.yaml", "deadline: .inf", "run.yaml:1: deadline: input should be at most"),
-        ("run.yaml", f"budget: {'9' * 400}usd", "run.yaml:1: budget: must be more than 0, and at most"),
+        (
+            "run.yaml",
+            f"budget: {'9' * 400}usd",
+            "run.yaml:1: budget: must be more than 0, and at most",
+        ),
         (
             "run.yaml",
             "max_concurrency: 100000",
             "run.yaml:1: max_concurrency: input should be less than or equal to 10000",
         ),
         ("replies.yaml", "- {reply: {good: 1e999}}", "replies.yaml:1: not a list of"),
-        ("replies.yaml", "- {reply: {good: .inf}}", "replies.yaml:1: not a list of {when, reply} rules (probabilities"),
+        (
+            "replies.yaml",
+            "- {reply: {good: .inf}}",
+            "replies.yaml:1: not a list of {when, reply} rules (probabilities",
+        ),
         ("replies.yaml", f"- {{reply: {{good: {'9' * 400}}}}}", "replies.yaml:1: not a list of"),
         (
             "mine.jinja",
@@ -244,7 +303,9 @@ def test_numbers_beyond_any_meaning_name_file_and_line(
     write_all(tmp_path)
     head = "---\n" if name == "mine.jinja" else ""
     plain = [
-        part for part in (tmp_path / name).read_text().splitlines() if not part.startswith(f"{line.split(':')[0]}:")
+        part
+        for part in (tmp_path / name).read_text().splitlines()
+        if not part.startswith(f"{line.split(':')[0]}:")
     ]
     rest = "---\n{{ output }}" if head else "" if name == "replies.yaml" else "\n".join(plain)
     (tmp_path / name).write_text(f"{head}{line}\n{rest}\n")
@@ -253,16 +314,28 @@ def test_numbers_beyond_any_meaning_name_file_and_line(
 
 
 @pytest.mark.parametrize(
-    "column", [pa.array([2**62] * 6, pa.duration("s")), pa.array([2**30] * 6, pa.date32())], ids=["duration", "date"]
+    "column",
+    [pa.array([2**62] * 6, pa.duration("s")), pa.array([2**30] * 6, pa.date32())],
+    ids=["duration", "date"],
 )
 def test_dates_and_durations_beyond_pythons_name_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], column: pa.Array
 ) -> None:
     pq.write_table(
-        pa.table({**{name: [row[name] for row in DATA] for name in DATA[0]}, "more": column}), tmp_path / "rows.parquet"
+        pa.table({**{name: [row[name] for row in DATA] for name in DATA[0]}, "more": column}),
+        tmp_path / "rows.parquet",
     )
     assert (
-        judge("run", tmp_path / "rows.parquet", "--criteria", "none", "--metrics", "stats", "--out", tmp_path / "out")
+        judge(
+            "run",
+            tmp_path / "rows.parquet",
+            "--criteria",
+            "none",
+            "--metrics",
+            "stats",
+            "--out",
+            tmp_path / "out",
+        )
         == 2
     )
     assert "rows.parquet: not a readable Parquet file: " in capsys.readouterr().err
@@ -299,7 +372,12 @@ def test_what_a_run_says_of_itself_has_its_form_or_is_named(
     ],
 )
 def test_a_table_without_a_value_where_one_has_to_be_is_named(
-    tmp_path: Path, stored: Path, capsys: pytest.CaptureFixture[str], file: str, column: str, cell: Any
+    tmp_path: Path,
+    stored: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    column: str,
+    cell: Any,
 ) -> None:
     shutil.copytree(stored, tmp_path / "run")
     path = tmp_path / f"run/{file}.parquet"

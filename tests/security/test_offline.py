@@ -37,7 +37,11 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_PROXY", "_proxy"))}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.endswith(("_API_KEY", "_PROXY", "_proxy"))
+    }
     command = [sys.executable, "-c", HOOKED, *words]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 

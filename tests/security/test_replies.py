@@ -22,7 +22,9 @@ from judge.providers.batches import BatchApi
 from judge.providers.http_client import MAX_REPLY_BYTES
 from judge.providers.openai import OpenAIProvider
 
-REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8})
+REQUEST = Request(
+    "m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8}
+)
 KEY = "sk-a-key-that-nobody-else-has-0123456789"
 
 
@@ -42,7 +44,9 @@ def asked(url: str, *, timeout: float = 60.0) -> ProviderError:
 
 
 @pytest.mark.parametrize("status", [200, 400, 500])
-def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(chat_server: Any, status: int) -> None:
+def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(
+    chat_server: Any, status: int
+) -> None:
     packer = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
     blocks = MAX_REPLY_BYTES // 1_000_000 + 2
     packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(blocks)) + packer.flush()
@@ -103,7 +107,9 @@ def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
     assert error.stops == "if_first"
 
 
-def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(
+    endless: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 1_000_000)
     provider = OpenAIProvider("m", base_url=endless)
     file = io.BytesIO()
@@ -133,7 +139,9 @@ def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.Monke
         (401, {}, {"error": {"message": "no\x1b]0;owned\x07\x9b31m key\u202e"}}),
         pytest.param(
             *(307, {"location": "http://\x1b[2Jelsewhere"}, {}),
-            marks=pytest.mark.skipif(openai.VERSION < "3", reason="httpx refuses such a reply itself"),
+            marks=pytest.mark.skipif(
+                openai.VERSION < "3", reason="httpx refuses such a reply itself"
+            ),
         ),
         (200, {"content-type": "text/\x1b[31mhtml"}, b"<html>"),
         (200, {}, {"error": {"message": "no\x1b[31m"}}),
@@ -169,7 +177,9 @@ def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Non
                 return
             with connection:
                 heads.append(connection.recv(1_000_000))
-                connection.sendall(b"HTTP/1.1 400 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                connection.sendall(
+                    b"HTTP/1.1 400 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                )
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -193,7 +203,10 @@ def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Non
     thread.join(10)
     assert len(heads) >= 7
     for head in heads:
-        names = {line.partition(b":")[0].lower() for line in head.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]}
+        names = {
+            line.partition(b":")[0].lower()
+            for line in head.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+        }
         assert b"authorization" in names
         assert not [name for name in names if name.startswith(b"x-stainless")]
 

@@ -24,7 +24,9 @@ def row(place: str) -> dict[str, Any]:
     return cells | {place: f"a{LONE}b"}
 
 
-@given(st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=5))
+@given(
+    st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=5)
+)
 def test_every_text_in_a_value_can_be_written_and_others_stay(value: Any) -> None:
     made = whole_value(value)
     json.dumps(made, ensure_ascii=False).encode()
@@ -49,14 +51,23 @@ def test_data_have_none_whatever_they_come_from(tmp_path: Path, place: str, kind
         data = tmp_path / f"data{kind}"
         data.write_text(json.dumps(cells if kind == ".jsonl" else [cells]) + "\n")
     (sample,) = samples.load(data)
-    read = {"item": sample.item, "system": sample.system, "output": sample.output, "source": sample.source}
+    read = {
+        "item": sample.item,
+        "system": sample.system,
+        "output": sample.output,
+        "source": sample.source,
+    }
     assert (read | sample.extra)[place] == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
     "criterion",
     [
-        {"name": "polite", "question": f"Is it polite{LONE}?", "levels": {"1": f"no{LONE}", "5": "yes"}},
+        {
+            "name": "polite",
+            "question": f"Is it polite{LONE}?",
+            "levels": {"1": f"no{LONE}", "5": "yes"},
+        },
         f"polite: Is it polite{LONE}?",
         '{name: polite, question: "Is it polite\\ud83d?"}',
         judge.Criterion("polite", question=f"Is it polite{LONE}?", title=f"Polite{LONE}"),
@@ -65,7 +76,9 @@ def test_data_have_none_whatever_they_come_from(tmp_path: Path, place: str, kind
 )
 def test_criteria_have_none(tmp_path: Path, criterion: Any) -> None:
     model = judge.ScriptedProvider(lambda _: "4")
-    result = judge.evaluate([row("output")], [criterion], model=model, metrics=[], out=tmp_path, cache=False)
+    result = judge.evaluate(
+        [row("output")], [criterion], model=model, metrics=[], out=tmp_path, cache=False
+    )
     prompt = str(model.seen[0].messages[0]["content"])
     assert "Is it polite\ufffd?" in prompt
     prompt.encode()
@@ -97,7 +110,13 @@ def test_the_commands_show_such_data(
 
 def test_replies_have_none(chat_server: Any, make_completion: Any, tmp_path: Path) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion(f"4{LONE}"))
-    options = {"model": "m", "base_url": chat_server.url, "metrics": [], "weighting": "single", "repair": "off"}
+    options = {
+        "model": "m",
+        "base_url": chat_server.url,
+        "metrics": [],
+        "weighting": "single",
+        "repair": "off",
+    }
     result = judge.evaluate([row("output")], ["relevance"], cache=False, **options)
     assert LONE not in repr(result.table.scores) + repr(result.failures)
     assert Choice(f"a{LONE}").text == "a\ufffd"

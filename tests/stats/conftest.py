@@ -18,7 +18,9 @@ def metric_table() -> Callable[..., Table]:
     def make(values: dict[str, dict[str, list[float | None]]], **fields: Any) -> Table:
         columns = tuple(Column(name, "metric", name, **fields) for name in values)
         systems = {system: len(row) for column in values.values() for system, row in column.items()}
-        samples = tuple(Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n))
+        samples = tuple(
+            Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n)
+        )
         scores = tuple(
             Score(f"i{k}", system, column, value, Provenance("metric"))
             for column, rows in values.items()

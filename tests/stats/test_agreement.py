@@ -52,14 +52,21 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
     truth = random.normal(3, 1, size=(1, 24))
     ratings = truth + random.normal(0, 0.6, size=(3, 24))
     ratings[0, [3, 17]] = np.nan
-    table, names = _table([[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3)
+    table, names = _table(
+        [[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3
+    )
     found = alpha(table, names, Bootstrap(60, 7, 0.8))
     # in the order of their names, i0 to i7, of three units each
     by_item = np.split(ratings, 8, axis=1)
     drawn = np.random.default_rng(7).integers(8, size=(60, 8))
-    theirs = [evalica.alpha(pd.DataFrame(np.hstack([by_item[k] for k in row])), "interval").alpha for row in drawn]
+    theirs = [
+        evalica.alpha(pd.DataFrame(np.hstack([by_item[k] for k in row])), "interval").alpha
+        for row in drawn
+    ]
     assert found is not None
-    assert [found.low, found.high] == pytest.approx(Bootstrap(confidence=0.8).interval(np.array(theirs), 8).tolist())
+    assert [found.low, found.high] == pytest.approx(
+        Bootstrap(confidence=0.8).interval(np.array(theirs), 8).tolist()
+    )
 
 
 def test_a_resample_without_variation_is_left_out() -> None:
@@ -68,7 +75,10 @@ def test_a_resample_without_variation_is_left_out() -> None:
     assert found.low is not None
     assert found.high is not None
     # draws of four equal units (1, 1) and one (2, 1), without those of equal units alone
-    possible = [evalica.alpha(pd.DataFrame([[1] * k + [2] * (5 - k), [1] * 5]), "interval").alpha for k in range(5)]
+    possible = [
+        evalica.alpha(pd.DataFrame([[1] * k + [2] * (5 - k), [1] * 5]), "interval").alpha
+        for k in range(5)
+    ]
     assert found.low >= min(possible) - 1e-9
     assert found.high == pytest.approx(max(possible))
 
@@ -92,9 +102,14 @@ def test_where_alpha_is_not_defined_there_is_none(ratings: Ratings) -> None:
 def test_one_item_has_no_interval() -> None:
     found = alpha(*_table([[1, 2, 4], [1, 3, 4]], systems=3))
     assert found is not None
-    assert found.value == pytest.approx(evalica.alpha(pd.DataFrame([[1, 2, 4], [1, 3, 4]]), "interval").alpha)
+    assert found.value == pytest.approx(
+        evalica.alpha(pd.DataFrame([[1, 2, 4], [1, 3, 4]]), "interval").alpha
+    )
     assert (found.low, found.high, found.n) == (None, None, 3)
-    assert found.method == "Krippendorff's alpha, interval distance, 2 judges; 1 item: too few for an interval"
+    assert (
+        found.method
+        == "Krippendorff's alpha, interval distance, 2 judges; 1 item: too few for an interval"
+    )
 
 
 def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
@@ -105,9 +120,12 @@ def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
         ("i1", "a", "b", 1.0, 1.0),
         ("i1", "b", "a", 0.0, 0.0),
     ]
-    scores = [Score(i, s, f"c@{j}", v[j], SINGLE, rival) for i, s, rival, *v in rows for j in (0, 1)]
+    scores = [
+        Score(i, s, f"c@{j}", v[j], SINGLE, rival) for i, s, rival, *v in rows for j in (0, 1)
+    ]
     ties = [
-        Score("i2", *ends, Provenance("identical", n=0), rival="b") for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
+        Score("i2", *ends, Provenance("identical", n=0), rival="b")
+        for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
     ]
     columns = tuple(Column(name, "criterion", name) for name in ("c@0", "c@1"))
     found = alpha(Table(samples, columns, (*scores, *ties)), ["c@0", "c@1"])

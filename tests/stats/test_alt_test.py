@@ -18,11 +18,15 @@ from judge.stats.bootstrap import Floats
 NAMES = ("anna", "ben", "cleo", "dora")
 
 
-def scores(seed: int, items: int, texts: int = 1, raters: int = 3, judge: float = 0.8, missing: float = 0.0) -> Floats:
+def scores(
+    seed: int, items: int, texts: int = 1, raters: int = 3, judge: float = 0.8, missing: float = 0.0
+) -> Floats:
     """Scores 1–5: the raters, then the judge, whose error is `judge`. Raters lack some of their ratings."""
     random = np.random.default_rng(seed)
     errors = np.array([0.6] * raters + [judge])[:, None, None]
-    quality = random.normal(size=(items, texts)) + errors * random.normal(size=(raters + 1, items, texts))
+    quality = random.normal(size=(items, texts)) + errors * random.normal(
+        size=(raters + 1, items, texts)
+    )
     found = 1.0 + np.searchsorted([-1.2, -0.4, 0.4, 1.2], quality)
     found[:-1][random.random(found[:-1].shape) < missing] = np.nan
     return found
@@ -40,7 +44,9 @@ def errors(value: float, others: list[float]) -> float:
     return float(np.mean([value != other for other in others]))
 
 
-def as_published(all_scores: Floats, epsilon: float, score: Callable[[float, list[float]], float]) -> dict[str, Any]:
+def as_published(
+    all_scores: Floats, epsilon: float, score: Callable[[float, list[float]], float]
+) -> dict[str, Any]:
     """The paper's algorithm 1, text by text, for one text per item: p, ρ of the judge, and the raters it beats."""
     *raters, judge = all_scores[:, :, 0].tolist()
     p, rho = [], []
@@ -75,18 +81,24 @@ def test_with_one_text_per_item_it_is_the_papers(raters: int, judge: float, miss
 def test_two_labels_are_compared_as_by_accuracy() -> None:
     data = (scores(1, 80, judge=1.2) > 2).astype(float)
     published = as_published(data, 0.2, errors)
-    assert [each.judge for each in outcome(data).raters] == pytest.approx(published["rho"], abs=1e-12)
+    assert [each.judge for each in outcome(data).raters] == pytest.approx(
+        published["rho"], abs=1e-12
+    )
 
 
 def test_copies_of_a_text_are_no_evidence() -> None:
     data = scores(2, 50)
     once, copied = outcome(data), outcome(np.repeat(data, 4, axis=2))
-    assert [each.p for each in copied.raters] == pytest.approx([each.p for each in once.raters], abs=1e-12)
+    assert [each.p for each in copied.raters] == pytest.approx(
+        [each.p for each in once.raters], abs=1e-12
+    )
     assert [each.texts for each in copied.raters] == [200] * 3
 
 
 @given(st.integers(0, 500), st.permutations(range(4)), st.sampled_from([0.0, 0.1, 0.2]))
-def test_the_order_of_raters_and_texts_does_not_count(seed: int, order: list[int], epsilon: float) -> None:
+def test_the_order_of_raters_and_texts_does_not_count(
+    seed: int, order: list[int], epsilon: float
+) -> None:
     data = scores(seed, 16, texts=2, raters=4, missing=0.1)
     shuffled = np.concatenate([data[:-1][order], data[-1:]])[:, ::-1, ::-1]
     once, again = outcome(data, epsilon), outcome(shuffled, epsilon)
@@ -176,7 +188,9 @@ def test_a_judge_worse_by_epsilon_rarely_passes() -> None:
     worse = 1.3
     sides = outcome(scores(0, 20_000, judge=worse)).raters
     epsilon = float(np.mean([each.person - each.judge for each in sides]))
-    passed = sum(bool(outcome(scores(seed, 40, judge=worse), epsilon).passed) for seed in range(1, 301))
+    passed = sum(
+        bool(outcome(scores(seed, 40, judge=worse), epsilon).passed) for seed in range(1, 301)
+    )
     assert 0.1 < epsilon < 0.3
     assert passed <= 24
 

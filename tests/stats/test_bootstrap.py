@@ -34,7 +34,9 @@ def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.Mo
     made = Bootstrap(n_resamples=30, seed=4)
     for held in (10_000, 0):
         monkeypatch.setattr(module, "_MAX_CACHED", held)
-        value, drawn = made.observed_and_resampled(lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9)
+        value, drawn = made.observed_and_resampled(
+            lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9
+        )
         assert value == 9
         assert (drawn == 9).all()
     assert (seen[0] == seen[2]).all()
@@ -45,7 +47,10 @@ def test_few_items_widen_the_interval_and_fewer_than_five_have_none() -> None:
     tail = norm.cdf(-math.sqrt(6 / 5) * student.ppf(0.9, 5))
     ends = Bootstrap(confidence=0.8).interval(drawn, 6)
     assert ends == pytest.approx(np.quantile(drawn, [tail, 1 - tail]))
-    for items, reason in ((1, "1 item: too few for an interval"), (4, "4 items: too few for an interval")):
+    for items, reason in (
+        (1, "1 item: too few for an interval"),
+        (4, "4 items: too few for an interval"),
+    ):
         estimate = Bootstrap().estimate("mean", Resampled(2.0, drawn, items), 15, "how")
         assert estimate is not None
         assert (estimate.value, estimate.low, estimate.method) == (2.0, None, f"how; {reason}")
@@ -94,12 +99,22 @@ def test_fewer_than_five_items_have_no_interval(n: int, metric_table: Make) -> N
     assert found.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
 
 
-@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)])
+@pytest.mark.parametrize(
+    ("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)]
+)
 def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> None:
     found = mean_estimate(np.array([value] * 20), 1.0, 5.0)  # t² / (20 + t²) of the scale is 0.180
-    assert (found.value, found.low, found.high) == (value, pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    assert (found.value, found.low, found.high) == (
+        value,
+        pytest.approx(low, abs=1e-3),
+        pytest.approx(high, abs=1e-3),
+    )
     bare = mean_estimate(np.array([0.1] * 30))
-    assert (bare.value, bare.low, bare.method) == (0.1, None, "all values equal: no interval without a scale")
+    assert (bare.value, bare.low, bare.method) == (
+        0.1,
+        None,
+        "all values equal: no interval without a scale",
+    )
 
 
 SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
@@ -116,7 +131,9 @@ def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> Non
 
 
 def test_a_column_without_scores_has_no_estimate(metric_table: Make) -> None:
-    found = item_means(metric_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}))
+    found = item_means(
+        metric_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}})
+    )
     assert list(found) == [("s", "m")]
     assert item_means(Table((), (), ())) == {}
 
@@ -125,6 +142,8 @@ def test_a_value_of_all_texts_is_its_own_estimate() -> None:
     samples = tuple(Sample(i, "s", "o") for i in "12")
     made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
     scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
-    found = item_means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
+    found = item_means(
+        Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores)
+    )
     assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
     assert found["s", "m"].n == 1

@@ -44,7 +44,9 @@ def test_by_hand() -> None:
     values, ratings = np.array([[2, 2.4], [4, 5.0]]), np.array([[1, 2.0], [5, NAN]])
     found = calibration(values, ratings, edges(FIVE), Bootstrap(50))
     assert found is not None
-    assert [(one.low, one.high, one.value, one.people.value, one.people.n) for one in found.bins] == [
+    assert [
+        (one.low, one.high, one.value, one.people.value, one.people.n) for one in found.bins
+    ] == [
         (1.5, 2.5, pytest.approx(2.2), 1.5, 2),
         (3.5, 4.5, 4.0, 5.0, 1),
     ]
@@ -52,7 +54,9 @@ def test_by_hand() -> None:
     assert (found.error.value, found.error.n) == (pytest.approx(0.2), 3)
     assert found.bias.value == pytest.approx(0.4 / 3)
     assert (found.low, found.high) == (1.0, 5.0)
-    assert found.error.method.startswith("expected calibration error, scale mapped to 0–1; 2 items: too few")
+    assert found.error.method.startswith(
+        "expected calibration error, scale mapped to 0–1; 2 items: too few"
+    )
 
 
 def test_intervals_are_over_items_drawn_whole() -> None:
@@ -68,7 +72,9 @@ def test_intervals_are_over_items_drawn_whole() -> None:
         assert (getattr(found, name).low, getattr(found, name).high) == pytest.approx(tuple(ends))
     middle = found.bins[2]
     items_in_middle = int(((values >= middle.low) & (values < middle.high)).any(axis=1).sum())
-    theirs = [one.people.value for made in each if made for one in made.bins if one.low == middle.low]
+    theirs = [
+        one.people.value for made in each if made for one in made.bins if one.low == middle.low
+    ]
     assert [middle.people.low, middle.people.high] == pytest.approx(
         Bootstrap().interval(np.array(theirs), items_in_middle).tolist()
     )

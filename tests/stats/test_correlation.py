@@ -20,7 +20,12 @@ from judge.core.records import Sample
 from judge.stats import coefficients as module
 from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, within
-from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, rater_correlation, williams
+from judge.stats.correlation import (
+    CorrelationWithRatings,
+    change_in_agreement,
+    rater_correlation,
+    williams,
+)
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -33,7 +38,9 @@ def scipys(x: Any, y: Any, coefficient: Coefficient) -> float:
     x, y = x[both], y[both]
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return NAN
-    made = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}[coefficient]
+    made = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}[
+        coefficient
+    ]
     return float(made(x, y)[0])
 
 
@@ -53,7 +60,9 @@ few_values = st.sampled_from([0.0, 1.0, 2.0, 0.1 + 0.2, 0.3, NAN])
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @given(arrays.arrays(np.float64, (2, 3, 5), elements=few_values))
-def test_each_row_has_scipys_coefficient_ties_and_gaps_included(coefficient: Coefficient, both: Any) -> None:
+def test_each_row_has_scipys_coefficient_ties_and_gaps_included(
+    coefficient: Coefficient, both: Any
+) -> None:
     rounded = np.round(both, 9)
     expected = [scipys(x, y, coefficient) for x, y in zip(*rounded, strict=True)]
     assert within(*both, coefficient) == pytest.approx(expected, nan_ok=True)
@@ -81,10 +90,14 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
     (counts,) = resample_weights(60, 400, 0)
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
     whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
-    assert np.quantile(of_pair(x, y, "item", "kendall")(counts), (0.025, 0.975)) == pytest.approx(whole, abs=0.006)
+    assert np.quantile(of_pair(x, y, "item", "kendall")(counts), (0.025, 0.975)) == pytest.approx(
+        whole, abs=0.006
+    )
 
 
-def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_of_ranking_anew() -> None:
+def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_of_ranking_anew() -> (
+    None
+):
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
     anew, linear = (of_pair(x, y, "item", "spearman", exact=n) for n in (1000, 0))
@@ -116,7 +129,10 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
     x, y = np.where(both, x, NAN), np.where(both, y, NAN)
     (counts,) = resample_weights(12, 20, 3)
     drawn = [np.repeat(np.arange(12), row.astype(int)) for row in counts]
-    expected = [scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient) for rows in drawn]
+    expected = [
+        scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient)
+        for rows in drawn
+    ]
     assert of_pair(x, y, "system", coefficient)(counts) == pytest.approx(expected)
 
 
@@ -125,7 +141,9 @@ def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
     """Ratings are means of three raters: sums of thirds differ in floating point, also after rounding."""
     judged = np.tile(np.arange(6.0), (5, 1))
     expected = scipys(judged[0], thirds.sum(axis=0), "spearman")
-    assert of_pair(judged, thirds / 3, "system", "spearman")(np.ones((1, 5))) == pytest.approx([expected], nan_ok=True)
+    assert of_pair(judged, thirds / 3, "system", "spearman")(np.ones((1, 5))) == pytest.approx(
+        [expected], nan_ok=True
+    )
 
 
 def test_estimates_of_all_levels_say_what_they_are_over() -> None:
@@ -136,14 +154,21 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     assert found.texts == texts
     by_item = [scipys(one, other, "kendall") for one, other in zip(x, y, strict=True)]
     tau = found.estimates["document", "kendall"]
-    assert (tau.value, tau.n) == (pytest.approx(np.nanmean(by_item)), int((~np.isnan(by_item)).sum()))
+    assert (tau.value, tau.n) == (
+        pytest.approx(np.nanmean(by_item)),
+        int((~np.isnan(by_item)).sum()),
+    )
     assert [found.estimates[level, "pearson"].n for level in LEVELS] == [tau.n, texts, 5]
-    assert tau.method.startswith("Kendall's tau-b between the systems of an item, mean over items; ")
+    assert tau.method.startswith(
+        "Kendall's tau-b between the systems of an item, mean over items; "
+    )
     assert tau.method.endswith("; 95% Wilson interval with Student's t over items")
     pooled = found.estimates["item", "kendall"].method
     assert pooled.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
     bounded = [e for (level, _), e in found.estimates.items() if level != "system"]
-    assert all(e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded)
+    assert all(
+        e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded
+    )
 
 
 def test_items_that_say_nothing_are_left_out_and_counted() -> None:
@@ -151,12 +176,17 @@ def test_items_that_say_nothing_are_left_out_and_counted() -> None:
     scores = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2.0], [1, 2, 3]])
     found = CorrelationWithRatings(ratings, FEW).correlate(scores).estimates["document", "spearman"]
     assert (found.value, found.n) == (1.0, 2)
-    assert "; left out of 4: 1 in which values or ratings do not vary and 1 of one text; " in found.method
+    assert (
+        "; left out of 4: 1 in which values or ratings do not vary and 1 of one text; "
+        in found.method
+    )
 
 
 def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
     x, y = data(20, 4)
-    one, again, other = (CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2))
+    one, again, other = (
+        CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2)
+    )
     assert one == again
     assert one["item", "spearman"].low != other["item", "spearman"].low
 
@@ -172,8 +202,16 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
             [[1.0], [2], [3]],
             ["there are fewer than 2", None, "there are fewer than 3 s"],
         ),
-        ([[1, 2.0]], [[1, 2.0]], [None, "there are fewer than 3 texts", "there are fewer than 3 s"]),
-        ([[1, 1], [2, 2.0]], [[1, 2], [3, 4.0]], ["in no item do both", None, "there are fewer than 3 s"]),
+        (
+            [[1, 2.0]],
+            [[1, 2.0]],
+            [None, "there are fewer than 3 texts", "there are fewer than 3 s"],
+        ),
+        (
+            [[1, 1], [2, 2.0]],
+            [[1, 2], [3, 4.0]],
+            ["in no item do both", None, "there are fewer than 3 s"],
+        ),
         (
             [[1, NAN]],
             [[1, 2.0]],
@@ -181,7 +219,9 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
         ),
     ],
 )
-def test_what_cannot_be_estimated_is_said(scores: Any, ratings: Any, reasons: list[str | None]) -> None:
+def test_what_cannot_be_estimated_is_said(
+    scores: Any, ratings: Any, reasons: list[str | None]
+) -> None:
     found = CorrelationWithRatings(np.array(ratings), FEW).correlate(np.array(scores))
     for level, reason in zip(LEVELS, reasons, strict=True):
         assert found.lacking.get(level, "").startswith(reason or "\0") == (reason is not None)
@@ -189,7 +229,11 @@ def test_what_cannot_be_estimated_is_said(scores: Any, ratings: Any, reasons: li
 
 
 def test_one_item_has_no_interval() -> None:
-    found = CorrelationWithRatings(np.array([[1, 2, 3.0]]), FEW).correlate(np.array([[1, 3, 2.0]])).estimates
+    found = (
+        CorrelationWithRatings(np.array([[1, 2, 3.0]]), FEW)
+        .correlate(np.array([[1, 3, 2.0]]))
+        .estimates
+    )
     for estimate in found.values():
         assert (estimate.low, estimate.high) == (None, None)
         assert estimate.method.endswith("1 item: too few for an interval")
@@ -228,8 +272,12 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
         other = against.difference(x, z, level)
         sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
         assert other is not None
-        assert other.value == pytest.approx(sides[0](np.ones((1, 50)))[0] - sides[1](np.ones((1, 50)))[0])
-        ends = FEW.interval(np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(50, 200, 0)]), 50)
+        assert other.value == pytest.approx(
+            sides[0](np.ones((1, 50)))[0] - sides[1](np.ones((1, 50)))[0]
+        )
+        ends = FEW.interval(
+            np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(50, 200, 0)]), 50
+        )
         assert (other.low, other.high) == pytest.approx(tuple(ends))
 
 
@@ -249,7 +297,9 @@ def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
         assert estimate.method.endswith(f"; p: Williams' test, t({n - 3}) = {tested[0]:.2f}")
     assert found[0] is not None
     assert found[0].p is None
-    assert found[0].value == pytest.approx(np.nanmean(within(x, y, "pearson") - within(z, y, "pearson")))
+    assert found[0].value == pytest.approx(
+        np.nanmean(within(x, y, "pearson") - within(z, y, "pearson"))
+    )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -258,7 +308,9 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
     against = CorrelationWithRatings(y, FEW)
     same = against.difference(x, x, level)
     assert same is not None
-    assert (same.value, same.low, same.high) == ((0, None, None) if level == "document" else (0, 0, 0))
+    assert (same.value, same.low, same.high) == (
+        (0, None, None) if level == "document" else (0, 0, 0)
+    )
     better = against.difference(y, np.random.default_rng(1).normal(size=x.shape), level)
     assert better is not None
     assert better.low is not None
@@ -266,10 +318,15 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
 
 
 @pytest.mark.parametrize(("items", "has_interval"), [(49, False), (50, True)])
-def test_between_the_means_of_systems_an_interval_needs_fifty_items(items: int, has_interval: bool) -> None:
+def test_between_the_means_of_systems_an_interval_needs_fifty_items(
+    items: int, has_interval: bool
+) -> None:
     x, y = data(items, 6, missing=0)
     against = CorrelationWithRatings(y, FEW)
-    for estimate in (against.correlate(x).estimates["system", "spearman"], against.difference(x, x[::-1], "system")):
+    for estimate in (
+        against.correlate(x).estimates["system", "spearman"],
+        against.difference(x, x[::-1], "system"),
+    ):
         assert estimate is not None
         assert (estimate.low is not None) is has_interval
 
@@ -300,8 +357,16 @@ def test_each_rater_is_left_out_once() -> None:
     votes[random.random(votes.shape) < 0.15] = NAN
     found = rater_correlation(votes, FEW)
     with np.errstate(invalid="ignore"):
-        others = [np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0) for k in range(3)]
-    each = np.array([[scipys(*rows, "spearman") for rows in zip(votes[k], others[k], strict=True)] for k in range(3)])
+        others = [
+            np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0)
+            for k in range(3)
+        ]
+    each = np.array(
+        [
+            [scipys(*rows, "spearman") for rows in zip(votes[k], others[k], strict=True)]
+            for k in range(3)
+        ]
+    )
     values = [np.mean(item[~np.isnan(item)]) for item in each.T if not np.isnan(item).all()]
     assert found.estimates["document", "spearman"].value == pytest.approx(np.mean(values))
     assert found.estimates["document", "spearman"].n == len(values)
@@ -322,26 +387,36 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
     gold = json.loads(shared_data("summeval_rouge_correlations.json").read_text("utf-8"))
     items, systems = (list(dict.fromkeys(row[key] for row in rows)) for key in ("doc_id", "system"))
     shape = len(items), len(systems)
-    assert [(row["doc_id"], row["system"]) for row in rows] == [(i, s) for i in items for s in systems]
+    assert [(row["doc_id"], row["system"]) for row in rows] == [
+        (i, s) for i in items for s in systems
+    ]
     # A line without a word keeps a text of one line whole: the published figures take lines as sentences.
     lines = [row["summary"].replace(" . ", " .\n") + "\n." for row in rows]
     references = [[one.replace(" . ", " .\n") + "\n." for one in row["references"]] for row in rows]
-    scored = judge.metrics.rouge.score(lines, references, ["rouge1", "rouge2", "rougeLsum"], multi="mean")
+    scored = judge.metrics.rouge.score(
+        lines, references, ["rouge1", "rouge2", "rougeLsum"], multi="mean"
+    )
     for criterion in ("coherence", "consistency", "fluency", "relevance"):
         against = CorrelationWithRatings(
             np.array([row["human"][criterion] for row in rows]).reshape(shape), Bootstrap(10)
         )
         constant = {"consistency": 4, "fluency": 2}.get(criterion, 0)
         for name, values in scored.items():
-            found = against.correlate(np.array([value.fmeasure for value in values]).reshape(shape)).estimates
+            found = against.correlate(
+                np.array([value.fmeasure for value in values]).reshape(shape)
+            ).estimates
             published = gold[f"{name}_f_perl155_stem_mean11"]
-            of_document = [published["doc_level"][f"{criterion}_{c}"] for c in ("spearman", "kendall")]
+            of_document = [
+                published["doc_level"][f"{criterion}_{c}"] for c in ("spearman", "kendall")
+            ]
             assert [found["document", c].value for c in ("spearman", "kendall")] == pytest.approx(
                 of_document, abs=0.002
             )
             assert found["document", "spearman"].n == 100 - constant
             for level, key in (("item", "sample"), ("system", "system")):
-                told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][criterion]
+                told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][
+                    criterion
+                ]
                 mine = [found[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
                 # A text that is one line is split into sentences; rouge-score, and so the gold, takes it as one.
                 assert mine == pytest.approx(told, abs=1e-6)
@@ -369,7 +444,9 @@ def test_it_errs_as_often_as_it_says() -> None:
 def test_where_there_is_nothing_to_test() -> None:
     assert williams(0.5, 0.4, 0.3, 3) is None
     assert williams(0.5, 0.5, 1.0, 30) == (0.0, 1.0)
-    assert williams(1.0, 0.5, 1.0, 30) is None  # impossible: two equal sides with different correlations
+    assert (
+        williams(1.0, 0.5, 1.0, 30) is None
+    )  # impossible: two equal sides with different correlations
 
 
 RATINGS = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 3, 2), (3, 2, 1), (2, 1, 3))
@@ -387,23 +464,32 @@ def test_by_level_on_the_texts_of_both() -> None:
     found, lacking = change_in_agreement(RATED, "kind", before, AFTER)
     assert (list(found), lacking) == (["document", "item", "system"], "")
     both = [(before[key], AFTER[key]) for key in before]
-    assert found["item"].before.value == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
+    assert found["item"].before.value == pytest.approx(
+        spearmanr(*zip(*both, strict=True)).statistic
+    )
     assert (found["item"].before.n, found["item"].after.value) == (17, pytest.approx(1.0))
     document = found["document"]
     assert (document.before.value, document.after.value) == (pytest.approx(0.0), pytest.approx(1.0))
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)
-    assert document.change.p == pytest.approx(0.25)  # three items turned, none the other way: 2 / 2³
+    assert document.change.p == pytest.approx(
+        0.25
+    )  # three items turned, none the other way: 2 / 2³
     assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",))[0]) == ["item"]
 
 
 def test_the_seed_is_that_of_the_resamples() -> None:
     one, same, other = (
-        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed)[0]["item"].change
+        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed)[0][
+            "item"
+        ].change
         for seed in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_what_is_undefined_says_why() -> None:
-    assert change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == ({}, "all values are equal")
+    assert change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == (
+        {},
+        "all values are equal",
+    )

@@ -52,9 +52,13 @@ WITHIN = "; 95% Wilson interval with Student's t over items"
 def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
     values = data(missing=missing)
     found = matrices(table(values), Bootstrap(60, 5))
-    assert [(one.level, one.coefficient) for one in found] == [(a, b) for a in LEVELS for b in COEFFICIENTS]
+    assert [(one.level, one.coefficient) for one in found] == [
+        (a, b) for a in LEVELS for b in COEFFICIENTS
+    ]
     for one, other in ((0, 1), (2, 3), (3, 1)):
-        alone = CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
+        alone = (
+            CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
+        )
         for matrix in found:
             expected = alone[matrix.level, matrix.coefficient]
             assert matrix.values[one][other] == pytest.approx(expected.value)
@@ -62,7 +66,9 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
             assert matrix.high[other][one] == pytest.approx(expected.high)
             assert matrix.n[one][other] == expected.n
             interval = (
-                "95% Wilson interval with Student's t over items" if matrix.level == "document" else Bootstrap(60, 5)
+                "95% Wilson interval with Student's t over items"
+                if matrix.level == "document"
+                else Bootstrap(60, 5)
             )
             assert matrix.method.endswith(f"; {interval}")
 
@@ -70,8 +76,12 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
 def test_systems_with_equal_sums_are_tied() -> None:
     thirds = np.array([[5, 10, 8, 13, 12], [12, 10, 7, 6, 8], [10, 7, 4, 4, 3]])
     assert thirds.sum(axis=0).tolist() == [27, 27, 19, 23, 23]
-    matrix = of(matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "system")
-    assert matrix.values[0][1] == pytest.approx(stats.spearmanr(thirds.sum(axis=0), range(5)).statistic)
+    matrix = of(
+        matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "system"
+    )
+    assert matrix.values[0][1] == pytest.approx(
+        stats.spearmanr(thirds.sum(axis=0), range(5)).statistic
+    )
 
 
 def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
@@ -88,8 +98,14 @@ def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interva
     values = data(columns=2, items=120, systems=6)
     matrix = of(matrices(table(values), Bootstrap(300)), "item")
     assert matrix.n[0][1] == 720
-    assert matrix.values[0][1] == pytest.approx(stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic)
-    anew = CorrelationWithRatings(values[1], Bootstrap(300)).correlate(values[0]).estimates["item", "spearman"]
+    assert matrix.values[0][1] == pytest.approx(
+        stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic
+    )
+    anew = (
+        CorrelationWithRatings(values[1], Bootstrap(300))
+        .correlate(values[0])
+        .estimates["item", "spearman"]
+    )
     assert (matrix.low[0][1], matrix.high[0][1]) == (
         pytest.approx(anew.low, abs=0.01),
         pytest.approx(anew.high, abs=0.01),
@@ -124,7 +140,9 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
         ((2, 9, 2), "", "", "there are fewer than 3 systems"),
     ],
 )
-def test_what_cannot_be_computed_is_said(shape: tuple[int, ...], document: str, item: str, system: str) -> None:
+def test_what_cannot_be_computed_is_said(
+    shape: tuple[int, ...], document: str, item: str, system: str
+) -> None:
     values = np.random.default_rng(0).normal(size=shape)
     found = matrices(table(values), Bootstrap(20))
     for level, note in (("document", document), ("item", item), ("system", system)):
@@ -132,7 +150,9 @@ def test_what_cannot_be_computed_is_said(shape: tuple[int, ...], document: str, 
         assert matrix.note.endswith(note)
         assert bool(matrix.note) == bool(note)
         assert (matrix.values[0][1] is None) == bool(note)
-        assert (matrix.low[0][1] is None) == (bool(note) or shape[1] == 1)  # one item has no interval
+        assert (matrix.low[0][1] is None) == (
+            bool(note) or shape[1] == 1
+        )  # one item has no interval
 
 
 def test_a_constant_column_has_no_value_and_is_named() -> None:
@@ -153,7 +173,11 @@ def test_columns_that_share_no_text_have_no_value() -> None:
     values = data(columns=2, items=8)
     values[0, :4], values[1, 4:] = NAN, NAN
     for matrix in matrices(table(values), Bootstrap(20)):
-        assert (matrix.values[0][1], matrix.n[0][1], matrix.values[0][0]) == (None, 0, pytest.approx(1.0))
+        assert (matrix.values[0][1], matrix.n[0][1], matrix.values[0][0]) == (
+            None,
+            0,
+            pytest.approx(1.0),
+        )
 
 
 def test_of_very_many_systems_all_but_tau_is_computed() -> None:
@@ -167,6 +191,8 @@ def test_of_very_many_systems_all_but_tau_is_computed() -> None:
 def test_values_of_all_texts_together_and_comparisons_have_none() -> None:
     one = table(data(columns=2, items=4))
     whole = Score("", "s0", "c1", 0.5, MADE)
-    assert matrices(replace(one, scores=(*(s for s in one.scores if s.column == "c0"), whole))) == ()
+    assert (
+        matrices(replace(one, scores=(*(s for s in one.scores if s.column == "c0"), whole))) == ()
+    )
     assert matrices(replace(one, scores=(Score("i0", "s0", "c0", 1.0, MADE, rival="s1"),))) == ()
     assert matrices(table(data(columns=1))) == ()

@@ -22,7 +22,16 @@ from judge.stats.disagreements import Disagreements, disagreements
 from judge.stats.human_agreement import RatedColumn, column_from_metric
 
 FEW = Bootstrap(n_resamples=50)
-COLUMN = Column("polite", "criterion", "s", 1.0, 5.0, ("1", "2", "3", "4", "5"), "polite", values=(1, 2, 3, 4, 5))
+COLUMN = Column(
+    "polite",
+    "criterion",
+    "s",
+    1.0,
+    5.0,
+    ("1", "2", "3", "4", "5"),
+    "polite",
+    values=(1, 2, 3, 4, 5),
+)
 
 
 def text(n: int, votes: Sequence[float | None], **fields: Any) -> Sample:
@@ -33,7 +42,10 @@ def text(n: int, votes: Sequence[float | None], **fields: Any) -> Sample:
 
 
 def judged(scores: Mapping[int, float], column: Column = COLUMN, **known: Any) -> RatedColumn:
-    rows = [Score(f"i{n}", "x", column.name, value, Provenance("single", **known)) for n, value in scores.items()]
+    rows = [
+        Score(f"i{n}", "x", column.name, value, Provenance("single", **known))
+        for n, value in scores.items()
+    ]
     return replace(column_from_metric(column, rows, "small-judge"), criterion="polite")
 
 
@@ -44,10 +56,18 @@ def compared(samples: Sequence[Sample], judge: RatedColumn) -> Disagreements:
 
 def test_the_largest_gaps_of_both_sides_come_first_and_ties_keep_the_order_of_the_data() -> None:
     people = [2, 5, 1, 3, 4, 4, 3, 3, 3, 3]
-    judge = judged(dict(enumerate([4, 2, 3, 3, 2, 5, 3.1, 3.2, 3.3, 3.4])), reason="short", quote="text")
+    judge = judged(
+        dict(enumerate([4, 2, 3, 3, 2, 5, 3.1, 3.2, 3.3, 3.4])), reason="short", quote="text"
+    )
     found = compared([text(n, [vote]) for n, vote in enumerate(people)], judge)
     assert [(gap.item, gap.size) for gap in found.lower] == [("i1", -3), ("i4", -2)]
-    assert [gap.item for gap in found.higher] == ["i0", "i2", "i5", "i9", "i8"]  # i3 agrees, i7 and i6 are the sixth
+    assert [gap.item for gap in found.higher] == [
+        "i0",
+        "i2",
+        "i5",
+        "i9",
+        "i8",
+    ]  # i3 agrees, i7 and i6 are the sixth
     first = found.higher[0]
     assert (first.judge, first.people, first.ratings, first.reason, first.quote, first.output) == (
         (4.0, 2.0, (), "short", "text", "text 0")
@@ -55,14 +75,22 @@ def test_the_largest_gaps_of_both_sides_come_first_and_ties_keep_the_order_of_th
 
 
 def test_rounding_errors_do_not_decide_the_order() -> None:
-    found = compared([text(0, [1.2]), text(1, [1.1])], judged({0: 1.3, 1: 1.1 + (1.3 - 1.2) + 1e-12}))
+    found = compared(
+        [text(0, [1.2]), text(1, [1.1])], judged({0: 1.3, 1: 1.1 + (1.3 - 1.2) + 1e-12})
+    )
     assert [gap.item for gap in found.higher] == ["i0", "i1"]
 
 
 def test_raters_have_their_names_or_numbers() -> None:
-    samples = [text(0, [2, None, 3], raters={"polite": ("anna", "ben", "eve")}), text(1, [None, 1, 2])]
+    samples = [
+        text(0, [2, None, 3], raters={"polite": ("anna", "ben", "eve")}),
+        text(1, [None, 1, 2]),
+    ]
     found = compared(samples, judged({0: 5, 1: 5}))
-    assert [gap.ratings for gap in found.higher] == [(("rater 2", 1), ("rater 3", 2)), (("anna", 2), ("eve", 3))]
+    assert [gap.ratings for gap in found.higher] == [
+        (("rater 2", 1), ("rater 3", 2)),
+        (("anna", 2), ("eve", 3)),
+    ]
     assert found.named
 
 
@@ -70,11 +98,17 @@ def test_comments_come_from_the_file_of_the_ratings(tmp_path: Path) -> None:
     sheet = tmp_path / "ratings.jsonl"
     row = {"item": "i0", "system": "x", "criterion": "polite", "value": 2}
     comments = [{"rater": "anna", "comment": "curt"}, {"rater": "ben"}]
-    comments += [{"rater": "anna", "comment": "again", "repeat": True}, {"rater": "anna", "criterion": "fluent"}]
+    comments += [
+        {"rater": "anna", "comment": "again", "repeat": True},
+        {"rater": "anna", "criterion": "fluent"},
+    ]
     sheet.write_text("\n".join(json.dumps({**row, **one}) for one in comments), encoding="utf-8")
     samples = [text(0, [2, 2], raters={"polite": ("anna", "ben")})]
     for name in ("polite", "polite_5"):
-        own = [replace(s, human={name: 2.0}, ratings={name: (2, 2)}, raters={name: ("anna", "ben")}) for s in samples]
+        own = [
+            replace(s, human={name: 2.0}, ratings={name: (2, 2)}, raters={name: ("anna", "ben")})
+            for s in samples
+        ]
         judge = replace(judged({0: 5}), criterion=name)
         (found,) = disagreements(own, [judge], FEW, read_ratings(sheet))
         assert found.higher[0].comments == {"anna": "curt"}
@@ -82,7 +116,10 @@ def test_comments_come_from_the_file_of_the_ratings(tmp_path: Path) -> None:
 
 @given(
     st.lists(
-        st.tuples(st.floats(1, 5), st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=2, max_size=2)),
+        st.tuples(
+            st.floats(1, 5),
+            st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=2, max_size=2),
+        ),
         min_size=1,
         max_size=12,
     ).filter(lambda rows: any(vote is not None for _, votes in rows for vote in votes))
@@ -91,9 +128,16 @@ def test_the_confusion_counts_each_rating(rows: list[tuple[float, list[int | Non
     samples = [text(n, votes) for n, (_, votes) in enumerate(rows)]
     confusion = compared(samples, judged({n: value for n, (value, _) in enumerate(rows)})).confusion
     assert confusion is not None
-    pairs = [(vote, int(np.floor(value + 0.5))) for value, votes in rows for vote in votes if vote is not None]
+    pairs = [
+        (vote, int(np.floor(value + 0.5)))
+        for value, votes in rows
+        for vote in votes
+        if vote is not None
+    ]
     people, judge = (pd.Categorical(side, range(1, 6)) for side in zip(*pairs, strict=True))
-    assert [*map(list, confusion.counts)] == pd.crosstab(people, judge, dropna=False).to_numpy().tolist()
+    assert [*map(list, confusion.counts)] == pd.crosstab(
+        people, judge, dropna=False
+    ).to_numpy().tolist()
     apart = np.array([abs(p - j) for p, j in pairs])
     assert confusion.n == len(pairs)
     assert [confusion.share(distance) for distance in (0, 1)] == pytest.approx(

@@ -17,7 +17,9 @@ from judge.stats.equal_length import win_rates
 MODELS = ("gemma-2b-it", "wizardlm-13b", "claude-2", "gpt-3.5-turbo-1106_verbose", "NullModel")
 
 
-def _judged(n: int, seed: int, *, prefers_long: float, constants: dict[str, float]) -> tuple[list, ...]:  # type: ignore[type-arg]
+def _judged(
+    n: int, seed: int, *, prefers_long: float, constants: dict[str, float]
+) -> tuple[list, ...]:  # type: ignore[type-arg]
     """Items, systems, preferences and length differences: every system writes longer texts than the other one."""
     random = np.random.default_rng(seed)
     items, systems, preferences, longer = [], [], [], []
@@ -32,7 +34,9 @@ def _judged(n: int, seed: int, *, prefers_long: float, constants: dict[str, floa
 
 
 def test_the_estimates_maximize_the_likelihood() -> None:
-    items, systems, preferences, longer = _judged(40, 1, prefers_long=1.5, constants={"a": 0.5, "b": -0.5})
+    items, systems, preferences, longer = _judged(
+        40, 1, prefers_long=1.5, constants={"a": 0.5, "b": -0.5}
+    )
     x = np.tanh(np.array(longer) / np.std(longer))
     is_b = np.array(systems) == "b"
 
@@ -62,7 +66,9 @@ def test_intervals_cover_the_preference_at_equal_length_and_the_raw_rate_does_no
         raw.append(np.mean(rows[2]))
     assert 0.87 <= np.mean(covered) <= 1
     assert np.mean(raw) > 0.6
-    assert win_rates(*_judged(29, 0, prefers_long=2.0, constants={"equal": 0.0}))["equal"].low is None
+    assert (
+        win_rates(*_judged(29, 0, prefers_long=2.0, constants={"equal": 0.0}))["equal"].low is None
+    )
 
 
 def test_a_judge_that_only_counts_characters_finds_equal_systems() -> None:
@@ -82,7 +88,13 @@ def test_a_judge_that_only_counts_characters_finds_equal_systems() -> None:
     assert new.equal_length is not None
     assert new.equal_length.value < 0.97  # the texts differ by 2 to 4 characters, never by none
     assert now.equal_length is None
-    assert judge.rank(rows, model=ScriptedProvider(longest), cache=False).rankings[0].standings[0].equal_length is None
+    assert (
+        judge.rank(rows, model=ScriptedProvider(longest), cache=False)
+        .rankings[0]
+        .standings[0]
+        .equal_length
+        is None
+    )
 
 
 def test_alpacaeval_its_length_controlled_win_rates_are_below_by_up_to_six_points(

@@ -31,10 +31,14 @@ def table(values: np.ndarray[Any, Any], systems: str = "a") -> Table:
     return Table(tuple(samples), (COLUMN,), tuple(scores))
 
 
-def nested(rng: np.random.Generator, items: int, generations: int, icc: float) -> np.ndarray[Any, Any]:
+def nested(
+    rng: np.random.Generator, items: int, generations: int, icc: float
+) -> np.ndarray[Any, Any]:
     """Values of one system with mean 0 and variance 1, of which `icc` is between items."""
     of_items = rng.normal(0, np.sqrt(icc), (1, items, 1))
-    values: np.ndarray[Any, Any] = of_items + rng.normal(0, np.sqrt(1 - icc), (1, items, generations))
+    values: np.ndarray[Any, Any] = of_items + rng.normal(
+        0, np.sqrt(1 - icc), (1, items, generations)
+    )
     return values
 
 
@@ -74,7 +78,9 @@ CRITERION = {"name": "clear", "question": "Is the text clear?", "show": []}
 
 
 def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
-    result: Result = judge.evaluate(ROWS, [CRITERION], model=ask, metrics=[], cache=False, out=tmp_path)
+    result: Result = judge.evaluate(
+        ROWS, [CRITERION], model=ask, metrics=[], cache=False, out=tmp_path
+    )
     assert len(result.table.samples) == 24
     assert {estimate.n for estimate in result.estimates.values()} == {6}
     assert [s.item for s in result.table.samples[:2]] == ["0 (1)", "0 (2)"]
@@ -91,27 +97,43 @@ def test_two_outputs_without_a_number_are_refused() -> None:
 
 
 def test_pairs_of_generations_are_one_item_in_a_ranking() -> None:
-    result = judge.rank([row | {"source": "q"} for row in ROWS], ["overall"], model=lambda _: "A", cache=False)
+    result = judge.rank(
+        [row | {"source": "q"} for row in ROWS], ["overall"], model=lambda _: "A", cache=False
+    )
     (ranking,) = result.rankings
     assert ranking.pairs == 12
     assert {standing.items for standing in ranking.standings} == {6}
 
 
-def test_a_system_generates_several_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_generates_several_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "p.jinja").write_text("Say {{ source }}.", encoding="utf-8")
     (tmp_path / "w.yaml").write_text("- {reply: {Good: 0.5, Bad: 0.5}}\n", encoding="utf-8")
     systems: Any = {
-        "often": {"prompt": tmp_path / "p.jinja", "model": f"scripted/{tmp_path}/w.yaml", "generations": 3},
+        "often": {
+            "prompt": tmp_path / "p.jinja",
+            "model": f"scripted/{tmp_path}/w.yaml",
+            "generations": 3,
+        },
         "once": {"prompt": tmp_path / "p.jinja", "model": f"scripted/{tmp_path}/w.yaml"},
     }
     rows = [{"item": f"i{n}", "source": f"word {n}"} for n in range(8)]
     scores: Callable[[str], int] = lambda prompt: 5 if "\nGood\n" in prompt else 1  # noqa: E731
     result = judge.evaluate(
-        rows, [CRITERION], model=scores, systems=systems, metrics=[], cache=False, out=tmp_path / "o"
+        rows,
+        [CRITERION],
+        model=scores,
+        systems=systems,
+        metrics=[],
+        cache=False,
+        out=tmp_path / "o",
     )
     assert len(result.table.samples) == 8 * 4
     assert result.estimates["often", "clear"].n == 8
-    written = [json.loads(line) for line in (tmp_path / "o/outputs.jsonl").read_text("utf-8").splitlines()]
+    written = [
+        json.loads(line) for line in (tmp_path / "o/outputs.jsonl").read_text("utf-8").splitlines()
+    ]
     assert [(row["item"], row["system"], row.get("generation")) for row in written[:4]] == [
         ("i0", "often", "1"), ("i0", "often", "2"), ("i0", "often", "3"), ("i0", "once", None),
     ]  # fmt: skip
@@ -122,4 +144,6 @@ def test_a_system_generates_several_outputs(tmp_path: Path, monkeypatch: pytest.
         ("i0 (3)", "i0"),
         ("i0", ""),
     ]
-    assert len({s.output for s in loaded if s.system == "often"}) == 2  # drawn, and not the same each time
+    assert (
+        len({s.output for s in loaded if s.system == "often"}) == 2
+    )  # drawn, and not the same each time

@@ -33,13 +33,19 @@ def test_anchors_about_the_same_items_are_paired() -> None:
     assert split is not None
     expected = stats.ttest_rel(MOVED, SHIFT)
     low, high = expected.confidence_interval()
-    assert (split.system.value, split.judge.value) == pytest.approx(((MOVED - SHIFT).mean(), SHIFT.mean()))
-    assert (split.system.low, split.system.high, split.system.p) == pytest.approx((low, high, expected.pvalue))
+    assert (split.system.value, split.judge.value) == pytest.approx(
+        ((MOVED - SHIFT).mean(), SHIFT.mean())
+    )
+    assert (split.system.low, split.system.high, split.system.p) == pytest.approx(
+        (low, high, expected.pvalue)
+    )
 
 
 def test_anchors_about_other_items_add_their_variance() -> None:
     anchors = np.concatenate([NONE, SHIFT])
-    split = split_change(np.array([np.concatenate([MOVED, NONE]), *[anchors] * 3]), changed(4, 24), FIRST)
+    split = split_change(
+        np.array([np.concatenate([MOVED, NONE]), *[anchors] * 3]), changed(4, 24), FIRST
+    )
     assert split is not None
     expected = stats.ttest_ind(MOVED, SHIFT, equal_var=False)
     error = np.sqrt(MOVED.var(ddof=1) / 12 + SHIFT.var(ddof=1) / 12)
@@ -54,8 +60,12 @@ def test_how_far_the_shift_differs_between_systems_counts() -> None:
     split = split_change(np.array([np.full(12, 0.9), *shifts]), changed(4, 12), FIRST)
     assert split is not None
     half = stats.t.ppf(0.975, 2) * np.sqrt(np.var([0.1, 0.3, 0.5], ddof=1) * (1 + 1 / 3))
-    assert (split.system.value, split.system.low, split.system.high) == pytest.approx((0.6, 0.6 - half, 0.6 + half))
-    assert (split.judge.value, split.judge.low, split.judge.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
+    assert (split.system.value, split.system.low, split.system.high) == pytest.approx(
+        (0.6, 0.6 - half, 0.6 + half)
+    )
+    assert (split.judge.value, split.judge.low, split.judge.high) == pytest.approx(
+        (0.3, 0.3 - half, 0.3 + half)
+    )
 
 
 def test_fewer_than_three_other_systems_give_no_interval() -> None:
@@ -70,7 +80,9 @@ def test_a_systems_own_anchors_come_first() -> None:
     own = np.concatenate([MOVED, SHIFT])
     split = split_change(np.array([own, np.full(24, 2.0)]), changed(2, 24, slice(12)), FIRST)
     assert split is not None
-    assert split.system.value == pytest.approx((MOVED.mean() - SHIFT.mean()) / 2)  # half of the items changed
+    assert split.system.value == pytest.approx(
+        (MOVED.mean() - SHIFT.mean()) / 2
+    )  # half of the items changed
     assert split.judge.value == pytest.approx(SHIFT.mean())
     assert split.system.p is not None
 
@@ -94,8 +106,12 @@ def test_few_anchors_split_nothing(n_anchors: int) -> None:
     assert split_change(np.array([MOVED, anchors]), changed(2, 12), FIRST) is None
 
 
-@pytest.mark.parametrize(("n_changed", "has_interval", "has_p"), [(4, False, False), (5, True, False), (6, True, True)])
-def test_few_changed_texts_are_not_tested(n_changed: int, *, has_interval: bool, has_p: bool) -> None:
+@pytest.mark.parametrize(
+    ("n_changed", "has_interval", "has_p"), [(4, False, False), (5, True, False), (6, True, True)]
+)
+def test_few_changed_texts_are_not_tested(
+    n_changed: int, *, has_interval: bool, has_p: bool
+) -> None:
     own = np.concatenate([MOVED[:n_changed], SHIFT])
     split = split_change(own[None], changed(1, len(own), slice(n_changed)), FIRST)
     assert split is not None
@@ -104,7 +120,9 @@ def test_few_changed_texts_are_not_tested(n_changed: int, *, has_interval: bool,
 
 @pytest.mark.parametrize(("own", "p"), [(1.0, 2 / 2**12), (0.5, 1.0)])
 def test_equal_differences_have_no_interval_and_the_p_of_sign_flips(own: float, p: float) -> None:
-    split = split_change(np.array([np.full(12, own), *[np.full(12, 0.5)] * 3]), changed(4, 12), FIRST)
+    split = split_change(
+        np.array([np.full(12, own), *[np.full(12, 0.5)] * 3]), changed(4, 12), FIRST
+    )
     assert split is not None
     assert (split.system.value, split.system.low, split.system.p) == (own - 0.5, None, p)
 
@@ -118,8 +136,12 @@ def test_the_parts_sum_to_the_change_of_any_rows(seed: int) -> None:
         split = split_change(differences, marked, rows)
         if split is not None and not np.isnan(differences[rows]).all():
             here = differences[rows]
-            per_item = [column[~np.isnan(column)].mean() for column in here.T if not np.isnan(column).all()]
-            assert split.judge.value + split.system.value == pytest.approx(float(np.mean(per_item)), abs=1e-8)
+            per_item = [
+                column[~np.isnan(column)].mean() for column in here.T if not np.isnan(column).all()
+            ]
+            assert split.judge.value + split.system.value == pytest.approx(
+                float(np.mean(per_item)), abs=1e-8
+            )
             for part in (split.judge, split.system):
                 assert part.low is None or part.low <= part.value
 
@@ -132,9 +154,17 @@ Values = dict[str, list[float]]
 
 def table(values: Values, texts: dict[str, str] | None = None, column: Column = C) -> Table:
     """A score of each system for each item, and what the system's texts say (`words`)."""
-    cells = [(f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)]
-    samples = tuple(Sample(item, system, (texts or {}).get(system, "words"), "source") for item, system, _ in cells)
-    scores = tuple(Score(item, system, column.name, value, Provenance("single")) for item, system, value in cells)
+    cells = [
+        (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
+    ]
+    samples = tuple(
+        Sample(item, system, (texts or {}).get(system, "words"), "source")
+        for item, system, _ in cells
+    )
+    scores = tuple(
+        Score(item, system, column.name, value, Provenance("single"))
+        for item, system, value in cells
+    )
     return Table(samples, (column,), scores)
 
 
@@ -149,7 +179,9 @@ HIGHER = [value + (0.5, 1.0)[n % 2] for n, value in enumerate(LOW)]
 
 
 def test_a_shift_of_all_texts_is_the_judges() -> None:
-    runs = compare_runs(table(BEFORE), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "other words"}))
+    runs = compare_runs(
+        table(BEFORE), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "other words"})
+    )
     new, same = row(runs, "new"), row(runs, "a")
     assert (new.judge, new.system_change) != (None, None)
     assert new.system_change is not None
@@ -177,13 +209,17 @@ def test_with_the_same_texts_all_is_the_judges() -> None:
 
 
 def test_with_other_texts_only_nothing_is_split() -> None:
-    runs = compare_runs(table(BEFORE), table(BEFORE | {"new": HIGHER}, dict.fromkeys(SYSTEMS, "other words")))
+    runs = compare_runs(
+        table(BEFORE), table(BEFORE | {"new": HIGHER}, dict.fromkeys(SYSTEMS, "other words"))
+    )
     assert all((each.judge, each.system_change) == (None, None) for each in runs.means)
     assert runs.anchors == 0
 
 
 def test_if_the_judge_did_not_move_the_change_and_its_test_are_the_systems() -> None:
-    new = row(compare_runs(table(BEFORE), table(BEFORE | {"new": HIGHER}, {"new": "other words"})), "new")
+    new = row(
+        compare_runs(table(BEFORE), table(BEFORE | {"new": HIGHER}, {"new": "other words"})), "new"
+    )
     assert new.system_change == new.estimate
     assert new.system_changed
     assert new.judge is not None
@@ -192,22 +228,32 @@ def test_if_the_judge_did_not_move_the_change_and_its_test_are_the_systems() -> 
 
 def test_metrics_have_no_judge() -> None:
     metric = Column("c", "metric", "c")
-    runs = compare_runs(table(BEFORE, column=metric), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "x"}, metric))
+    runs = compare_runs(
+        table(BEFORE, column=metric), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "x"}, metric)
+    )
     assert all((each.judge, each.system_change) == (None, None) for each in runs.means)
 
 
 def test_a_changed_source_is_a_changed_text() -> None:
     after = table(dict.fromkeys(SYSTEMS, HIGHER))
     samples = tuple(replace(s, source="another") if s.system == "new" else s for s in after.samples)
-    assert row(compare_runs(table(BEFORE), replace(after, samples=samples)), "new").system_change is not None
+    assert (
+        row(compare_runs(table(BEFORE), replace(after, samples=samples)), "new").system_change
+        is not None
+    )
 
 
 def test_the_order_of_generations_changes_no_text() -> None:
     def generated(first: str, second: str) -> Table:
-        texts = [(f"i{n}", place, text) for n in range(8) for place, text in enumerate((first, second))]
-        samples = tuple(Sample(f"{i} ({place + 1})", "x", text, cluster=i) for i, place, text in texts)
+        texts = [
+            (f"i{n}", place, text) for n in range(8) for place, text in enumerate((first, second))
+        ]
+        samples = tuple(
+            Sample(f"{i} ({place + 1})", "x", text, cluster=i) for i, place, text in texts
+        )
         scores = tuple(
-            Score(s.item, "x", "c", 1.0 + n % 3 + (first == "b"), Provenance("single")) for n, s in enumerate(samples)
+            Score(s.item, "x", "c", 1.0 + n % 3 + (first == "b"), Provenance("single"))
+            for n, s in enumerate(samples)
         )
         return Table(samples, (C,), scores)
 

@@ -12,7 +12,9 @@ from judge.table import Table
 SINGLE = Provenance("single")
 CLEAR = Column("clear", "criterion", "clear", 1.0, 5.0, criterion="clear")
 RIGHT = Column("right", "criterion", "right", 0.0, 1.0, criterion="right", weight=3.0)
-WRONG = Column("wrong", "criterion", "wrong", 0.0, 10.0, criterion="wrong", better="lower", weight=2.0)
+WRONG = Column(
+    "wrong", "criterion", "wrong", 0.0, 10.0, criterion="wrong", better="lower", weight=2.0
+)
 
 
 def _table(columns: tuple[Column, ...], *rows: tuple[float | None, ...]) -> Table:
@@ -32,10 +34,14 @@ def _values(table: Table) -> list[float]:
 
 
 def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:
-    found = overall(_table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0)))
+    found = overall(
+        _table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0))
+    )
     assert found is not None
     made, table = found.summary, found.table
-    assert made == Overall({"clear": pytest.approx(1 / 6), "right": 0.5, "wrong": pytest.approx(1 / 3)}, 3, 3)
+    assert made == Overall(
+        {"clear": pytest.approx(1 / 6), "right": 0.5, "wrong": pytest.approx(1 / 3)}, 3, 3
+    )
     assert _values(table) == pytest.approx([0.75 / 6 + 1.0 / 2 + 0.8 / 3, 0.0, 1.0])
     (column,) = table.columns
     assert (column.name, column.low, column.high, column.better) == ("overall", 0.0, 1.0, "higher")
@@ -72,7 +78,12 @@ def test_where_there_is_none(columns: tuple[Column, ...]) -> None:
 def test_comparisons_have_none() -> None:
     table = _table((CLEAR, RIGHT), (4.0, 1.0))
     assert overall(replace(table, scores=(Score("i0", "s", "clear", 1.0, SINGLE, "t"),))) is None
-    assert overall(replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", rival="t"),))) is None
+    assert (
+        overall(
+            replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", rival="t"),))
+        )
+        is None
+    )
 
 
 def test_the_mean_stands_for_a_panel() -> None:

@@ -16,7 +16,9 @@ from judge.stats.paired_differences import cliffs_delta, holm, mean_differences,
 def _scores(n: int, seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     item = random.normal(size=n)
-    one, other = (np.clip(np.round(3 + item + random.normal(shift, 1, n)), 1, 5) for shift in (0.3, 0.0))
+    one, other = (
+        np.clip(np.round(3 + item + random.normal(shift, 1, n)), 1, 5) for shift in (0.3, 0.0)
+    )
     return one - other
 
 
@@ -63,7 +65,9 @@ def test_few_items_and_equal_differences_have_no_interval() -> None:
     assert four.method == "4 items: too few for an interval; p: sign-flip permutation test, exact"
     assert equal is not None
     assert (equal.value, equal.low, equal.high, equal.p) == (0.1, None, None, 2 / 2**6)
-    assert equal.method == "all differences equal: no interval; p: sign-flip permutation test, exact"
+    assert (
+        equal.method == "all differences equal: no interval; p: sign-flip permutation test, exact"
+    )
 
 
 def test_the_seed_decides() -> None:
@@ -77,9 +81,15 @@ def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> N
     random = np.random.default_rng(n)
     item = random.normal(size=(1_000, n))
     # the mean of each score is 3 by symmetry, so that the difference is 0
-    one, other = (np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2))
+    one, other = (
+        np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2)
+    )
     found = mean_differences(one - other, n_flips=100)
-    held = [e.low <= 0 <= e.high for e in found if e is not None and e.low is not None and e.high is not None]
+    held = [
+        e.low <= 0 <= e.high
+        for e in found
+        if e is not None and e.low is not None and e.high is not None
+    ]
     assert (held == []) if n < 5 else 0.935 <= float(np.mean(held)) <= 0.98
 
 
@@ -87,7 +97,10 @@ def _scipys(row: list[float]) -> float:
     """The exact p of scipy's own paired permutation test."""
     zeros = np.zeros(len(row))
     found = scipy_stats.permutation_test(
-        (np.array(row), zeros), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
+        (np.array(row), zeros),
+        lambda x, y: np.mean(x - y),
+        permutation_type="samples",
+        n_resamples=np.inf,
     )
     return float(found.pvalue)
 
@@ -195,4 +208,8 @@ def test_it_is_the_count_over_all_pairs(one: list[int], other: list[int]) -> Non
 
 def test_the_ends_and_the_middle() -> None:
     low, high = np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
-    assert (cliffs_delta(high, low), cliffs_delta(low, high), cliffs_delta(low, low)) == (1.0, -1.0, 0.0)
+    assert (cliffs_delta(high, low), cliffs_delta(low, high), cliffs_delta(low, low)) == (
+        1.0,
+        -1.0,
+        0.0,
+    )

@@ -22,7 +22,9 @@ SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
 few = settings(max_examples=25)
 
 
-def _row(item: str, first: str, second: str, value: float, provenance: Provenance = SINGLE) -> Score:
+def _row(
+    item: str, first: str, second: str, value: float, provenance: Provenance = SINGLE
+) -> Score:
     return Score(item, first, "better", value, provenance, second)
 
 
@@ -35,7 +37,9 @@ def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) ->
     return [_row(item, a, b, shown_first), _row(item, b, a, shown_second)]
 
 
-def _only(rows: list[Score], systems: str, failures: list[Failure] | None = None, **options: object) -> Ranking:
+def _only(
+    rows: list[Score], systems: str, failures: list[Failure] | None = None, **options: object
+) -> Ranking:
     (found,) = rankings(rows, failures or [], list(systems), ["better"], **options)  # type: ignore[arg-type]
     return found
 
@@ -102,8 +106,17 @@ def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None
     winners = [evalica.Winner.X if r.value else evalica.Winner.Y for r in rows]
     weights = [0.5] * len(rows)  # two rows are one pair
     for a, b in combinations("abcde", 2):
-        xs, ys, winners, weights = [*xs, a], [*ys, b], [*winners, evalica.Winner.Draw], [*weights, 1.0]
-    theirs = np.log(evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-12, limit=10_000).scores)
+        xs, ys, winners, weights = (
+            [*xs, a],
+            [*ys, b],
+            [*winners, evalica.Winner.Draw],
+            [*weights, 1.0],
+        )
+    theirs = np.log(
+        evalica.bradley_terry(
+            xs, ys, winners, weights=weights, tolerance=1e-12, limit=10_000
+        ).scores
+    )
     for standing in _only(rows, "abcde").standings:
         assert standing.strength == pytest.approx(theirs[standing.system] - theirs.mean(), abs=1e-7)
 
@@ -118,11 +131,20 @@ def test_strengths_are_those_of_a_logistic_regression_on_preferences(seed: int) 
 
 
 def test_strengths_exist_where_a_system_wins_every_time() -> None:
-    rows = [r for k in range(20) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 1.0, 0.0)]
+    rows = [
+        r
+        for k in range(20)
+        for a, b in combinations("abc", 2)
+        for r in _both(f"i{k}", a, b, 1.0, 0.0)
+    ]
     found = _only(rows, "abc")
     assert [(s.system, s.win_rate) for s in found.standings] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
-    theirs = _logistic([(a, b, 1.0, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc")
-    assert [s.strength for s in found.standings] == pytest.approx([theirs[name] for name in "abc"], abs=1e-5)
+    theirs = _logistic(
+        [(a, b, 1.0, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc"
+    )
+    assert [s.strength for s in found.standings] == pytest.approx(
+        [theirs[name] for name in "abc"], abs=1e-5
+    )
 
 
 def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
@@ -136,16 +158,24 @@ def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
 
 def _uneven() -> list[Score]:
     """b and c do not meet on every item, so that the number of pairs differs between items."""
-    return [r for r in _random("abc", 6, seed=5) if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")]
+    return [
+        r
+        for r in _random("abc", 6, seed=5)
+        if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")
+    ]
 
 
 @pytest.mark.parametrize("wins", [0, 1, 4, 9, 10])
 def test_of_whole_wins_and_losses_the_interval_is_wilsons_with_students_t(wins: int) -> None:
-    rows = [r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))]
+    rows = [
+        r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))
+    ]
     found = _by_system(_only(rows, "ab"))["a"]
     tries = 10 if wins in (0, 10) else 9  # n − 1, as the variance's divisor is
     z = student.ppf(0.975, 9) * math.sqrt(10 / tries)  # of which scipy's makes what tries make of t
-    theirs = binomtest(wins, 10).proportion_ci(confidence_level=2 * norm.cdf(z) - 1, method="wilson")
+    theirs = binomtest(wins, 10).proportion_ci(
+        confidence_level=2 * norm.cdf(z) - 1, method="wilson"
+    )
     assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
 
 
@@ -153,11 +183,17 @@ def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> 
     found = _by_system(_only(_uneven(), "abc"))
     preferences = _preferences(_uneven())
     for name in "abc":
-        items = [[p for (item, a, _), p in preferences.items() if (item, a) == (f"i{k}", name)] for k in range(6)]
+        items = [
+            [p for (item, a, _), p in preferences.items() if (item, a) == (f"i{k}", name)]
+            for k in range(6)
+        ]
         rate = found[name].win_rate
         away = [sum(one) - rate * len(one) for one in items]
         variance = 6 / 5 * sum(each**2 for each in away) / sum(map(len, items)) ** 2
-        for end in (found[name].low, found[name].high):  # Wilson: the rates that are t of their own errors away
+        for end in (
+            found[name].low,
+            found[name].high,
+        ):  # Wilson: the rates that are t of their own errors away
             assert end is not None
             error = math.sqrt(variance * end * (1 - end) / (rate * (1 - rate)))
             assert abs(end - rate) == pytest.approx(student.ppf(0.975, 5) * error)
@@ -179,13 +215,21 @@ def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
         strength = found[name].strength
         assert strength is not None
         # The ties pull every strength towards 0: the outer end is further away by as much.
-        ends = [strength - (found[name].strength_low or 0.0), (found[name].strength_high or 0.0) - strength]
+        ends = [
+            strength - (found[name].strength_low or 0.0),
+            (found[name].strength_high or 0.0) - strength,
+        ]
         assert min(ends) == pytest.approx(away, rel=1e-3)
         assert ends[strength > 0] == max(ends) < 1.5 * away
 
 
 def test_items_that_all_say_the_same_are_one_try_each() -> None:
-    rows = [r for k in range(8) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 1.0, 0.0)]
+    rows = [
+        r
+        for k in range(8)
+        for a, b in combinations("abc", 2)
+        for r in _both(f"i{k}", a, b, 1.0, 0.0)
+    ]
     a, b, c = (_by_system(_only(rows, "abc"))[name] for name in "abc")
     t = student.ppf(0.975, 7)
     assert (a.low, a.high) == (pytest.approx(8 / (8 + t**2)), 1.0)
@@ -205,14 +249,19 @@ def test_of_two_systems_alike_in_every_item_the_strength_scatters_as_the_model_s
     error = 1 / math.sqrt(6 * p * (1 - p)) / 2  # of the log-odds, of which a strength is the half
     assert a.strength == pytest.approx(math.log(p / (1 - p)) / 2, abs=1e-6)
     pull = (p - 0.5) / (5 * p * (1 - p)) / 2  # of the tie, in one step of Newton's without it
-    assert a.strength_high == pytest.approx((a.strength or 0) + student.ppf(0.975, 4) * error + pull, abs=1e-5)
-    assert a.strength_low == pytest.approx((a.strength or 0) - student.ppf(0.975, 4) * error, abs=1e-5)
+    assert a.strength_high == pytest.approx(
+        (a.strength or 0) + student.ppf(0.975, 4) * error + pull, abs=1e-5
+    )
+    assert a.strength_low == pytest.approx(
+        (a.strength or 0) - student.ppf(0.975, 4) * error, abs=1e-5
+    )
 
 
 def test_the_method_names_the_interval() -> None:
     found = _only(_random("ab", 5, seed=0), "ab")
     assert (
-        found.method == "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+        found.method
+        == "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
     )
 
 
@@ -231,7 +280,9 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
     a, b = _by_system(found)["a"], _by_system(found)["b"]
     assert (a.wins, a.losses, a.ties, a.undecided, a.n) == (2, 1, 2, 2, 7)
     assert (b.wins, b.losses, b.ties, b.undecided, b.n) == (1, 2, 2, 2, 7)
-    assert a.flip_rate == b.flip_rate == found.flip_rate == 4 / 6  # equal texts were not asked about
+    assert (
+        a.flip_rate == b.flip_rate == found.flip_rate == 4 / 6
+    )  # equal texts were not asked about
     assert (found.pairs, found.incomplete, found.failed) == (7, 0, 0)
     # mean of the first: .5, .75, .5, .75, 1, .9
     assert found.position_bias == pytest.approx(4.4 / 6 - 0.5)
@@ -239,7 +290,9 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
 
 @given(st.floats(0, 1), st.integers(1, 4))
 @few
-def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(value: float, n: int) -> None:
+def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(
+    value: float, n: int
+) -> None:
     found = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab")
     for standing in found.standings:
         assert (standing.ties, standing.undecided) == ((n, 0) if value == 0.5 else (0, n))
@@ -247,7 +300,11 @@ def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(value: fl
 
 
 def test_a_pair_without_one_order_is_not_compared() -> None:
-    rows = [*_both("whole", "a", "b", 0.9, 0.3), _row("half", "a", "b", 1.0), _row("missing", "b", "a", 1.0)]
+    rows = [
+        *_both("whole", "a", "b", 0.9, 0.3),
+        _row("half", "a", "b", 1.0),
+        _row("missing", "b", "a", 1.0),
+    ]
     failures = [_failed("half", "b", "a"), _failed("none", "a", "b"), _failed("none", "b", "a")]
     found = _only(rows, "ab", failures)
     assert (found.pairs, found.incomplete, found.failed) == (1, 3, 3)
@@ -266,12 +323,21 @@ def test_one_order_counts_where_one_order_is_meant() -> None:
 
 
 def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
-    rows = [*_both("i0", "b", "a", 1.0, 0.0), *_both("i1", "a", "b", 0.8, 0.4), *_both("i0", "b", "c", 0.9, 0.1)]
+    rows = [
+        *_both("i0", "b", "a", 1.0, 0.0),
+        *_both("i1", "a", "b", 0.8, 0.4),
+        *_both("i0", "b", "c", 0.9, 0.1),
+    ]
     found = _only(rows, "abcd")
     assert found.systems == ("a", "b", "c", "d")
     assert found.n == ((0, 2, 0, 0), (2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
     known = [[None if rate is None else round(rate, 12) for rate in row] for row in found.win_rate]
-    assert known == [[None, 0.35, None, None], [0.65, None, 0.9, None], [None, 0.1, None, None], [None] * 4]
+    assert known == [
+        [None, 0.35, None, None],
+        [0.65, None, 0.9, None],
+        [None, 0.1, None, None],
+        [None] * 4,
+    ]
     assert [s.system for s in found.standings] == ["b", "a", "c"]  # d was never compared
 
 
@@ -280,7 +346,11 @@ def test_groups_that_never_met_have_no_strengths() -> None:
     found = _only(rows, "abcd")
     assert found.note == "The systems fall into 2 groups that never met: no strengths."
     for standing in found.standings:
-        assert (standing.strength, standing.strength_low, standing.strength_high) == (None, None, None)
+        assert (standing.strength, standing.strength_low, standing.strength_high) == (
+            None,
+            None,
+            None,
+        )
         assert standing.low is not None
     joined = _only([*rows, *_both("i0", "b", "c", 0.8, 0.3)], "abcd")
     assert joined.note == ""
@@ -301,7 +371,12 @@ def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
 
 def test_systems_that_met_different_rivals_are_ordered_by_strength() -> None:
     """weak wins 7 of 10 against the weakest only; strong loses 6 of 10 against the best, and beats the weakest."""
-    met = {("best", "strong"): 6, ("strong", "weakest"): 9, ("best", "weakest"): 9, ("weak", "weakest"): 7}
+    met = {
+        ("best", "strong"): 6,
+        ("strong", "weakest"): 9,
+        ("best", "weakest"): 9,
+        ("weak", "weakest"): 7,
+    }
     rows = [
         r
         for (one, other), wins in met.items()
@@ -315,7 +390,12 @@ def test_systems_that_met_different_rivals_are_ordered_by_strength() -> None:
     assert rates["weak"] > rates["strong"]
     assert [s.system for s in unbalanced.standings] == names
     assert unbalanced.by_strength
-    every = [r for k in range(5) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 0.8, 0.3)]
+    every = [
+        r
+        for k in range(5)
+        for a, b in combinations("abc", 2)
+        for r in _both(f"i{k}", a, b, 0.8, 0.3)
+    ]
     assert not _only(every, "abc").by_strength
 
 
@@ -332,7 +412,9 @@ def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
     clearer = [replace(row, column="clearer", value=1 - row.value) for row in better]
     pointwise = Score("i0", "a", "better", 4.0, SINGLE)
     stranger = _row("i0", "a", "z", 1.0)
-    one, other = rankings([*better, *clearer, pointwise, stranger], [], ["a", "b"], ["clearer", "better"])
+    one, other = rankings(
+        [*better, *clearer, pointwise, stranger], [], ["a", "b"], ["clearer", "better"]
+    )
     assert (one.column, one.standings[0].system) == ("clearer", "b")
     assert (other.column, other.standings[0].system) == ("better", "a")
     assert (other.pairs, other.incomplete) == (1, 0)
@@ -356,7 +438,9 @@ def _of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
     return [
         row
         for k, values in enumerate(data)
-        for (a, b), one, other in zip(combinations(names, 2), values[::2], values[1::2], strict=True)
+        for (a, b), one, other in zip(
+            combinations(names, 2), values[::2], values[1::2], strict=True
+        )
         for row in _both(f"i{k}", a, b, one, other)
     ]
 
@@ -396,7 +480,12 @@ def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, ran
     theirs = _by_system(_only(rows, "abc"))
     for name, new in zip("abc", names, strict=True):
         one, other = ours[name], theirs[new]
-        assert (one.n, one.wins, one.losses, one.ties) == (other.n, other.wins, other.losses, other.ties)
+        assert (one.n, one.wins, one.losses, one.ties) == (
+            other.n,
+            other.wins,
+            other.losses,
+            other.ties,
+        )
         assert one.flip_rate == other.flip_rate
         for field in ("win_rate", "low", "high", "strength", "strength_low", "strength_high"):
             assert getattr(one, field) == pytest.approx(getattr(other, field), abs=1e-6)
@@ -404,14 +493,18 @@ def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, ran
 
 @given(_data)
 @few
-def test_where_all_met_equally_often_strengths_are_in_the_order_of_win_rates(data: list[tuple[float, ...]]) -> None:
+def test_where_all_met_equally_often_strengths_are_in_the_order_of_win_rates(
+    data: list[tuple[float, ...]],
+) -> None:
     standings = _only(_of(data), "abc").standings
     for one, other in combinations(standings, 2):
         assert one.strength >= other.strength - 1e-7  # type: ignore[operator]
 
 
 def test_a_tie_that_rounding_moved_is_a_tie() -> None:
-    rows = [Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")]
+    rows = [
+        Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")
+    ]
     (ranking,) = rankings(rows, (), ["x", "y"], ["c"])
     assert (ranking.flip_rate, [s.ties for s in ranking.standings]) == (0.0, [1, 1])
 
@@ -422,7 +515,11 @@ def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_inf
         row for k in range(7) for a, b in combinations("abc", 2)
         for row in _both(f"i{k}", a, b, float(random.integers(0, 3) / 2), float(random.integers(0, 3) / 2))
     ]  # fmt: skip
-    pairs = [(item, "abc".index(a), "abc".index(b), p) for (item, a, b), p in _preferences(rows).items() if a < b]
+    pairs = [
+        (item, "abc".index(a), "abc".index(b), p)
+        for (item, a, b), p in _preferences(rows).items()
+        if a < b
+    ]
     ranking = _by_system(_only(rows, "abc"))
     strengths = np.array([ranking[name].strength for name in "abc"])
     cells = list(combinations(range(3), 2))
@@ -442,7 +539,10 @@ def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_inf
     for name, error in zip("abc", errors, strict=True):
         standing = ranking[name]
         assert standing.strength is not None
-        ends = (standing.strength - (standing.strength_low or 0.0), (standing.strength_high or 0.0) - standing.strength)
+        ends = (
+            standing.strength - (standing.strength_low or 0.0),
+            (standing.strength_high or 0.0) - standing.strength,
+        )
         assert min(ends) == pytest.approx(student.ppf(0.975, 6) * error, rel=1e-6)
 
 

@@ -20,21 +20,29 @@ ITEMS, SYSTEMS = [f"i{n}" for n in range(6)], ("a", "b", "c")
 PAIRS = [(item, *pair) for item in ITEMS for pair in combinations(SYSTEMS, 2)]
 SIGN = {"first": 1, "tie": 0, "second": -1}
 COLUMN = Column("overall", "criterion", "overall|x", low=0.0, high=1.0)
-sides = st.lists(st.sampled_from(["first", "tie", "second"]), min_size=len(PAIRS), max_size=len(PAIRS))
+sides = st.lists(
+    st.sampled_from(["first", "tie", "second"]), min_size=len(PAIRS), max_size=len(PAIRS)
+)
 
 
-def table(judged: list[Preference], samples: list[Sample] | None = None, column: Column = COLUMN) -> Table:
+def table(
+    judged: list[Preference], samples: list[Sample] | None = None, column: Column = COLUMN
+) -> Table:
     """A judge with these preferences in both orders: a tie is an answer that changes with the order."""
     scores = []
     for (item, first, second), side in zip(PAIRS, judged, strict=True):
         values = {"first": (1.0, 0.0), "tie": (1.0, 1.0), "second": (0.0, 1.0)}[side]
         scores.append(Score(item, first, "overall", values[0], Provenance("single"), second))
         scores.append(Score(item, second, "overall", values[1], Provenance("single"), first))
-    texts = samples or [Sample(item, system, f"{item} {system}") for item in ITEMS for system in SYSTEMS]
+    texts = samples or [
+        Sample(item, system, f"{item} {system}") for item in ITEMS for system in SYSTEMS
+    ]
     return Table(tuple(texts), (column,), tuple(scores))
 
 
-def stated(values: list[Preference], rater: str = "anna", *, swapped: bool = False) -> list[PairRating]:
+def stated(
+    values: list[Preference], rater: str = "anna", *, swapped: bool = False
+) -> list[PairRating]:
     mirrored: dict[Preference, Preference] = {"first": "second", "second": "first", "tie": "tie"}
     return [
         PairRating(item, second, first, rater, "overall", mirrored[value])
@@ -59,11 +67,15 @@ def kappa(a: list[int], b: list[int]) -> float:
 
 
 @given(sides, sides, st.booleans())
-def test_share_and_kappa_of_one_rater(judged: list[Preference], given: list[Preference], swapped: bool) -> None:
+def test_share_and_kappa_of_one_rater(
+    judged: list[Preference], given: list[Preference], swapped: bool
+) -> None:
     one = compared(table(judged), stated(given, swapped=swapped))
     (row,) = one.rows
     ours, theirs = [SIGN[side] for side in judged], [SIGN[side] for side in given]
-    same = np.mean([1.0 if a == b else 0.5 if 0 in (a, b) else 0.0 for a, b in zip(ours, theirs, strict=True)])
+    same = np.mean(
+        [1.0 if a == b else 0.5 if 0 in (a, b) else 0.0 for a, b in zip(ours, theirs, strict=True)]
+    )
     assert (row.kind, row.same.n, one.derived) == ("people", len(PAIRS), False)
     assert row.same.value == pytest.approx(same)
     assert row.same.low is not None
@@ -104,14 +116,20 @@ def test_preferences_follow_from_ratings_of_single_texts() -> None:
     assert one.derived
     # The means are equal: three ties. Anna prefers a to b and c; ben prefers b to a, and did not rate c.
     assert rows["people", ""].same.value == 0.5
-    assert (rows["rater", "anna"].same.value, rows["rater", "anna"].same.n) == (pytest.approx(2.5 / 3), len(PAIRS))
+    assert (rows["rater", "anna"].same.value, rows["rater", "anna"].same.n) == (
+        pytest.approx(2.5 / 3),
+        len(PAIRS),
+    )
     assert (rows["rater", "ben"].same.value, rows["rater", "ben"].same.n) == (0.0, len(ITEMS))
     assert (rows["raters", ""].same.value, rows["raters", ""].same.n) == (0.0, len(ITEMS))
 
 
 def test_pairs_with_a_used_text_do_not_count() -> None:
     column = replace(COLUMN, seen=(seen_digest(None, "i0 a"),))
-    one = compared(table(["first"] * len(PAIRS), column=column), stated(["second"] * 2 + ["first"] * (len(PAIRS) - 2)))
+    one = compared(
+        table(["first"] * len(PAIRS), column=column),
+        stated(["second"] * 2 + ["first"] * (len(PAIRS) - 2)),
+    )
     assert (one.excluded, one.rows[0].same.n, one.rows[0].same.value) == (2, len(PAIRS) - 2, 1.0)
 
 

@@ -24,11 +24,21 @@ Values = dict[str, list[float | None]]
 
 def table(column: Column, values: Values) -> Table:
     """`values` by system, one for each item; None failed."""
-    samples = tuple(Sample(f"i{n}", system, "") for system, row in values.items() for n in range(len(row)))
-    rows = [(f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)]
-    scores = tuple(Score(item, system, column.name, value, MADE) for item, system, value in rows if value is not None)
+    samples = tuple(
+        Sample(f"i{n}", system, "") for system, row in values.items() for n in range(len(row))
+    )
+    rows = [
+        (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
+    ]
+    scores = tuple(
+        Score(item, system, column.name, value, MADE)
+        for item, system, value in rows
+        if value is not None
+    )
     failures = tuple(
-        Failure(item, system, column.name, "parse", "ParseError", "no score") for item, system, v in rows if v is None
+        Failure(item, system, column.name, "parse", "ParseError", "no score")
+        for item, system, v in rows
+        if v is None
     )
     return Table(samples, (column, Column("length", "metric", "length")), scores, failures)
 
@@ -47,7 +57,10 @@ def test_it_is_the_share_of_the_scored_texts_that_reach_it(row: list[float | Non
         assert (rate.low, rate.high) == (None, None)
         return
     # Wilson's ends p solve (share − p)² = t² · p · (1 − p) / tries; n − 1 tries, as the variance has this divisor.
-    tries, t = (rate.n if passed in (0, rate.n) else rate.n - 1), scipy_stats.t.ppf(0.975, rate.n - 1)
+    tries, t = (
+        (rate.n if passed in (0, rate.n) else rate.n - 1),
+        scipy_stats.t.ppf(0.975, rate.n - 1),
+    )
     assert rate.low <= rate.value <= rate.high
     for end in (rate.low, rate.high):
         assert (rate.value - end) ** 2 * tries == pytest.approx(t**2 * end * (1 - end), abs=1e-9)

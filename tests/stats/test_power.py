@@ -19,7 +19,9 @@ def test_of_continuous_differences_it_is_the_power_of_students_t(items: int) -> 
     for alpha, effect in product((0.05, 0.05 / 3), (0.3, 0.6, 1.2)):
         critical = stats.t.ppf(1 - alpha / 2, items - 1)
         expected = stats.nct.sf(critical, items - 1, effect * math.sqrt(items))
-        assert Spread(items, -2 * effect, 2.0, alpha).power_of() == pytest.approx(expected, abs=0.02)
+        assert Spread(items, -2 * effect, 2.0, alpha).power_of() == pytest.approx(
+            expected, abs=0.02
+        )
     assert Spread(items, 0.0, 1.0).power_of() == pytest.approx(0.05, abs=0.01)
 
 
@@ -44,14 +46,17 @@ CUTS = (-1.28, -0.52, 0.52, 1.28)
 
 
 @pytest.mark.parametrize(
-    ("items", "systems", "shift"), [(6, 2, 2.0), (9, 2, 1.2), (18, 2, 0.85), (50, 2, 0.4), (9, 5, 2.0), (18, 5, 1.1)]
+    ("items", "systems", "shift"),
+    [(6, 2, 2.0), (9, 2, 1.2), (18, 2, 0.85), (50, 2, 0.4), (9, 5, 2.0), (18, 5, 1.1)],
 )
 def test_what_is_promised_is_delivered(items: int, systems: int, shift: float) -> None:
     """Scores from 1 to 5; the first system is better than the others, which are equal, by a shift of what they rate."""
 
     def differences(repetitions: int, items: int) -> Any:
         random = np.random.default_rng(items)
-        hidden = random.normal(size=(repetitions, 1, items)) + random.normal(size=(repetitions, systems, items))
+        hidden = random.normal(size=(repetitions, 1, items)) + random.normal(
+            size=(repetitions, systems, items)
+        )
         hidden[:, 0] += shift * math.sqrt(2)
         values = np.searchsorted(CUTS, hidden.ravel() / math.sqrt(2)).reshape(hidden.shape)
         first, second = zip(*pairs(range(systems)), strict=True)
@@ -81,7 +86,10 @@ def scatter_of(metric_table: Make) -> Callable[[Values], Scatter]:
 def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
     a, b, c = [1, 2, 3, 4, 3, 2, 1], [1, 2, 3, 5, 3, 2, 1], [4, 1, None, 0, 2, 2, 1]
     found = scatter_of({"a": a, "b": b, "c": c})
-    of = [[x - y for x, y in zip(*two, strict=True) if None not in (x, y)] for two in ((a, b), (a, c), (b, c))]
+    of = [
+        [x - y for x, y in zip(*two, strict=True) if None not in (x, y)]
+        for two in ((a, b), (a, c), (b, c))
+    ]
     sds = sorted(np.std(d, ddof=1) for d in of)
     assert [pair.sd for pair in found.pairs] == pytest.approx(sds)
     assert sorted(pair.items for pair in found.pairs) == [6, 6, 7]
@@ -99,10 +107,14 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
     systems: int, metric_table: Make, scatter_of: Make
 ) -> None:
     """One item fewer, and the run's own comparison says that it is too few whatever they score."""
-    fewest = scatter_of({f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}).least
+    fewest = scatter_of(
+        {f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}
+    ).least
 
     def note(items: int) -> str:
-        table = metric_table({"m": {f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)}})
+        table = metric_table(
+            {"m": {f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)}}
+        )
         (found,) = compare(table, n_flips=200)
         return found.note
 
@@ -127,7 +139,11 @@ def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) ->
 
 def test_so_many_systems_are_not_tested(scatter_of: Make) -> None:
     found = scatter_of({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
-    assert (found.pairs, found.tests, found.note) == ((), 0, "more than 100 systems: too many to test")
+    assert (found.pairs, found.tests, found.note) == (
+        (),
+        0,
+        "more than 100 systems: too many to test",
+    )
 
 
 def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
@@ -138,7 +154,9 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
     assert pair.sd == pytest.approx(np.std(np.subtract(wave, wave[::-1]), ddof=1))
     assert found.note == "2 pairs of systems are left out, with fewer than 6 items in common"
     nine = [*wave, 3.0, 1.0]
-    one = scatter_of({"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]})
+    one = scatter_of(
+        {"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]}
+    )
     assert one.note == "1 pair of systems is left out, with fewer than 6 items in common"
 
 
@@ -147,12 +165,18 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
     [
         ({"a": [None, None]}, "no text has a value"),
         ({"a": [1.0, 2.0], "b": [None, None]}, "only one system has values"),
-        ({"a": [1.0, None], "b": [None, 3.0]}, "no two systems share an item; at least 6 are needed"),
+        (
+            {"a": [1.0, None], "b": [None, 3.0]},
+            "no two systems share an item; at least 6 are needed",
+        ),
         (
             {"a": [1.0, 2.0, 5.0], "b": [2.0, 3.0, 1.0], "c": [1.0, None, None]},
             "no two systems share more than 3 items; at least 6 are needed",
         ),
-        ({"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3}, "the differences are the same in all shared items"),
+        (
+            {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3},
+            "the differences are the same in all shared items",
+        ),
         (
             {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3, "c": [1.0, 3.0]},
             "the differences are the same in all shared items; "
@@ -160,6 +184,8 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
         ),
     ],
 )
-def test_why_nothing_can_be_said(values: dict[str, list[float | None]], why: str, scatter_of: Make) -> None:
+def test_why_nothing_can_be_said(
+    values: dict[str, list[float | None]], why: str, scatter_of: Make
+) -> None:
     known = sum(any(value is not None for value in row) for row in values.values())
     assert scatter_of(values) == Scatter("m", known, note=why)

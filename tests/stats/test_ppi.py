@@ -21,7 +21,9 @@ MADE = Provenance("single")
 COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
 
 
-def drawn(seed: int = 0, rated: int = 40, others: int = 400, r: float = 0.8) -> tuple[Floats, Floats, Floats]:
+def drawn(
+    seed: int = 0, rated: int = 40, others: int = 400, r: float = 0.8
+) -> tuple[Floats, Floats, Floats]:
     """Ratings, and a judge's scores of the rated and of the other items, on a scale of its own."""
     random = np.random.default_rng(seed)
     hidden = random.normal(size=rated + others)
@@ -58,7 +60,9 @@ def test_without_weight_it_is_the_classical_interval() -> None:
     y, f, more = drawn()
     found = powered(y, f, more, weight=0.0, name="difference")
     expected = stats.ttest_1samp(y, 0.0)
-    assert (found.estimate.low, found.estimate.high) == pytest.approx(expected.confidence_interval(0.95))
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(
+        expected.confidence_interval(0.95)
+    )
     assert found.estimate.p == pytest.approx(expected.pvalue)
     assert found.estimate == found.people
 
@@ -123,7 +127,10 @@ def test_one_more_item_has_no_variance_of_its_own() -> None:
     found = powered(y, f, more[:1])
     assert 0 < found.weight < 0.1
     assert found.estimate.low < found.estimate.value < found.estimate.high  # type: ignore[operator]
-    assert replace(found, estimate=replace(found.estimate, low=4.0, high=4.0)).effective_ratings is None
+    assert (
+        replace(found, estimate=replace(found.estimate, low=4.0, high=4.0)).effective_ratings
+        is None
+    )
 
 
 def test_a_skewed_means_interval_is_halls() -> None:
@@ -158,7 +165,10 @@ def test_intervals_hold_the_truth_and_are_narrower(name: str) -> None:
 
 
 def table(
-    rated: int = 20, items: int = 60, systems: tuple[str, ...] = ("x", "y"), columns: tuple[Column, ...] = (COLUMN,)
+    rated: int = 20,
+    items: int = 60,
+    systems: tuple[str, ...] = ("x", "y"),
+    columns: tuple[Column, ...] = (COLUMN,),
 ) -> Table:
     """The first items are rated; the judge is off by .5, and y is worse by 1."""
     random = np.random.default_rng(3)
@@ -185,13 +195,26 @@ def test_means_and_differences_of_a_table() -> None:
     assert (found.column, found.note) == ("c", "")
     assert [one.system for one in found.means] == ["x", "y"]
     values = made.matrix("c")
-    people = np.array([[s.human.get("c", np.nan) for s in made.samples if s.system == name] for name in ("x", "y")])
+    people = np.array(
+        [
+            [s.human.get("c", np.nan) for s in made.samples if s.system == name]
+            for name in ("x", "y")
+        ]
+    )
     expected = powered(people[0, :20], values[0, :20], values[0, 20:])
     assert found.means[0].estimate == expected.estimate
     assert (found.means[0].estimate.n, found.means[0].judged) == (20, 40)
     (difference,) = found.differences
-    expected = powered(*(people[0] - people[1])[None, :20], *np.split(values[0] - values[1], [20]), name="difference")
-    assert (difference.system, difference.other, difference.estimate) == ("x", "y", expected.estimate)
+    expected = powered(
+        *(people[0] - people[1])[None, :20],
+        *np.split(values[0] - values[1], [20]),
+        name="difference",
+    )
+    assert (difference.system, difference.other, difference.estimate) == (
+        "x",
+        "y",
+        expected.estimate,
+    )
     assert difference.apart
 
 
@@ -200,13 +223,19 @@ def test_the_judges_bias_is_taken_away() -> None:
     found = only(calibrate(made))
     for one, scores in zip(found.means, made.matrix("c"), strict=True):
         assert scores.mean() - one.estimate.value == pytest.approx(0.5, abs=0.1)
-        assert one.estimate.method.startswith("95% t interval corrected for skewness, PPI++, judge's weight ")
+        assert one.estimate.method.startswith(
+            "95% t interval corrected for skewness, PPI++, judge's weight "
+        )
         assert one.estimate.method.endswith(", 270 more items judged")
 
 
 def test_several_differences_are_corrected() -> None:
     found = only(calibrate(table(systems=("x", "y", "z"))))
-    assert [(one.system, one.other) for one in found.differences] == [("x", "y"), ("x", "z"), ("y", "z")]
+    assert [(one.system, one.other) for one in found.differences] == [
+        ("x", "y"),
+        ("x", "z"),
+        ("y", "z"),
+    ]
     p = [one.estimate.p for one in found.differences if one.estimate.p is not None]
     assert [one.adjusted for one in found.differences] == holm(p)
 
@@ -214,7 +243,8 @@ def test_several_differences_are_corrected() -> None:
 def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
     made = table()
     samples = tuple(
-        Sample(s.item, s.system, "", human={} if (s.item, s.system) == ("i0", "y") else s.human) for s in made.samples
+        Sample(s.item, s.system, "", human={} if (s.item, s.system) == ("i0", "y") else s.human)
+        for s in made.samples
     )
     found = only(calibrate(Table(samples, made.columns, made.scores)))
     assert [(one.estimate.n, one.judged) for one in found.means] == [(20, 40), (19, 41)]
@@ -224,7 +254,11 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
 @pytest.mark.parametrize(
     ("made", "means", "note"),
     [
-        (table(rated=MIN_RATED_ITEMS - 1), 0, f"fewer than {MIN_RATED_ITEMS} rated items with a score: x, y"),
+        (
+            table(rated=MIN_RATED_ITEMS - 1),
+            0,
+            f"fewer than {MIN_RATED_ITEMS} rated items with a score: x, y",
+        ),
         (table(rated=60), 2, "every judged item is rated, so the judge adds nothing"),
         (table(rated=20, systems=("x",)), 1, ""),
     ],
@@ -239,19 +273,30 @@ def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
     made = table(rated=40)
     side = {"x": range(20), "y": range(20, 40)}
     samples = tuple(
-        Sample(s.item, s.system, "", human=s.human if int(s.item[1:]) in side[s.system] else {}) for s in made.samples
+        Sample(s.item, s.system, "", human=s.human if int(s.item[1:]) in side[s.system] else {})
+        for s in made.samples
     )
     found = only(calibrate(Table(samples, made.columns, made.scores)))
     assert (len(found.means), found.differences) == (2, ())
-    assert found.note == f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: 1"
+    assert (
+        found.note
+        == f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: 1"
+    )
 
 
 def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
     made = table(rated=60)
-    kept = sorted({s.item for s in made.samples}, key=lambda item: -made.matrix("c")[:, int(item[1:])].mean())[:20]
-    samples = tuple(Sample(s.item, s.system, "", human=s.human if s.item in kept else {}) for s in made.samples)
+    kept = sorted(
+        {s.item for s in made.samples}, key=lambda item: -made.matrix("c")[:, int(item[1:])].mean()
+    )[:20]
+    samples = tuple(
+        Sample(s.item, s.system, "", human=s.human if s.item in kept else {}) for s in made.samples
+    )
     found = only(calibrate(Table(samples, made.columns, made.scores)))
-    assert found.note == "the judge scores rated and other items differently: were the rated ones drawn at random?"
+    assert (
+        found.note
+        == "the judge scores rated and other items differently: were the rated ones drawn at random?"
+    )
 
 
 @pytest.mark.parametrize("systems", [("x", "y"), ("x", "y", "z")])

@@ -27,7 +27,14 @@ KRIPPENDORFF = [
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
 ]
 # Shrout and Fleiss 1979, table 2: 6 targets, 4 judges.
-SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+SHROUT_FLEISS = [
+    [9, 2, 5, 8],
+    [6, 1, 3, 2],
+    [8, 4, 6, 8],
+    [7, 1, 2, 6],
+    [10, 5, 6, 9],
+    [6, 2, 4, 7],
+]
 # 85 xeromammograms by two radiologists (Altman 1991, p. 403), as Stata's manual has them under `kappa`.
 RADIOLOGISTS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
 
@@ -46,11 +53,16 @@ def test_krippendorffs_example() -> None:
 
 def test_shrouts_and_fleisss_example() -> None:
     found = values(np.transpose(SHROUT_FLEISS))
-    assert (found["icc_2_1"], found["icc_2_k"]) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.62, abs=0.005))
+    assert (found["icc_2_1"], found["icc_2_k"]) == (
+        pytest.approx(0.29, abs=0.005),
+        pytest.approx(0.62, abs=0.005),
+    )
 
 
 def test_the_radiologists_example() -> None:
-    pairs = [(i, j) for i, row in enumerate(RADIOLOGISTS) for j, n in enumerate(row) for _ in range(n)]
+    pairs = [
+        (i, j) for i, row in enumerate(RADIOLOGISTS) for j, n in enumerate(row) for _ in range(n)
+    ]
     found = values(np.transpose(pairs))
     assert found["kappa_linear"] == pytest.approx(0.5684, abs=5e-5)
     assert found["kappa_quadratic"] == pytest.approx(0.6714, abs=5e-5)
@@ -72,11 +84,15 @@ def test_every_alpha_is_evalicas(votes: Any) -> None:
         assert not any(measure.startswith("alpha") for measure in found)
         return
     for distance in ("interval", "ordinal", "nominal"):
-        assert found[f"alpha_{distance}"] == pytest.approx(evalica.alpha(frame, distance).alpha, abs=1e-6)  # type: ignore[index]
+        assert found[f"alpha_{distance}"] == pytest.approx(
+            evalica.alpha(frame, distance).alpha, abs=1e-6
+        )  # type: ignore[index]
 
 
 @pytest.mark.parametrize(("measure", "power"), [("kappa_linear", 1), ("kappa_quadratic", 2)])
-def test_kappa_of_several_is_the_mean_over_every_two_by_the_definition(measure: Measure, power: int) -> None:
+def test_kappa_of_several_is_the_mean_over_every_two_by_the_definition(
+    measure: Measure, power: int
+) -> None:
     votes = np.random.default_rng(0).integers(1, 6, size=(3, 40)).astype(float)
     votes[1] = np.clip(votes[0] + np.random.default_rng(1).integers(-1, 2, size=40), 1, 5)
     votes[2, :9] = NAN
@@ -91,7 +107,9 @@ def test_kappa_of_several_is_the_mean_over_every_two_by_the_definition(measure: 
 
 def test_icc_is_that_of_the_mean_squares_over_texts_that_all_rated() -> None:
     random = np.random.default_rng(2)
-    votes = random.normal(size=(1, 20)) + random.normal(size=(3, 1)) + random.normal(size=(3, 20)) / 2
+    votes = (
+        random.normal(size=(1, 20)) + random.normal(size=(3, 1)) + random.normal(size=(3, 20)) / 2
+    )
     votes[0, 3] = NAN
     whole = np.delete(votes, 3, axis=1).T
     n, k = whole.shape
@@ -102,22 +120,31 @@ def test_icc_is_that_of_the_mean_squares_over_texts_that_all_rated() -> None:
     error = (left**2).sum() / ((n - 1) * (k - 1))
     found = agree(votes[:, :, None], bootstrap=FEW)
     one, mean = found.estimates["icc_2_1"], found.estimates["icc_2_k"]
-    assert one.value == pytest.approx((texts - error) / (texts + (k - 1) * error + k * (judges - error) / n))
+    assert one.value == pytest.approx(
+        (texts - error) / (texts + (k - 1) * error + k * (judges - error) / n)
+    )
     assert mean.value == pytest.approx((texts - error) / (texts + (judges - error) / n))
     assert (one.n, found.estimates["alpha_interval"].n) == (19, 20)
 
 
 def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
     random = np.random.default_rng(5)
-    votes = np.clip(np.round(3 + random.normal(size=(1, 12, 3)) + random.normal(size=(3, 12, 3)) / 2), 1, 5)
+    votes = np.clip(
+        np.round(3 + random.normal(size=(1, 12, 3)) + random.normal(size=(3, 12, 3)) / 2), 1, 5
+    )
     found = agree(votes, bootstrap=Bootstrap(40, 7, 0.8)).estimates
     drawn = np.random.default_rng(7).integers(12, size=(40, 12))
     for measure in MEASURES:
-        theirs = [agree(votes[:, rows], [measure], Bootstrap(2)).estimates[measure].value for rows in drawn]
+        theirs = [
+            agree(votes[:, rows], [measure], Bootstrap(2)).estimates[measure].value
+            for rows in drawn
+        ]
         assert [found[measure].low, found[measure].high] == pytest.approx(
             Bootstrap(confidence=0.8).interval(np.array(theirs), 12).tolist()
         )
-        assert found[measure].method.endswith("; 80% expanded percentile bootstrap over items, 40 resamples, seed 7")
+        assert found[measure].method.endswith(
+            "; 80% expanded percentile bootstrap over items, 40 resamples, seed 7"
+        )
 
 
 def test_raters_who_say_the_same_agree_wholly_and_those_who_guess_do_not() -> None:

@@ -22,7 +22,10 @@ def texts(items: int = 12, systems: int = 2) -> list[Sample]:
 
 
 def rated(name: str, values: list[float], **fields: object) -> list[Rating]:
-    rows = [Rating(s.item, s.system, name, "tone", value) for s, value in zip(texts(), values, strict=False)]
+    rows = [
+        Rating(s.item, s.system, name, "tone", value)
+        for s, value in zip(texts(), values, strict=False)
+    ]
     return [replace(row, **fields) for row in rows]  # type: ignore[arg-type]
 
 
@@ -61,7 +64,9 @@ def test_missing_ratings_are_left_out() -> None:
     anna, ben = raters(joined(some), "tone", FEW)
     assert (anna.ratings, ben.ratings) == (24, 10)
     assert anna.spearman is not None
-    assert anna.spearman.value == pytest.approx(spearmanr(THREE["anna"][:10], THREE["ben"][:10]).statistic)
+    assert anna.spearman.value == pytest.approx(
+        spearmanr(THREE["anna"][:10], THREE["ben"][:10]).statistic
+    )
     assert anna.spearman == ben.spearman
 
 
@@ -76,7 +81,9 @@ def test_two_texts_have_no_correlation() -> None:
 
 
 def test_constant_raters() -> None:
-    anna, ben = raters(joined(sheet(rated("anna", [5.0] * 24), rated("ben", [4.0] * 24))), "tone", FEW)
+    anna, ben = raters(
+        joined(sheet(rated("anna", [5.0] * 24), rated("ben", [4.0] * 24))), "tone", FEW
+    )
     assert (anna.spearman, anna.mean, ben.mean) == (None, 5.0, 4.0)
 
 
@@ -88,14 +95,18 @@ def test_raters_without_names_are_counted() -> None:
 
 
 def test_consistency_counts_texts_that_were_rated_twice() -> None:
-    again = rated("anna", [*THREE["anna"][:3], *(value + 1 for value in THREE["anna"][3:5])], repeat=True)
+    again = rated(
+        "anna", [*THREE["anna"][:3], *(value + 1 for value in THREE["anna"][3:5])], repeat=True
+    )
     (anna, ben, _) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), again))
     assert (anna.repeated, anna.same, ben.repeated) == (5, 3, 0)
 
 
 def test_rows_about_other_texts_and_criteria_do_not_count() -> None:
     other = [replace(row, criterion="depth", repeat=True) for row in rated("anna", THREE["anna"])]
-    elsewhere = [replace(row, item="elsewhere", repeat=True) for row in rated("anna", THREE["anna"][:1])]
+    elsewhere = [
+        replace(row, item="elsewhere", repeat=True) for row in rated("anna", THREE["anna"][:1])
+    ]
     (anna, *_) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), other, elsewhere))
     assert (anna.repeated, anna.ratings) == (0, 24)
 
@@ -103,7 +114,10 @@ def test_rows_about_other_texts_and_criteria_do_not_count() -> None:
 def test_a_variants_ratings_have_the_name_of_the_criterion_it_varies() -> None:
     """People rated `tone`, and the judge's criterion is `tone_5`."""
     found = sheet(rated("anna", THREE["anna"]), rated("anna", THREE["anna"][:5], repeat=True))
-    samples = [replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)}) for s in joined(found)]
+    samples = [
+        replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)})
+        for s in joined(found)
+    ]
     assert [rater.repeated for rater in raters(samples, "tone_5", FEW, found)] == [5]
 
 
@@ -113,4 +127,7 @@ def test_generations_of_an_item_are_rated_as_one() -> None:
     for once, both in zip(raters(alone, "tone", FEW), raters(twice, "tone", FEW), strict=True):
         assert once.spearman is not None
         assert both.spearman is not None
-        assert (both.mean, both.spearman.value) == (pytest.approx(once.mean), pytest.approx(once.spearman.value))
+        assert (both.mean, both.spearman.value) == (
+            pytest.approx(once.mean),
+            pytest.approx(once.spearman.value),
+        )

@@ -12,7 +12,9 @@ FIVE = {"relevance": (1.0, 5.0)}
 
 def rated(*ratings: float, where: bool = True) -> list[Sample]:
     return [
-        Sample(f"d{n}", "a", "x", human={"relevance": value}, where=f"d.csv:{n + 2}" if where else "")
+        Sample(
+            f"d{n}", "a", "x", human={"relevance": value}, where=f"d.csv:{n + 2}" if where else ""
+        )
         for n, value in enumerate(ratings)
     ]
 
@@ -28,19 +30,32 @@ def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
 
 
 def test_of_raters_each_rating_counts() -> None:
-    sample = Sample("d", "a", "x", human={"relevance": 4.0}, ratings={"relevance": (6.0, None, 2.0)}, where="d.csv:2")
+    sample = Sample(
+        "d",
+        "a",
+        "x",
+        human={"relevance": 4.0},
+        ratings={"relevance": (6.0, None, 2.0)},
+        where="d.csv:2",
+    )
     assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
 
 def test_another_scale_is_no_slip() -> None:
     (note,) = out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)
-    assert note.startswith("People rated relevance from 0 to 1, and its scale is 1 to 5: correlations hold, but")
+    assert note.startswith(
+        "People rated relevance from 0 to 1, and its scale is 1 to 5: correlations hold, but"
+    )
     many = [*out_of_scale(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
-    assert many[0].endswith("6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64 and 1 more. Only correlations count them.")
+    assert many[0].endswith(
+        "6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64 and 1 more. Only correlations count them."
+    )
 
 
 @pytest.mark.parametrize(("criteria", "hint"), [(["relevance"], True), (["fluency"], False)])
-def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(criteria: list[str], hint: bool) -> None:
+def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(
+    criteria: list[str], hint: bool
+) -> None:
     typo = [Sample("d", "a", "x", human={"relevence": 4.0})]
     said = unknown_criteria(rated_names(typo), criteria)
     assert said.startswith(f"People rated relevence, but the run judged {criteria[0]}")
@@ -53,7 +68,10 @@ def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(criteria: list[
 def test_a_rating_off_the_scale_counts_only_in_correlations() -> None:
     votes: dict[str, tuple[float | None, ...]] = {"relevance": (9, 1)}
     (kept, alone) = on_scale(
-        [Sample("d", "a", "x", human={"relevance": 5.0}, ratings=votes), *rated(9)], "relevance", 1, 5
+        [Sample("d", "a", "x", human={"relevance": 5.0}, ratings=votes), *rated(9)],
+        "relevance",
+        1,
+        5,
     )
     assert (kept.human, kept.ratings) == ({"relevance": 1.0}, {"relevance": (None, 1)})
     assert alone.human == {}

@@ -21,7 +21,9 @@ M = Column("m", "metric", "m")
 Values = dict[tuple[str, str], list[float | None]]
 
 
-def table(values: Values, *, columns: tuple[Column, ...] = (C,), output: str = "words", failing: str = "") -> Table:
+def table(
+    values: Values, *, columns: tuple[Column, ...] = (C,), output: str = "words", failing: str = ""
+) -> Table:
     """`values` are by system and column, one for each item; None failed, and is missing where `failing` is another."""
     systems = dict.fromkeys(system for system, _ in values)
     size = max(map(len, values.values()))
@@ -51,7 +53,9 @@ def test_a_systems_difference_is_paired_by_text() -> None:
     assert (one.up, one.same, one.down) == (6, 4, 0)
     assert (one.estimate.value, one.estimate.n) == (pytest.approx(0.6), 10)
     differences = np.array(AFTER, dtype=float) - np.array(BEFORE, dtype=float)
-    exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    exact = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
     assert one.estimate.p == pytest.approx(exact.pvalue) == pytest.approx(2 / 2**6)
     assert one.adjusted == one.estimate.p
     assert one.significant
@@ -66,21 +70,35 @@ def test_all_systems_come_first_and_are_the_mean_of_each_item() -> None:
     found = compare_runs(before, after)
     assert [one.system for one in found.means] == ["", "x", "y"]
     every = found.means[0]
-    assert every.estimate.value == pytest.approx((2 + 0 + 1) / 3)  # the third item has a difference of x alone
+    assert every.estimate.value == pytest.approx(
+        (2 + 0 + 1) / 3
+    )  # the third item has a difference of x alone
     assert every.estimate.n == 3
-    assert (every.before, every.after) == (pytest.approx((1.5 + 2 + 3) / 3), pytest.approx((3.5 + 2 + 4) / 3))
+    assert (every.before, every.after) == (
+        pytest.approx((1.5 + 2 + 3) / 3),
+        pytest.approx((3.5 + 2 + 4) / 3),
+    )
     assert (every.up, every.same, every.down) == (3, 2, 0)
 
 
 def test_holm_is_over_all_rows_in_which_anything_differs() -> None:
     columns = (C, D, M)
     random = np.random.default_rng(0)
-    values = {(s, c.name): random.integers(1, 4, 20).astype(float).tolist() for s in ("x", "y") for c in columns}
+    values = {
+        (s, c.name): random.integers(1, 4, 20).astype(float).tolist()
+        for s in ("x", "y")
+        for c in columns
+    }
     after = dict(values)
     after["x", "c"] = [v + 1 for v in values["x", "c"]]
     after["y", "d"] = [v + (n % 3 == 0) for n, v in enumerate(values["y", "d"])]
     found = compare_runs(table(values, columns=columns), table(after, columns=columns))
-    tested = [row(found, "x"), row(found, "y", "d"), row(found, "x", "overall"), row(found, "y", "overall")]
+    tested = [
+        row(found, "x"),
+        row(found, "y", "d"),
+        row(found, "x", "overall"),
+        row(found, "y", "overall"),
+    ]
     p = [one.estimate.p for one in tested if one.estimate.p is not None]
     assert [one.adjusted for one in tested] == holm(p)
     assert [row(found, "y").adjusted, row(found, "x", "m").adjusted] == [1.0, 1.0]
@@ -139,7 +157,13 @@ def test_what_was_not_asked_for_is_counted() -> None:
 def test_one_item_has_a_difference_and_no_test() -> None:
     found = compare_runs(table({("x", "c"): [1]}), table({("x", "c"): [3]}))
     (one,) = found.means
-    assert (one.estimate.value, one.estimate.low, one.estimate.p, one.adjusted, one.significant) == (
+    assert (
+        one.estimate.value,
+        one.estimate.low,
+        one.estimate.p,
+        one.adjusted,
+        one.significant,
+    ) == (
         2.0,
         None,
         None,
@@ -160,7 +184,10 @@ def test_another_scale_is_not_compared() -> None:
 
 def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
     values: Values = {("x", "c"): [1, 3, 5], ("x", "d"): [1, 2, 3]}
-    before, after = table(values, columns=(C, D)), table({**values, ("x", "d"): [3, 3, 3]}, columns=(C, D))
+    before, after = (
+        table(values, columns=(C, D)),
+        table({**values, ("x", "d"): [3, 3, 3]}, columns=(C, D)),
+    )
     one = row(compare_runs(before, after), "x", "overall")
     assert (one.before, one.after) == (pytest.approx(0.5), pytest.approx(0.75))
     heavy = table(values, columns=(replace(C, weight=3.0), D))
@@ -170,7 +197,9 @@ def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
 
 def whole(value: float, n: int = 2) -> Table:
     made = table({("x", "c"): [1, 2]}, columns=(C, M))
-    return replace(made, scores=(*made.scores, Score("", "x", "m", value, Provenance("metric", n=n))))
+    return replace(
+        made, scores=(*made.scores, Score("", "x", "m", value, Provenance("metric", n=n)))
+    )
 
 
 def test_a_value_of_all_texts_together_has_no_test() -> None:
@@ -188,7 +217,10 @@ def test_items_that_moved_furthest_by_shares_of_their_scales() -> None:
     after = table({("x", "c"): [1, 3, 5], ("x", "d"): [1, 3, 1]}, columns=(C, D))
     first, second = compare_runs(before, after).changed_items
     assert (first.item, first.size) == ("i1", 1.0)
-    assert [(s.column, s.before, s.after, s.share) for s in first.shifts] == [("d", 1, 3, 1.0), ("c", 1, 3, 0.5)]
+    assert [(s.column, s.before, s.after, s.share) for s in first.shifts] == [
+        ("d", 1, 3, 1.0),
+        ("c", 1, 3, 0.5),
+    ]
     assert (second.item, second.size, len(second.shifts)) == ("i2", 1.0, 1)
 
 
@@ -208,12 +240,16 @@ def test_a_column_that_never_varies_has_no_share() -> None:
 
 
 def test_edited_texts_are_counted() -> None:
-    found = compare_runs(table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 2]}, output="other words"))
+    found = compare_runs(
+        table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 2]}, output="other words")
+    )
     assert found.edited == 2
 
 
 def test_the_same_seed_gives_the_same() -> None:
     random = np.random.default_rng(1)
-    sides: list[Any] = [table({("x", "c"): random.integers(1, 6, 40).astype(float).tolist()}) for _ in range(2)]
+    sides: list[Any] = [
+        table({("x", "c"): random.integers(1, 6, 40).astype(float).tolist()}) for _ in range(2)
+    ]
     assert compare_runs(*sides, seed=4) == compare_runs(*sides, seed=4)
     assert compare_runs(*sides, seed=4).means[0].estimate.method.endswith("10000 flips, seed 4")

@@ -23,12 +23,21 @@ def _run(
     sizes: list[int], values: Floats | Rows, human: Floats | None = None
 ) -> tuple[Table, dict[Text, TextFeatures]]:
     """Items of so many texts each; a row of `values` is a text's score (None where it failed) and its looks."""
-    texts = [(f"i{item}", f"s{system}") for item, size in enumerate(sizes) for system in range(size)]
-    rated = [{} if human is None else {"c": float(rating)} for rating in (human if human is not None else texts)]
-    samples = tuple(Sample(*text, "words", human=mine) for text, mine in zip(texts, rated, strict=True))
+    texts = [
+        (f"i{item}", f"s{system}") for item, size in enumerate(sizes) for system in range(size)
+    ]
+    rated = [
+        {} if human is None else {"c": float(rating)}
+        for rating in (human if human is not None else texts)
+    ]
+    samples = tuple(
+        Sample(*text, "words", human=mine) for text, mine in zip(texts, rated, strict=True)
+    )
     rows = values.tolist() if isinstance(values, np.ndarray) else values
     scores = tuple(
-        Score(*text, "c", row[0], SINGLE) for text, row in zip(texts, rows, strict=True) if row[0] is not None
+        Score(*text, "c", row[0], SINGLE)
+        for text, row in zip(texts, rows, strict=True)
+        if row[0] is not None
     )
     return Table(samples, (COLUMN,), scores), {
         text: TextFeatures(*row[1:]) for text, row in zip(texts, rows, strict=True)
@@ -41,7 +50,9 @@ def _values(sizes: list[int], seed: int = 0) -> Floats:
     looks = random.normal(size=(sum(sizes), 3))
     looks[:, 1] += 0.7 * looks[:, 0]
     difficulty = np.repeat(random.normal(0, 3, len(sizes)), sizes)
-    return np.column_stack([looks @ [0.5, -0.3, 0.1] + random.normal(size=len(looks)) + difficulty, looks])
+    return np.column_stack(
+        [looks @ [0.5, -0.3, 0.1] + random.normal(size=len(looks)) + difficulty, looks]
+    )
 
 
 def _centred(values: Floats, groups: list[int]) -> Floats:
@@ -65,22 +76,32 @@ def _known(estimate: Estimate | None) -> Estimate:
 
 
 @given(st.lists(st.integers(2, 6), min_size=5, max_size=12), st.integers(0, 99))
-def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(sizes: list[int], seed: int) -> None:
+def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(
+    sizes: list[int], seed: int
+) -> None:
     values = _values(sizes, seed)
     found = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     y, x = values[:, 0], values[:, 1:]
     dummies = np.repeat(np.eye(len(sizes)), sizes, axis=0)
     alone, both = (
-        float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum()) for z in (dummies, np.hstack([dummies, x]))
+        float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum())
+        for z in (dummies, np.hstack([dummies, x]))
     )
-    assert (found.within, found.texts, found.items, found.note) == (True, sum(sizes), len(sizes), "")
+    assert (found.within, found.texts, found.items, found.note) == (
+        True,
+        sum(sizes),
+        len(sizes),
+        "",
+    )
     assert _known(found.together).value == pytest.approx(1 - both / alone, abs=1e-9)
     centred = _centred(values, sizes)
     assert tuple(driver.name for driver in found.each) == NAMES
     for place, driver in enumerate(found.each, 1):
         r = pearsonr(centred[:, 0], centred[:, place]).statistic
         assert driver.correlation.value == pytest.approx(r, abs=1e-9)
-        assert driver.explained.value == pytest.approx(_share(centred[:, 0], centred[:, [place]]), abs=1e-9)
+        assert driver.explained.value == pytest.approx(
+            _share(centred[:, 0], centred[:, [place]]), abs=1e-9
+        )
 
 
 @given(st.integers(10, 40), st.integers(0, 99))
@@ -89,9 +110,13 @@ def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> Non
     found = _only(drivers(*_run([1] * size, values), Bootstrap(5)))
     centred = values - values.mean(axis=0)
     assert not found.within
-    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]), abs=1e-9)
+    assert _known(found.together).value == pytest.approx(
+        _share(centred[:, 0], centred[:, 1:]), abs=1e-9
+    )
     for place, driver in enumerate(found.each, 1):
-        assert driver.correlation.value == pytest.approx(pearsonr(values[:, 0], values[:, place]).statistic, abs=1e-9)
+        assert driver.correlation.value == pytest.approx(
+            pearsonr(values[:, 0], values[:, place]).statistic, abs=1e-9
+        )
 
 
 def test_how_hard_an_item_is_does_not_count() -> None:
@@ -150,7 +175,9 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
     found = _only(drivers(*_run(sizes, values), Bootstrap(80, 3)))
     r, shares = [], []
     for drawn in np.random.default_rng(3).integers(10, size=(80, 10)):
-        sample = np.concatenate([(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn])
+        sample = np.concatenate(
+            [(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn]
+        )
         r += [pearsonr(sample[:, 0], sample[:, 1]).statistic] if 0 in drawn else []
         shares.append(_share(sample[:, 0], sample[:, 1:]))
     length, together = found.each[0].correlation, _known(found.together)
@@ -162,12 +189,22 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
 
 def test_by_chance_is_what_random_looks_explain_on_average() -> None:
     random = np.random.default_rng(2)
-    found = [_only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), Bootstrap(2))) for _ in range(300)]
+    found = [
+        _only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), Bootstrap(2)))
+        for _ in range(300)
+    ]
     assert found[0].chance == 3 / (24 - 6)
-    assert np.mean([_known(one.together).value for one in found]) == pytest.approx(3 / 18, abs=0.015)
-    pooled = [_only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), Bootstrap(2))) for _ in range(300)]
+    assert np.mean([_known(one.together).value for one in found]) == pytest.approx(
+        3 / 18, abs=0.015
+    )
+    pooled = [
+        _only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), Bootstrap(2)))
+        for _ in range(300)
+    ]
     assert pooled[0].chance == 3 / 23
-    assert np.mean([_known(one.together).value for one in pooled]) == pytest.approx(3 / 23, abs=0.015)
+    assert np.mean([_known(one.together).value for one in pooled]) == pytest.approx(
+        3 / 23, abs=0.015
+    )
 
 
 def test_items_of_one_text_do_not_count_where_most_texts_have_another_beside_them() -> None:
@@ -244,7 +281,10 @@ def test_too_little_to_say_is_said(sizes: list[int], scores: list[float] | None,
 def test_few_items_have_no_interval(sizes: list[int], has: bool) -> None:
     together = _known(_only(drivers(*_run(sizes, _values(sizes)))).together)
     assert (together.low is not None, together.high is not None) == (has, has)
-    assert together.method.endswith(f"within items; {len(sizes)} items: too few for an interval") is not has
+    assert (
+        together.method.endswith(f"within items; {len(sizes)} items: too few for an interval")
+        is not has
+    )
 
 
 def test_peoples_ratings_stand_beside_the_judges() -> None:
@@ -261,9 +301,18 @@ def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
     values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
     table, looks = _run([4] * 5, values, ratings)
     columns = [replace(COLUMN, name=f"c/{name}", judge=name) for name in "ab"]
-    rows = [replace(s, column=column.name, value=s.value + len(s.item)) for s in table.scores for column in columns]
+    rows = [
+        replace(s, column=column.name, value=s.value + len(s.item))
+        for s in table.scores
+        for column in columns
+    ]
     found = analyze(table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks).drivers
-    assert [(one.column, one.people) for one in found] == [("c", False), ("c/a", False), ("c/b", False), ("c", True)]
+    assert [(one.column, one.people) for one in found] == [
+        ("c", False),
+        ("c/a", False),
+        ("c/b", False),
+        ("c", True),
+    ]
     assert found[0].together == found[1].together
     assert analyze(table.samples, columns, rows).drivers == ()
     assert analyze(table.samples, columns, rows, orders=2, looks=looks).drivers == ()

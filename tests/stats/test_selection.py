@@ -19,7 +19,9 @@ def judged(skills, items, systems=8, seed=0):
     noise = random.normal(size=(len(skills), items, systems))
     skill = np.array(skills)[:, None, None]
     scores = skill * quality + np.sqrt(1 - skill**2) * noise
-    return np.round(scores * 1.2 + 3).clip(1, 5), np.round((quality + random.normal(size=quality.shape) / 2) * 3) / 3
+    return np.round(scores * 1.2 + 3).clip(1, 5), np.round(
+        (quality + random.normal(size=quality.shape) / 2) * 3
+    ) / 3
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -61,7 +63,9 @@ def test_texts_that_a_candidate_was_not_asked_about_count_for_none():
 
 
 def test_too_few_items_say_how_many_are_needed():
-    with pytest.raises(DataError, match=r"at least 5 items whose ratings differ between texts; there are 4"):
+    with pytest.raises(
+        DataError, match=r"at least 5 items whose ratings differ between texts; there are 4"
+    ):
         select(*judged([0.5, 0.6], 4))
     with pytest.raises(DataError, match="level system needs at least 50"):
         select(*judged([0.5, 0.6], 20), "system")

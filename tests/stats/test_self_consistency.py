@@ -26,25 +26,38 @@ def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") 
 
 def _table(scale: Scale, *scores: Score) -> Table:
     column = Column("c", "criterion", "c", scale.low, scale.high, scale.labels, criterion="c")
-    samples = tuple(Sample(i, s, "") for i, s in dict.fromkeys((score.item, score.system) for score in scores))
+    samples = tuple(
+        Sample(i, s, "") for i, s in dict.fromkeys((score.item, score.system) for score in scores)
+    )
     return Table(samples, (column,), scores)
 
 
 def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
-    draws = {"1": [*"44445", None], "2": list("12345"), "3": list("333"), "4": list("44"), "5": list("1112")}
+    draws = {
+        "1": [*"44445", None],
+        "2": list("12345"),
+        "3": list("333"),
+        "4": list("44"),
+        "5": list("1112"),
+    }
     found = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
     each = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
     (one,) = found.values()
     assert (one.name, one.n, one.value) == ("repeat_sd", 5, pytest.approx(statistics.fmean(each)))
     assert one.low is not None
     assert one.low < one.value < (one.high or 0)
-    assert one.method.startswith("mean over texts of the standard deviation of the draws of each; 95% ")
+    assert one.method.startswith(
+        "mean over texts of the standard deviation of the draws of each; 95% "
+    )
 
 
 def test_by_system_and_column() -> None:
     rows = [_score("1", list("12"), FIVE, "a"), _score("1", list("33"), FIVE, "b")]
     found = repeats(_table(FIVE, *rows))
-    assert {key: e.value for key, e in found.items()} == {("a", "c"): pytest.approx(0.5**0.5), ("b", "c"): 0.0}
+    assert {key: e.value for key, e in found.items()} == {
+        ("a", "c"): pytest.approx(0.5**0.5),
+        ("b", "c"): 0.0,
+    }
 
 
 def test_of_two_labels_the_ends_are_enough() -> None:
@@ -63,5 +76,7 @@ def test_one_draw_other_ways_and_metrics_have_none() -> None:
     assert repeats(_table(FIVE, weighed)) == {}
     assert repeats(_table(FIVE, _score("1", ["4", None], FIVE))) == {}
     column = Column("c", "metric", "c")
-    assert repeats(Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))) == {}
+    assert (
+        repeats(Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))) == {}
+    )
     assert repeats(Table((), (), ())) == {}

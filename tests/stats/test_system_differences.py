@@ -52,7 +52,11 @@ def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Mak
     for d in found.differences:
         one, other = np.array(values[d.system]), np.array(values[d.other])
         assert d.estimate.value == pytest.approx(one.mean() - other.mean())
-        assert (d.wins, d.ties, d.losses) == ((one > other).sum(), (one == other).sum(), (one < other).sum())
+        assert (d.wins, d.ties, d.losses) == (
+            (one > other).sum(),
+            (one == other).sum(),
+            (one < other).sum(),
+        )
         u = scipy_stats.mannwhitneyu(one, other).statistic
         assert d.delta == pytest.approx(2 * u / (40 * 40) - 1)  # delta is U, on −1 to 1
         assert d.estimate.low is not None
@@ -61,7 +65,9 @@ def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Mak
         raw.append(d.estimate.p)
     assert [d.adjusted for d in found.differences] == holm([p for p in raw if p is not None])
     sds = [np.std(np.subtract(values[a], values[b]), ddof=1) for a, b in combinations("abc", 2)]
-    assert found.detectable == pytest.approx(Spread(40, 0.0, float(np.median(sds)), 0.05 / 3).detectable(), rel=0.1)
+    assert found.detectable == pytest.approx(
+        Spread(40, 0.0, float(np.median(sds)), 0.05 / 3).detectable(), rel=0.1
+    )
     assert (found.column, found.note) == ("m", "")
 
 
@@ -80,7 +86,11 @@ def test_those_not_told_apart_from_the_first_are_best(only: Make) -> None:
     found = only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
     assert set(found.best) == {"good", "same"}
     apart = {(d.system, d.other): d.apart for d in found.differences}
-    assert apart == {(found.best[0], found.best[1]): False, (found.best[0], "low"): True, (found.best[1], "low"): True}
+    assert apart == {
+        (found.best[0], found.best[1]): False,
+        (found.best[0], "low"): True,
+        (found.best[1], "low"): True,
+    }
     alone = only(_scores({"low": -1.5, "good": 0.0, "poor": -1.0}, 80))
     assert alone.best == ("good",)
 
@@ -93,29 +103,51 @@ def test_the_lower_end_can_be_the_better_one(only: Make) -> None:
     assert (one.system, other.system) == ("a", "b")
     assert other.estimate.value == pytest.approx(-one.estimate.value)
     assert other.estimate.value < 0
-    assert (other.wins, other.losses, other.delta) == (one.wins, one.losses, pytest.approx(-(one.delta or 0)))
-    assert [(r.system, r.rank, r.low, r.high) for r in down.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
+    assert (other.wins, other.losses, other.delta) == (
+        one.wins,
+        one.losses,
+        pytest.approx(-(one.delta or 0)),
+    )
+    assert [(r.system, r.rank, r.low, r.high) for r in down.ranks] == [
+        ("b", 1, 1, 1),
+        ("a", 2, 2, 2),
+    ]
 
 
 def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table: Make) -> None:
-    table = metric_table({"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}})
+    table = metric_table(
+        {"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}}
+    )
     both = Table(
         table.samples,
         (*table.columns, Column("length", "metric", "length", better="")),
-        (*table.scores, Score("", "a", "all", 0.5, METRIC), Score("i0", "a", "length", 3.0, METRIC)),
+        (
+            *table.scores,
+            Score("", "a", "all", 0.5, METRIC),
+            Score("i0", "a", "length", 3.0, METRIC),
+        ),
     )
     assert [found.column for found in compare(both, n_flips=20)] == ["m"]
 
 
 def test_rank_intervals_are_what_the_tests_leave_open(only: Make) -> None:
     found = only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
-    better = {name: {d.system for d in found.differences if d.other == name and d.apart} for name in "abcde"}
-    worse = {name: {d.other for d in found.differences if d.system == name and d.apart} for name in "abcde"}
+    better = {
+        name: {d.system for d in found.differences if d.other == name and d.apart}
+        for name in "abcde"
+    }
+    worse = {
+        name: {d.other for d in found.differences if d.system == name and d.apart}
+        for name in "abcde"
+    }
     assert {len(names) for names in better.values()} > {0, 4}
     assert [(r.low, r.high) for r in found.ranks] == [
         (1 + len(better[r.system]), 5 - len(worse[r.system])) for r in found.ranks
     ]
-    assert [(r.system, r.low, r.high) for r in found.ranks if r.low == r.high] == [("d", 4, 4), ("e", 5, 5)]
+    assert [(r.system, r.low, r.high) for r in found.ranks if r.low == r.high] == [
+        ("d", 4, 4),
+        ("e", 5, 5),
+    ]
 
 
 def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
@@ -138,7 +170,10 @@ def test_a_small_difference_of_large_values_is_ranked(only: Make) -> None:
     random = np.random.default_rng(0)
     base = 1e6 + random.normal(size=200)
     found = only({"a": base.tolist(), "b": (base + 0.01).tolist()})
-    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("b", 1, 1, 1), ("a", 2, 2, 2)]
+    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [
+        ("b", 1, 1, 1),
+        ("a", 2, 2, 2),
+    ]
 
 
 def test_one_system_alone(only: Make) -> None:
@@ -154,7 +189,10 @@ def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
     assert [(d.system, d.other, d.estimate.value, d.wins) for d in found.differences] == [
         ("b", "c", 1.0, 1), ("b", "a", 2.0, 1), ("c", "a", 1.0, 1)
     ]  # fmt: skip
-    assert all(d.adjusted is d.estimate.p is d.estimate.low is None and not d.apart for d in found.differences)
+    assert all(
+        d.adjusted is d.estimate.p is d.estimate.low is None and not d.apart
+        for d in found.differences
+    )
     assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
     assert (found.best, found.detectable) == ((), None)
     assert found.note == "one item: too few for intervals and tests"
@@ -163,7 +201,12 @@ def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
 def test_a_constant_column(only: Make) -> None:
     found = only({"a": [2.0] * 20, "b": [2.0] * 20})
     (one,) = found.differences
-    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, None, None, 1.0)
+    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (
+        0.0,
+        None,
+        None,
+        1.0,
+    )
     assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
     assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
     assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
@@ -183,7 +226,9 @@ def test_where_everything_failed() -> None:
     found = compare(Table(samples, (Column("c", "criterion", "c", 1.0, 5.0),), (), failures))
     assert found == (Comparison("c", note="no text has a value"),)
     assert compare(Table((), (), ())) == ()
-    assert compare(Table((), (Column("c", "criterion", "c"),), ())) == (Comparison("c", note="no text has a value"),)
+    assert compare(Table((), (Column("c", "criterion", "c"),), ())) == (
+        Comparison("c", note="no text has a value"),
+    )
 
 
 def test_systems_with_different_items_are_compared_on_those_they_share(only: Make) -> None:
@@ -210,12 +255,17 @@ def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make
     (one,) = found.differences
     assert (one.system, one.estimate.value, one.apart) == ("a", -1.0, True)
     assert found.best == ("b",)
-    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 2, 2), ("b", 2, 1, 1)]
+    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [
+        ("a", 1, 2, 2),
+        ("b", 2, 1, 1),
+    ]
 
 
 @pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
 def test_whether_items_can_be_enough_is_said(n: int, few: bool, only: Make) -> None:
-    found = only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})  # two-sided p at its least: 2 / 2^n
+    found = only(
+        {"a": [2.0 + k for k in range(n)], "b": [1.0] * n}
+    )  # two-sided p at its least: 2 / 2^n
     assert found.differences[0].estimate.p == 2 / 2**n
     assert found.best == (("a", "b") if few else ("a",))
     assert found.note == ("too few items for any significant difference" if few else "")
@@ -225,7 +275,8 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     values = {
-        f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist() for k in range(3_000)
+        f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist()
+        for k in range(3_000)
     }
     (found,) = compare(metric_table({"m": values}), n_flips=300)
     first = found.ranks[0].system
@@ -243,13 +294,19 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
 def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below(only: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
-    found = only({f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)})
+    found = only(
+        {f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)}
+    )
     assert found.ranks[0].system in found.best
     assert not {f"s{k}" for k in range(20)} & set(found.best)
 
 
-def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch, metric_table: Make) -> None:
-    table = metric_table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
+def test_groups_of_columns_do_not_change_the_numbers(
+    monkeypatch: pytest.MonkeyPatch, metric_table: Make
+) -> None:
+    table = metric_table(
+        {name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")}
+    )
     whole = compare(table, n_flips=200)
     monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
     assert compare(table, n_flips=200) == whole
@@ -259,7 +316,9 @@ def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyP
 def test_the_seed_decides(metric_table: Make) -> None:
     table = metric_table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
     assert compare(table, seed=1) == compare(table, seed=1)
-    one, other = (compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2))
+    one, other = (
+        compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2)
+    )
     assert one.p != other.p
     assert "seed 1" in one.method
 
@@ -276,7 +335,9 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     ]
     means = [row for row in analyze.panel_rows(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
-    found = compare(Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_flips=200)
+    found = compare(
+        Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_flips=200
+    )
     assert [one.column for one in found] == ["c", "c/x", "c/y"]
     both = [one.differences[0].estimate.value for one in found]
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)
@@ -295,11 +356,13 @@ def test_no_number_is_nan(only: Make) -> None:
     values = _scores({"a": 0.0, "b": 0.3, "c": 0.1}, 12)
     values["c"] = [None] * 11 + [3.0]
     found = only(values)
-    numbers = [n for d in found.differences for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)]
+    numbers = [
+        n for d in found.differences for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)
+    ]
     assert all(n is None or math.isfinite(n) for n in numbers)
-    assert [(d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)] == [
-        (1, True)
-    ] * 2
+    assert [
+        (d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)
+    ] == [(1, True)] * 2
 
 
 def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(only: Make) -> None:
@@ -326,7 +389,12 @@ def test_against_one_system_only_its_pairs_are_tested_and_corrected_for(metric_t
     assert [d.apart for d in one.differences] == [True, False, True]
     assert (one.against, one.best) == ("b", ())
     # nothing is known of the others among each other
-    assert {r.system: (r.low, r.high) for r in one.ranks} == {"a": (1, 3), "d": (1, 4), "b": (2, 3), "c": (2, 4)}
+    assert {r.system: (r.low, r.high) for r in one.ranks} == {
+        "a": (1, 3),
+        "d": (1, 4),
+        "b": (2, 3),
+        "c": (2, 4),
+    }
 
 
 def test_against_a_system_without_values_nothing_is_compared(metric_table: Make) -> None:

@@ -22,7 +22,9 @@ from judge.suite.schema import Suite
 
 LABELS = ("1", "2", "3", "4", "5")
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
-RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", values=FIVE)
+RELEVANCE = Column(
+    "relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", values=FIVE
+)
 
 
 class Made:
@@ -33,15 +35,25 @@ class Made:
     @staticmethod
     def values(column: Column) -> Mapping[str, float]:
         ends = (column.low or 0.0, column.high or 1.0)
-        return dict(zip(column.labels, ends if len(column.labels) == 2 else map(float, column.labels), strict=True))
+        return dict(
+            zip(
+                column.labels,
+                ends if len(column.labels) == 2 else map(float, column.labels),
+                strict=True,
+            )
+        )
 
-    def drawn(self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, asked: int = 0) -> Score:
+    def drawn(
+        self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, asked: int = 0
+    ) -> Score:
         """`asked` draws, of which so many had each label."""
         n = sum(draws.values())
         counts, asked = self.values(column), asked or n
         value = sum(counts[label] * k for label, k in draws.items()) / n
         unread = asked - n
-        low, high = ((value * n + unread * end) / asked for end in (column.low or 0.0, column.high or 1.0))
+        low, high = (
+            (value * n + unread * end) / asked for end in (column.low or 0.0, column.high or 1.0)
+        )
         shares = {label: k / asked for label, k in draws.items()}
         top = max(draws, key=draws.__getitem__)
         made = Provenance("samples", n / asked, shares, 0.5, top, low, high, n, "It says so.", "[]")
@@ -52,15 +64,21 @@ class Made:
         mass, counts = sum(shares.values()), self.values(column)
         seen = sum(counts[label] * p for label, p in shares.items())
         low, high = (seen + (1 - mass) * end for end in (column.low or 0.0, column.high or 1.0))
-        made = Provenance("logprobs", mass, shares, 0.5, max(shares, key=shares.__getitem__), low, high, raw="4")
+        made = Provenance(
+            "logprobs", mass, shares, 0.5, max(shares, key=shares.__getitem__), low, high, raw="4"
+        )
         return Score(*by[:2], column.name, seen / mass, made, *by[2:])
 
     def single(self, label: str, *by: str, column: Column = RELEVANCE) -> Score:
         made = Provenance("single", argmax=label, raw=label)
         return Score(*by[:2], column.name, self.values(column)[label], made, *by[2:])
 
-    def failed(self, *by: str, column: Column = RELEVANCE, raw: str = "I would rather not.") -> Failure:
-        return Failure(*by[:2], column.name, "parse", "ParseError", "no score in the reply", raw, *by[2:])
+    def failed(
+        self, *by: str, column: Column = RELEVANCE, raw: str = "I would rather not."
+    ) -> Failure:
+        return Failure(
+            *by[:2], column.name, "parse", "ParseError", "no score in the reply", raw, *by[2:]
+        )
 
     def result(
         self,
@@ -70,15 +88,27 @@ class Made:
         info: Mapping[str, Any] | None = None,
     ) -> Result:
         """A result of these rows, with a text for each; of rows with a rival, comparisons in both orders."""
-        texts = dict.fromkeys((row.item, system) for row in rows for system in (row.system, row.rival) if system)
+        texts = dict.fromkeys(
+            (row.item, system) for row in rows for system in (row.system, row.rival) if system
+        )
         rated = human or {}
         samples = [
-            Sample(item, system, f"{system} says", "A source.", (), {"relevance": rated[key]} if key in rated else {})
+            Sample(
+                item,
+                system,
+                f"{system} says",
+                "A source.",
+                (),
+                {"relevance": rated[key]} if key in rated else {},
+            )
             for key in texts
             for item, system in [key]
         ]
         orders = 2 if any(row.rival for row in rows) else None
-        return Result(analyze(samples, columns, rows, orders=orders).table, info=info or {"model": "small-judge"})
+        return Result(
+            analyze(samples, columns, rows, orders=orders).table,
+            info=info or {"model": "small-judge"},
+        )
 
 
 @pytest.fixture(scope="session")
@@ -96,9 +126,16 @@ def _results(made: Made) -> tuple[Result, Result]:
     for k in range(6):
         for system, fives in (("draft", 3), ("edited", 8)):
             before.append(made.drawn({"5": fives, "3": 10 - fives}, f"doc-{k}", system))
-            after.append(made.drawn({"5": fives - 1 - k % 2, "3": 11 - fives + k % 2}, f"doc-{k}", system))
-    own = [made.drawn(DRAWS, "the bridge", "text"), made.failed("文書", "text", raw=f"Sorry. {HOSTILE}")]
-    return made.result(*before, made.drawn({"4": 20}, "the bridge", "text")), made.result(*after, *own)
+            after.append(
+                made.drawn({"5": fives - 1 - k % 2, "3": 11 - fives + k % 2}, f"doc-{k}", system)
+            )
+    own = [
+        made.drawn(DRAWS, "the bridge", "text"),
+        made.failed("文書", "text", raw=f"Sorry. {HOSTILE}"),
+    ]
+    return made.result(*before, made.drawn({"4": 20}, "the bridge", "text")), made.result(
+        *after, *own
+    )
 
 
 @pytest.fixture
@@ -117,16 +154,30 @@ def outcomes(made: Made) -> list[Outcome]:
     }
     adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
     cases = tuple(
-        adapter.validate_python({"name": name, "criterion": "relevance", **keys}).located("relevance", line, {})
+        adapter.validate_python({"name": name, "criterion": "relevance", **keys}).located(
+            "relevance", line, {}
+        )
         for line, (name, (keys, _)) in enumerate(wanted.items(), 5)
     )
-    suite = Suite(Path("suites/summaries.judge.yaml"), "summaries", {}, cases, lines={"limits": 3, "baseline": 2})
+    suite = Suite(
+        Path("suites/summaries.judge.yaml"),
+        "summaries",
+        {},
+        cases,
+        lines={"limits": 3, "baseline": 2},
+    )
     verdicts = [evaluate_case(case, wanted[case.name][1], after, before) for case in cases]
     verdicts += limits(suite, after)
     verdicts += compare_with_baseline(
         replace(suite, cases=(), lines={}), after, before, compare_runs(before.table, after.table)
     )
-    diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
+    diff = (
+        "--- relevance.jinja (before)",
+        "+++ relevance.jinja (after)",
+        "@@ -1 +1 @@",
+        "-Be fair.",
+        f"+```{HOSTILE}",
+    )
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
     runs = compare_runs(before.table, after.table, n_flips=200)
     compared = RunComparison(("baselines/a", "this run"), before, after, runs, changes)

@@ -26,7 +26,16 @@ from judge.suite.schema import Limits, Suite
 
 Keys = dict[str, Any]
 ONE = [("i", "s")]
-AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), "relevance", values=(0.0, 1.0))
+AB = Column(
+    "relevance",
+    "criterion",
+    "relevance@2|orders=2",
+    0.0,
+    1.0,
+    ("B", "A"),
+    "relevance",
+    values=(0.0, 1.0),
+)
 THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, its interval from 3.42 to 3.88
 
 
@@ -34,7 +43,9 @@ EXPECTATION: TypeAdapter[Case] = TypeAdapter(Expectation)
 
 
 def case(expected: Keys, criterion: str = "relevance", **keys: Any) -> Case:
-    made = EXPECTATION.validate_python({"name": "a case", "criterion": criterion, **expected, **keys})
+    made = EXPECTATION.validate_python(
+        {"name": "a case", "criterion": criterion, **expected, **keys}
+    )
     return made.located(criterion, 7, {})
 
 
@@ -42,7 +53,9 @@ def verdict(expected: Keys, *texts_and_results: Any, **options: Any) -> Verdict:
     return evaluate_case(case(expected), *texts_and_results, **options)
 
 
-def against_baseline(after: Any, before: Any, of: Suite | None = None, *, seed: int = 0) -> list[Verdict]:
+def against_baseline(
+    after: Any, before: Any, of: Suite | None = None, *, seed: int = 0
+) -> list[Verdict]:
     return compare_with_baseline(
         of or suite(), after, before, compare_runs(before.table, after.table, seed=seed), seed=seed
     )
@@ -61,10 +74,14 @@ def ordered(better: str, worse: str, margin: float = 0.0) -> Keys:
 
 
 def agreeing(least: Mapping[str, float], level: str | None = None) -> Keys:
-    return {"human": {"level": level, **{name: {"min": minimum} for name, minimum in least.items()}}}
+    return {
+        "human": {"level": level, **{name: {"min": minimum} for name, minimum in least.items()}}
+    }
 
 
-def drifting(shift: float | None = None, drop: float | None = None, flips: float | None = None) -> Keys:
+def drifting(
+    shift: float | None = None, drop: float | None = None, flips: float | None = None
+) -> Keys:
     return {"drift": {"max_shift": shift, "max_drop": drop, "max_flips": flips}}
 
 
@@ -100,13 +117,26 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
             "no significant difference from 3.5 (needs about 86 draws); flaky: 35% of single replies",
         ),
         (in_range(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
-        (in_range(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies stay within 3"),
-        (in_range(1, 3.6), "undecided", "no significant difference from 3.6 (needs about 750 draws)"),
+        (
+            in_range(None, 3),
+            "failed",
+            "above 3 (p < 0.001); flaky: 35% of single replies stay within 3",
+        ),
+        (
+            in_range(1, 3.6),
+            "undecided",
+            "no significant difference from 3.6 (needs about 750 draws)",
+        ),
     ],
 )
 def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
     found = verdict(band, ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
-    assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "score_range")
+    assert (found.status, found.met, found.line, found.kind) == (
+        status,
+        status == "passed",
+        7,
+        "score_range",
+    )
     assert found.found == "3.65 [3.42, 3.88]"
     assert found.reason.startswith(said) if said else found.reason == ""
 
@@ -137,7 +167,14 @@ UNSEEN = "no significant difference from 4 (unseen probability decides)"
         ("weighed", SEEN, 4, "undecided", "4.22 [3.90, 4.30]", UNSEEN),
         ("weighed", SEEN, 3.8, "passed", "4.22 [3.90, 4.30]", ""),
         ("weighed", {"4": 0.9996, "3": 0.0003}, 3, "passed", "4.00", ""),  # both ends read the same
-        ("drawn", {"5": 19, "4": 1}, 4, "passed", "4.95 [4.85, 5.00]", ""),  # an interval does not leave the scale
+        (
+            "drawn",
+            {"5": 19, "4": 1},
+            4,
+            "passed",
+            "4.95 [4.85, 5.00]",
+            "",
+        ),  # an interval does not leave the scale
         ("drawn", {"4": 5}, 3, "passed", "4.00", "5 of 5 draws alike"),
     ],
 )
@@ -149,8 +186,12 @@ def test_a_text_is_as_certain_as_its_replies(
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
-def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(made: Any, share: int, named: bool) -> None:
-    found = verdict(in_range(4), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
+def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(
+    made: Any, share: int, named: bool
+) -> None:
+    found = verdict(
+        in_range(4), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0]))
+    )
     assert (found.flaky is not None) == named
 
 
@@ -170,7 +211,10 @@ def test_of_six_items_or_more_the_interval_is_over_items(made: Any) -> None:
     assert (found.estimate.low, found.estimate.high) == pytest.approx((oracle.low, oracle.high))
     assert found.estimate.n == 8
     assert found.status == "passed"
-    assert verdict(in_range(4), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
+    assert (
+        verdict(in_range(4), texts(8), made.result(*spread(made, {"s": means}))).status
+        == "undecided"
+    )
 
 
 def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
@@ -179,7 +223,9 @@ def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
     errors = [np.std([4] * (10 + k) + [3] * (10 - k), ddof=1) / np.sqrt(20) for k in range(3)]
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(3.55)
-    assert found.estimate.high - 3.55 == pytest.approx(np.linalg.norm(errors) / 3 * stats.t.ppf(0.975, 57), rel=1e-3)
+    assert found.estimate.high - 3.55 == pytest.approx(
+        np.linalg.norm(errors) / 3 * stats.t.ppf(0.975, 57), rel=1e-3
+    )
 
 
 def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
@@ -192,7 +238,9 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
 
 LABELS = ("1", "2", "3", "4", "5")
 FIVE = tuple(map(float, LABELS))
-PASSING = Column("relevance", "criterion", "r@1", 1.0, 5.0, LABELS, "relevance", values=FIVE, pass_at=3.8)
+PASSING = Column(
+    "relevance", "criterion", "r@1", 1.0, 5.0, LABELS, "relevance", values=FIVE, pass_at=3.8
+)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +264,11 @@ def test_one_text_passes_within_the_uncertainty_of_its_replies(
 def test_every_one_of_several_texts_passes(made: Any) -> None:
     rows = [made.drawn({"4": 8, "3": 2}, f"i{k}", "s") for k in range(5)]
     found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
-    assert (found.expected, found.status, found.found) == ("pass for all", "passed", "5 of 5 (100.0%)")
+    assert (found.expected, found.status, found.found) == (
+        "pass for all",
+        "passed",
+        "5 of 5 (100.0%)",
+    )
     rows[3] = made.drawn({"4": 7, "3": 3}, "i3", "s")
     found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
     assert (found.status, found.found, found.reason) == ("failed", "4 of 5 (80.0%)", "i3 s: 3.7")
@@ -244,21 +296,38 @@ def test_a_pass_rate_is_decided_by_its_interval(
     )  # fmt: skip
     rate = result.pass_rates["s", "relevance"]
     assert found.estimate is not None
-    assert (found.estimate.value, found.estimate.low, found.estimate.high) == (rate.value, rate.low, rate.high)
+    assert (found.estimate.value, found.estimate.low, found.estimate.high) == (
+        rate.value,
+        rate.low,
+        rate.high,
+    )
 
 
 def test_a_text_without_a_score_is_no_text_that_fails(made: Any) -> None:
     rows = [*(made.single("5", f"i{k}", "s") for k in range(3)), made.failed("i3", "s")]
-    for expected, measured in (({"expect": "pass"}, "3 of 3 (100.0%)"), ({"pass_rate": {"min": 0.9}}, "100%")):
-        found = verdict(expected, texts(4), made.result(*rows, columns=(PASSING,)), failures=Limits(failures=1))
-        assert (found.status, found.found, found.reason) == ("passed", measured, "1 text without a score")
+    for expected, measured in (
+        ({"expect": "pass"}, "3 of 3 (100.0%)"),
+        ({"pass_rate": {"min": 0.9}}, "100%"),
+    ):
+        found = verdict(
+            expected, texts(4), made.result(*rows, columns=(PASSING,)), failures=Limits(failures=1)
+        )
+        assert (found.status, found.found, found.reason) == (
+            "passed",
+            measured,
+            "1 text without a score",
+        )
         assert found.detail.startswith("ParseError: no score in the reply")
 
 
 def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(made: Any) -> None:
     rows = [made.single("5", f"i{k}", "s") for k in range(3)]
     before, after = made.result(*rows), made.result(*rows, columns=(PASSING,))
-    for expected, n in (({"expect": "pass"}, 1), ({"expect": "pass"}, 3), ({"pass_rate": {"min": 0.9}}, 3)):
+    for expected, n in (
+        ({"expect": "pass"}, 1),
+        ({"expect": "pass"}, 3),
+        ({"pass_rate": {"min": 0.9}}, 3),
+    ):
         found = verdict(expected, texts(n), after, before)
         assert (found.status, found.before) == ("passed", "")
 
@@ -271,8 +340,16 @@ def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(made: Any) ->
     [
         ({"4": 20}, "passed", ""),
         ({"4": 15, "3": 5}, "passed", "flaky: 25% of single replies say 3"),
-        ({"4": 13, "3": 7}, "undecided", "no significant difference from 3 (needs about 86 draws); flaky: 35% of"),
-        ({"4": 10, "3": 10}, "undecided", "no significant difference from 3 (p = 1.000); flaky: 50% of"),
+        (
+            {"4": 13, "3": 7},
+            "undecided",
+            "no significant difference from 3 (needs about 86 draws); flaky: 35% of",
+        ),
+        (
+            {"4": 10, "3": 10},
+            "undecided",
+            "no significant difference from 3 (p = 1.000); flaky: 50% of",
+        ),
         ({"3": 15, "4": 5}, "failed", "flaky: 25% of single replies say 4"),
         ({"3": 14, "5": 3, "4": 3}, "failed", "flaky: 15% of single replies say 4"),
         ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
@@ -292,17 +369,29 @@ def test_a_single_reply_is_its_label(made: Any, label: str, status: str) -> None
 
 def test_a_share_of_labels_is_counted(made: Any) -> None:
     rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
-    met, unmet = (verdict(labelled("4", share), texts(10), made.result(*rows)) for share in (0.9, 1.0))
-    assert (met.status, met.found, met.reason, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
+    met, unmet = (
+        verdict(labelled("4", share), texts(10), made.result(*rows)) for share in (0.9, 1.0)
+    )
+    assert (met.status, met.found, met.reason, met.expected) == (
+        "passed",
+        "9 of 10 (90.0%)",
+        "",
+        "label 4 for ≥ 90%",
+    )
     assert (unmet.status, unmet.reason, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
     assert met.estimate is not None
-    assert (met.estimate.low, met.estimate.high) == pytest.approx((0.59585, 0.98213), abs=1e-5)  # Wilson
+    assert (met.estimate.low, met.estimate.high) == pytest.approx(
+        (0.59585, 0.98213), abs=1e-5
+    )  # Wilson
 
 
 def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
     rows = [made.single("4", f"i{k}", "s") for k in range(9)]
     found = evaluate_case(
-        case(labelled("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")), failures=Limits(failures=1)
+        case(labelled("4", 0.95)),
+        texts(10),
+        made.result(*rows, made.failed("i9", "s")),
+        failures=Limits(failures=1),
     )
     assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
     assert found.reason == "1 text without a score"
@@ -318,7 +407,11 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
     assert found.estimate is not None
     assert found.estimate.p == pytest.approx(oracle.pvalue)
-    assert (found.status, found.found, found.reason) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
+    assert (found.status, found.found, found.reason) == (
+        "passed",
+        "+0.40 [0.11, 0.69]",
+        "better (p = 0.009)",
+    )
     assert (found.expected, found.flaky) == ("a > b", None)
     turned = verdict(ordered("b", "a"), both, made.result(*rows))
     assert (turned.status, turned.reason) == ("failed", "worse (p = 0.009)")
@@ -326,12 +419,19 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     assert margin.status == "undecided"
     assert margin.reason == "no significant difference from a lead of 0.3 (needs about 330 draws)"
     far = verdict(ordered("a", "b", 0.9), both, made.result(*rows))
-    assert (far.status, far.reason, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
+    assert (far.status, far.reason, far.expected) == (
+        "failed",
+        "not better by 0.9 (p = 0.001)",
+        "a > b + 0.9",
+    )
 
 
 def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     low = [3.4, 3.6, 3.8, 4.0, 4.2, 4.4, 3.6, 4.0]
-    high = [value + lead for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)]
+    high = [
+        value + lead
+        for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)
+    ]
     result = made.result(*spread(made, {"a": high, "b": low}))
     found = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
     (oracle,) = mean_differences(np.array([np.subtract(high, low)]))
@@ -341,7 +441,9 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     assert (found.status, found.reason) == ("passed", "better (p = 0.016)")
     level = [high[k] if k % 2 else low[k] - 0.2 for k in range(8)]
     open_ = evaluate_case(
-        case(ordered("a", "b")), texts(8, "a", "b"), made.result(*spread(made, {"a": level, "b": low}))
+        case(ordered("a", "b")),
+        texts(8, "a", "b"),
+        made.result(*spread(made, {"a": level, "b": low})),
     )
     assert open_.status == "undecided"
     assert open_.reason.startswith("no significant difference (needs about ")
@@ -355,7 +457,11 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(made: Any) -> None:
     (oracle,) = mean_differences(np.array([0.5 - losses]))
     assert found.estimate is not None
     assert (found.estimate.value, found.estimate.p) == (pytest.approx(-0.1), oracle.p)
-    assert (found.status, found.expected, found.reason) == ("passed", "a > b − 0.5", "not worse by 0.5 (p = 0.008)")
+    assert (found.status, found.expected, found.reason) == (
+        "passed",
+        "a > b − 0.5",
+        "not worse by 0.5 (p = 0.008)",
+    )
     near = verdict(ordered("a", "b", -0.15), texts(8, "a", "b"), result)
     assert near.status == "undecided"
     assert near.reason.startswith("no significant difference from a loss of 0.15 (needs about ")
@@ -377,12 +483,19 @@ def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any
     )
 
 
-@pytest.mark.parametrize(("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")])
-def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n: int, status: str) -> None:
+@pytest.mark.parametrize(
+    ("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")]
+)
+def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(
+    made: Any, n: int, status: str
+) -> None:
     rows = [
         made.weighed(shares, f"i{k}", system)
         for k in range(n)
-        for system, shares in (("a", {"4": 0.6 + k / 100, "3": 0.4 - k / 100}), ("b", {"4": 0.4, "3": 0.6}))
+        for system, shares in (
+            ("a", {"4": 0.6 + k / 100, "3": 0.4 - k / 100}),
+            ("b", {"4": 0.4, "3": 0.6}),
+        )
     ]
     found = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), made.result(*rows))
     assert found.status == status, found
@@ -406,7 +519,9 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
 @pytest.mark.parametrize("n", [2, 5])
 def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n: int) -> None:
     both = texts(n, "a", "b")
-    result = made.result(*(made.single("5" if system == "a" else "1", item, system) for item, system in both))
+    result = made.result(
+        *(made.single("5" if system == "a" else "1", item, system) for item, system in both)
+    )
     for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
         found = verdict(order, both, result)
         assert (found.status, found.met, found.reason) == ("undecided", False, FEW)
@@ -416,7 +531,9 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n:
         assert (found.status, found.met, found.reason) == ("undecided", True, FEW)
     flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
-    drawn = made.result(*(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both))
+    drawn = made.result(
+        *(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both)
+    )
     assert verdict(ordered("a", "b"), both, drawn).reason == "better; 3 of 3 draws alike"
 
 
@@ -426,13 +543,20 @@ def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
     assert (found.status, found.found, found.reason) == ("passed", "4.00", "all 12 alike")
     lower = made.result(*(made.single("3", *key) for key in texts(12)))
     (worse,) = against_baseline(lower, items)
-    assert (worse.found, worse.reason) == ("−1.00", "worse (p < 0.001); same texts: the judge changed; all 12 alike")
+    assert (worse.found, worse.reason) == (
+        "−1.00",
+        "worse (p < 0.001); same texts: the judge changed; all 12 alike",
+    )
 
 
 def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
     found = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
-    assert (found.status, found.met, found.reason) == ("error", False, "no item has texts of both a and b")
+    assert (found.status, found.met, found.reason) == (
+        "error",
+        False,
+        "no item has texts of both a and b",
+    )
 
 
 def test_of_comparisons_both_orders_count(made: Any) -> None:
@@ -444,14 +568,22 @@ def test_of_comparisons_both_orders_count(made: Any) -> None:
     scored = made.result(made.single("1", "i", "a"), made.single("5", "i", "b"))
     both = [("c: i", "a"), ("c: i", "b")]
     found = verdict(ordered("a", "b"), both, scored, ranked=ranked)
-    assert (found.status, found.found, found.expected) == ("passed", "75%", "a wins > 50% against b")
+    assert (found.status, found.found, found.expected) == (
+        "passed",
+        "75%",
+        "a wins > 50% against b",
+    )
     assert found.reason == "better"
     assert verdict(ordered("b", "a"), both, scored, ranked=ranked).status == "failed"
     turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
-    biased = verdict(ordered("a", "b"), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
+    biased = verdict(
+        ordered("a", "b"), both, scored, ranked=made.result(rows[0], turned, columns=(AB,))
+    )
     assert (biased.status, biased.found) == ("passed", "55%")
     assert biased.reason == "better; the order shown changed 1 of 1 answer"
-    assert verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).reason == "not better by 0.3"
+    assert (
+        verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).reason == "not better by 0.3"
+    )
     lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
     torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
     assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "ParseError", "ParseError")
@@ -461,7 +593,10 @@ def test_identical_texts_are_a_tie(made: Any) -> None:
     equal = Provenance(IDENTICAL, n=0)
     rows = [Score("c", x, "relevance", 0.5, equal, y) for x, y in (("a", "b"), ("b", "a"))]
     found = evaluate_case(
-        case(ordered("a", "b")), [("c", "a"), ("c", "b")], None, ranked=made.result(*rows, columns=(AB,))
+        case(ordered("a", "b")),
+        [("c", "a"), ("c", "b")],
+        None,
+        ranked=made.result(*rows, columns=(AB,)),
     )
     assert (found.status, found.found) == ("undecided", "50%")
 
@@ -469,7 +604,9 @@ def test_identical_texts_are_a_tie(made: Any) -> None:
 def test_equal_scores_leave_an_order_undecided(made: Any) -> None:
     rows = [made.drawn({"4": 5}, item, system) for item in "ijklmn" for system in "ab"]
     keys = [(row.item, row.system) for row in rows]
-    found = evaluate_case(case(ordered("a", "b"), "prompts/relevance.jinja"), keys, made.result(*rows))
+    found = evaluate_case(
+        case(ordered("a", "b"), "prompts/relevance.jinja"), keys, made.result(*rows)
+    )
     assert (found.status, found.found) == ("undecided", "0.00")
     assert found.reason.startswith("no difference")
 
@@ -481,11 +618,14 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     random = np.random.default_rng(3)
     human = {key: float(random.integers(1, 6)) for key in texts(30)}
     rows = [
-        made.drawn({"5": int(5 * rating / 5 + random.integers(0, 4)), "1": 3}, *key) for key, rating in human.items()
+        made.drawn({"5": int(5 * rating / 5 + random.integers(0, 4)), "1": 3}, *key)
+        for key, rating in human.items()
     ]
     result = made.result(*rows, human=human)
     oracle = stats.spearmanr([row.value for row in rows], list(human.values())).statistic
-    found = evaluate_case(case(agreeing({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
+    found = evaluate_case(
+        case(agreeing({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result
+    )
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(oracle)
     assert (found.status, found.reason) == ("passed", "over all texts, of 30 texts")
@@ -502,17 +642,24 @@ def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
     found = verdict(agreeing({"spearman": 0.1}), texts(5), flat)
     assert (found.status, found.reason) == ("error", "all values are equal")
     unrated = evaluate_case(
-        case(agreeing({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human))
+        case(agreeing({"spearman": 0.1})),
+        texts(5),
+        made.result(*(made.single("4", *k) for k in human)),
     )
     assert unrated.reason == "none of the texts has a human rating for relevance"
 
 
 def test_agreement_within_items_is_the_level_where_there_are_several_systems(made: Any) -> None:
-    human = {(item, system): float(rank) for item, system in texts(40, "a", "b", "c") for rank in ["abc".index(system)]}
+    human = {
+        (item, system): float(rank)
+        for item, system in texts(40, "a", "b", "c")
+        for rank in ["abc".index(system)]
+    }
     rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
     result = made.result(*rows, human=human)
     within, between, over = (
-        verdict(agreeing({"kendall": 0.8}, level), list(human), result) for level in (None, "system", "item")
+        verdict(agreeing({"kendall": 0.8}, level), list(human), result)
+        for level in (None, "system", "item")
     )
     assert (within.status, within.reason) == ("passed", "within items, of 40 items")
     assert (between.status, between.reason) == (
@@ -521,11 +668,17 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     assert over.reason == "over all texts, of 120 texts"
 
 
-@pytest.mark.parametrize(("items", "systems", "enough"), [(5, "s", False), (6, "s", True), (2, "abc", False)])
-def test_agreement_on_a_few_items_is_undecided(made: Any, items: int, systems: str, enough: bool) -> None:
+@pytest.mark.parametrize(
+    ("items", "systems", "enough"), [(5, "s", False), (6, "s", True), (2, "abc", False)]
+)
+def test_agreement_on_a_few_items_is_undecided(
+    made: Any, items: int, systems: str, enough: bool
+) -> None:
     human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
     rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
-    found = verdict(agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human))
+    found = verdict(
+        agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human)
+    )
     assert found.status == ("passed" if enough else "undecided")
     few = "too few items: at least 3 needed;" if items == 2 else "too few texts: at least 6 needed;"
     assert found.reason.startswith("over all" if enough else few)
@@ -568,7 +721,11 @@ def test_flips_are_counted(made: Any) -> None:
     before = made.result(*(made.single("4", f"i{k}", "s") for k in range(8)))
     after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
     met, unmet = (verdict(drifting(flips=most), texts(8), after, before) for most in (0.25, 0.24))
-    assert (met.status, met.found, met.expected) == ("passed", "2 of 8 flipped (25.0%)", "flips ≤ 25%")
+    assert (met.status, met.found, met.expected) == (
+        "passed",
+        "2 of 8 flipped (25.0%)",
+        "flips ≤ 25%",
+    )
     assert (unmet.status, unmet.reason) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
 
 
@@ -577,8 +734,12 @@ def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> 
     other = replace(made.column, high=7.0)
     cases = {
         "no baseline: name one with --baseline": None,
-        "its scale was 1 to 7 and is 1 to 5": made.result(made.single("4", *ONE[0]), columns=(other,)),
-        "no text has a score both here and in the baseline": made.result(made.single("4", "j", "s")),
+        "its scale was 1 to 7 and is 1 to 5": made.result(
+            made.single("4", *ONE[0]), columns=(other,)
+        ),
+        "no text has a score both here and in the baseline": made.result(
+            made.single("4", "j", "s")
+        ),
         "relevance is not in the baseline": made.result(columns=()),
     }
     for said, before in cases.items():
@@ -626,11 +787,17 @@ def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> An
         for k, values in enumerate(orders)
         for system, value in zip("abc", values, strict=True)
     ]
-    human = {(f"i{k}", system): float(rank) for k in range(len(orders)) for rank, system in enumerate("abc", 1)}
+    human = {
+        (f"i{k}", system): float(rank)
+        for k in range(len(orders))
+        for rank, system in enumerate("abc", 1)
+    }
     return made.result(*rows, human=human)
 
 
-def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(made: Any) -> None:
+def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(
+    made: Any,
+) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before = rated(made, [right] * 6 + [wrong] * 2)
     (stricter,) = against_baseline(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
@@ -653,7 +820,11 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any)
     before, turned = rated(made, [right] * 8), rated(made, [wrong] * 8)
     loose = suite(case(drifting(drop=0.3)))
     (found,) = against_baseline(turned, before, loose)
-    assert (found.expected, found.status, found.met) == ("agrees no worse with people", "failed", False)
+    assert (found.expected, found.status, found.met) == (
+        "agrees no worse with people",
+        "failed",
+        False,
+    )
     (alike,) = against_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
     assert (alike.status, alike.met) == ("undecided", True)
     assert alike.reason.startswith("agreement with people not checked: ")
@@ -683,7 +854,11 @@ def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(made: 
         both = []
         for _ in range(2):
             p = random.random((k, 20))
-            rows = [made.weighed({"1": 1 - x, "5": x}, *t) for one in p for t, x in zip(texts(20), one, strict=True)]
+            rows = [
+                made.weighed({"1": 1 - x, "5": x}, *t)
+                for one in p
+                for t, x in zip(texts(20), one, strict=True)
+            ]
             rows = [replace(row, column=f"c{at // 20}") for at, row in enumerate(rows)]
             made_of = made.result(*rows, columns=columns)
             table = made_of.table
@@ -705,7 +880,11 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> Non
     sides = []
     for by in ([0.0] * 8, [-0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2, 0.2]):
         rows = spread(made, {"s": moved(by)})
-        sides.append(made.result(*(replace(row, column=c.name) for c in columns for row in rows), columns=columns))
+        sides.append(
+            made.result(
+                *(replace(row, column=c.name) for c in columns for row in rows), columns=columns
+            )
+        )
     found = against_baseline(sides[1], sides[0])
     assert found[0].estimate is not None
     assert found[0].estimate.p is not None
@@ -720,8 +899,20 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
     ("before", "after", "n", "status", "said"),
     [
         ({"3": 0.99}, {"1": 0.99}, 2, "failed", "worse"),  # all of the probability is known
-        ({"3": 1.0}, {"3": 0.9, "2": 0.1}, 2, "undecided", "no test on fewer than 6 items; 2 of 2 scores changed"),
-        ({"3": 10}, {"1": 10}, 2, "failed", "worse; same texts: the judge changed; 10 of 10 draws alike"),
+        (
+            {"3": 1.0},
+            {"3": 0.9, "2": 0.1},
+            2,
+            "undecided",
+            "no test on fewer than 6 items; 2 of 2 scores changed",
+        ),
+        (
+            {"3": 10},
+            {"1": 10},
+            2,
+            "failed",
+            "worse; same texts: the judge changed; 10 of 10 draws alike",
+        ),
         ({"3": 8, "4": 2}, {"3": 1, "1": 9}, 1, "failed", "worse (p < 0.001)"),
         ({"1": 1.0}, {"3": 1.0}, 2, "passed", "better"),
         ("3", "1", 2, "undecided", f"{FEW}; 2 of 2 labels flipped"),
@@ -733,7 +924,13 @@ def test_of_fewer_than_six_items_the_draws_decide(
     made: Any, before: Any, after: Any, n: int, status: str, said: str
 ) -> None:
     def result(one: Any) -> Any:
-        kind = made.single if isinstance(one, str) else made.drawn if sum(one.values()) > 1 else made.weighed
+        kind = (
+            made.single
+            if isinstance(one, str)
+            else made.drawn
+            if sum(one.values()) > 1
+            else made.weighed
+        )
         return made.result(*(kind(one, *key) for key in texts(n)))
 
     (found,) = against_baseline(result(after), result(before))
@@ -753,17 +950,30 @@ def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
 def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -> None:
     sides = [made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(DOWN))]
     for n, side in enumerate(sides):
-        some = [replace(s, human={"relevance": float(k)} if k < 4 else {}) for k, s in enumerate(side.table.samples)]
+        some = [
+            replace(s, human={"relevance": float(k)} if k < 4 else {})
+            for k, s in enumerate(side.table.samples)
+        ]
         sides[n] = replace(side, table=replace(side.table, samples=tuple(some)))
     (worse,) = against_baseline(sides[1], sides[0])
     assert (worse.status, worse.met, worse.expected) == ("failed", False, "not worse")
     (better,) = against_baseline(sides[0], sides[1])
-    assert (better.status, better.met, better.expected) == ("undecided", True, "agrees no worse with people")
+    assert (better.status, better.met, better.expected) == (
+        "undecided",
+        True,
+        "agrees no worse with people",
+    )
 
 
 def test_scores_turned_round_are_not_the_same(made: Any) -> None:
     before, after = (
-        made.result(*(made.single(one, f"i{k}", s) for k in range(12) for s, one in zip("abc", ends, strict=True)))
+        made.result(
+            *(
+                made.single(one, f"i{k}", s)
+                for k in range(12)
+                for s, one in zip("abc", ends, strict=True)
+            )
+        )
         for ends in (("1", "3", "5"), ("5", "3", "1"))
     )
     (found,) = against_baseline(after, before)
@@ -772,11 +982,19 @@ def test_scores_turned_round_are_not_the_same(made: Any) -> None:
 
 def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
     after = made.result(*(made.single("4", *key) for key in texts(12)))
-    for shared, status, said in ((6, "passed", "the same; on 6 of 12 texts"), (5, "error", "only 5 of 12 texts")):
+    for shared, status, said in (
+        (6, "passed", "the same; on 6 of 12 texts"),
+        (5, "error", "only 5 of 12 texts"),
+    ):
         before = made.result(*(made.single("4", *key) for key in texts(shared)))
-        for found in (*against_baseline(after, before), verdict(drifting(shift=4), texts(12), after, before)):
+        for found in (
+            *against_baseline(after, before),
+            verdict(drifting(shift=4), texts(12), after, before),
+        ):
             assert (found.status, found.met) == (status, status == "passed")
-            assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.reason
+            assert (
+                said if found.kind == "baseline" else said.removeprefix("the same; ")
+            ) in found.reason
 
 
 def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: Any) -> None:
@@ -792,8 +1010,13 @@ def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: A
 
 def panel(made: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -> Any:
     column = replace(made.column, panel=panel)
-    judges = [replace(column, name=f"relevance/{n}", judge=str(n)) for n in range(len(draws_of_judges))]
-    rows = [made.drawn(draws, *ONE[0], column=c) for draws, c in zip(draws_of_judges, judges, strict=True)]
+    judges = [
+        replace(column, name=f"relevance/{n}", judge=str(n)) for n in range(len(draws_of_judges))
+    ]
+    rows = [
+        made.drawn(draws, *ONE[0], column=c)
+        for draws, c in zip(draws_of_judges, judges, strict=True)
+    ]
     return made.result(*rows, columns=(replace(column, signature=f"{panel} of 2 judges"), *judges))
 
 
@@ -807,8 +1030,12 @@ def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
     assert (label.status, label.found) == ("passed", "4 (62.5%)")
 
 
-@pytest.mark.parametrize(("kind", "value", "label"), [("median", 4.25, "no score"), ("majority", 4.0, "4")])
-def test_a_panels_median_or_majority_decides_by_its_value(made: Any, kind: Any, value: float, label: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "value", "label"), [("median", 4.25, "no score"), ("majority", 4.0, "4")]
+)
+def test_a_panels_median_or_majority_decides_by_its_value(
+    made: Any, kind: Any, value: float, label: str
+) -> None:
     result = panel(made, {"4": 15, "5": 5}, {"1": 15, "5": 5}, {"4": 10, "5": 5}, panel=kind)
     found = verdict(in_range(4), ONE, result)
     assert (found.status, found.reason) == ("passed", f"panel {kind}")
@@ -818,11 +1045,19 @@ def test_a_panels_median_or_majority_decides_by_its_value(made: Any, kind: Any, 
 
 
 def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> None:
-    kinds = [in_range(1), labelled("4"), ordered("s", "t"), agreeing({"spearman": -1.0}), drifting(shift=4)]
+    kinds = [
+        in_range(1),
+        labelled("4"),
+        ordered("s", "t"),
+        agreeing({"spearman": -1.0}),
+        drifting(shift=4),
+    ]
     both = [*ONE, ("i", "t")]
     result = made.result(*(made.failed(*key) for key in both), human={ONE[0]: 3.0})
     for expected in kinds:
-        found = evaluate_case(case(expected, undecided="pass"), both, result, made.result(made.single("4", *ONE[0])))
+        found = evaluate_case(
+            case(expected, undecided="pass"), both, result, made.result(made.single("4", *ONE[0]))
+        )
         assert (found.status, found.met, found.found) == ("error", False, "no score")
         if "human" not in expected:
             assert found.detail == "ParseError: no score in the reply\nreply: I would rather not."
@@ -832,7 +1067,10 @@ def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
     part = verdict(in_range(4), texts(3), result)
     assert (part.status, part.reason) == ("error", "not judged: i2 (s)")
-    assert evaluate_case(case(in_range(4), "style"), texts(2), result).reason == "style was not judged in this run"
+    assert (
+        evaluate_case(case(in_range(4), "style"), texts(2), result).reason
+        == "style was not judged in this run"
+    )
     assert verdict(in_range(4), [], result).reason == "the case has no texts"
     assert verdict(in_range(4), texts(2), None).status == "error"
 
@@ -842,7 +1080,10 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
     for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
-        assert lost.reason == "one reply each; 1 text without a score; more than the limit on failures allows"
+        assert (
+            lost.reason
+            == "one reply each; 1 text without a score; more than the limit on failures allows"
+        )
     assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
     found = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
     assert (found.status, found.reason) == ("passed", "one reply each; 1 text without a score")
@@ -851,7 +1092,9 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
 
 
 @given(
-    st.sampled_from([in_range(1, 5), labelled("4"), labelled("4", 0.01), ordered("a", "b"), drifting(4, 4, 1)]),
+    st.sampled_from(
+        [in_range(1, 5), labelled("4"), labelled("4", 0.01), ordered("a", "b"), drifting(4, 4, 1)]
+    ),
     st.data(),
 )
 def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.DataObject) -> None:
@@ -872,13 +1115,24 @@ def test_failures_are_limited_by_number_or_share(made: Any) -> None:
     result = made.result(*(made.single("4", *key) for key in texts(9)), made.failed("i9", "s"))
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
-    assert (none.reason, none.line, none.kind) == ("1 ParseError; the first: no score in the reply", 3, "limit")
-    assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
-    assert [limits(suite(limits=Limits(failures=f"{100 * share:g}%")), result)[0].met for share in (0.1, 0.09)] == [
+    assert (none.reason, none.line, none.kind) == (
+        "1 ParseError; the first: no score in the reply",
+        3,
+        "limit",
+    )
+    assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [
+        ("passed", True, "≤ 1", "1 of 10 (10.0%)")
+    ]
+    assert [
+        limits(suite(limits=Limits(failures=f"{100 * share:g}%")), result)[0].met
+        for share in (0.1, 0.09)
+    ] == [
         True,
         False,
     ]
-    assert failures(*limits(suite(), made.result(made.single("4", *ONE[0])))) == [("passed", True, "≤ 0", "0 of 1")]
+    assert failures(*limits(suite(), made.result(made.single("4", *ONE[0])))) == [
+        ("passed", True, "≤ 0", "0 of 1")
+    ]
 
 
 def test_judgments_are_those_of_judges_and_of_both_runs(made: Any) -> None:
@@ -898,7 +1152,9 @@ def test_tokens_and_cost_are_compared_as_they_are(made: Any) -> None:
         ("passed", True, "≤ $0.50", "$0.31"),
     ]
     _, tokens, cost = limits(wanted, result, tokens=1501, cost=0.51)
-    assert [(v.status, v.met, v.reason) for v in (tokens, cost)] == [("failed", False, "over the limit")] * 2
+    assert [(v.status, v.met, v.reason) for v in (tokens, cost)] == [
+        ("failed", False, "over the limit")
+    ] * 2
     _, tokens, cost = limits(wanted, result, unpriced="nobody publishes a price")
     assert [(v.status, v.met, v.found) for v in (tokens, cost)] == [("error", False, "unknown")] * 2
     assert cost.reason == "nobody publishes a price: limit `tokens` instead"

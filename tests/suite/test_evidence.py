@@ -17,7 +17,9 @@ from judge.suite.evidence import flip_probability, label_margin, reading, shares
 from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
-PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok", values=(0.0, 1.0))
+PASS = Column(
+    "ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok", values=(0.0, 1.0)
+)
 some_draws = st.dictionaries(st.sampled_from(list(FIVE)), st.integers(1, 12), min_size=2)
 
 
@@ -30,7 +32,9 @@ def listed(draws: dict[str, int]) -> list[float]:
 
 
 @given(some_draws, st.floats(0.5, 5.5))
-def test_of_draws_the_interval_and_p_are_those_of_a_t_test(made: Any, draws: dict[str, int], limit: float) -> None:
+def test_of_draws_the_interval_and_p_are_those_of_a_t_test(
+    made: Any, draws: dict[str, int], limit: float
+) -> None:
     found = sum_minus_limit([(1.0, reading(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
     oracle = stats.ttest_1samp(listed(draws), limit)
     ends = oracle.confidence_interval(0.95)
@@ -40,7 +44,9 @@ def test_of_draws_the_interval_and_p_are_those_of_a_t_test(made: Any, draws: dic
 
 
 @given(some_draws, some_draws)
-def test_of_two_texts_it_is_welchs_test(made: Any, one: dict[str, int], other: dict[str, int]) -> None:
+def test_of_two_texts_it_is_welchs_test(
+    made: Any, one: dict[str, int], other: dict[str, int]
+) -> None:
     sides = [(1.0, made.drawn(one, "i", "a")), (-1.0, made.drawn(other, "i", "b"))]
     found = sum_minus_limit([(c, reading(score, FIVE)) for c, score in sides]).estimate
     oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
@@ -53,7 +59,9 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any)
     held = 0
     for drawn in random.choice([2, 3, 4], p=[0.2, 0.3, 0.5], size=(500, 20)):
         labels, n = np.unique(drawn, return_counts=True)
-        score = made.drawn({str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s")
+        score = made.drawn(
+            {str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s"
+        )
         e = sum_minus_limit([(1.0, reading(score, FIVE))]).estimate
         held += e.low <= 3.3 <= e.high
     assert 0.92 < held / 500 < 0.98
@@ -61,7 +69,8 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any)
 
 def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any) -> None:
     whole, torn = (
-        sum_minus_limit([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate for n in (19, 20)
+        sum_minus_limit([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate
+        for n in (19, 20)
     )
     assert (whole.low, whole.high) == (4.0, 4.0)
     assert (torn.low, torn.high) == pytest.approx(((19 * 4 + 1) / 20, (19 * 4 + 5) / 20))
@@ -76,10 +85,18 @@ def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
 
 
 def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
-    parts = [(0.5, reading(made.single("4", "i", "a"), FIVE)), (0.5, reading(made.drawn({"4": 9}, "i", "b"), FIVE))]
+    parts = [
+        (0.5, reading(made.single("4", "i", "a"), FIVE)),
+        (0.5, reading(made.drawn({"4": 9}, "i", "b"), FIVE)),
+    ]
     found = sum_minus_limit(parts)
     assert found.single
-    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.estimate.p) == (4.0, None, None, None)
+    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.estimate.p) == (
+        4.0,
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
@@ -98,7 +115,9 @@ def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
     assert flip_probability(score, within(min=4), FIVE) == pytest.approx(0.35)
     assert flip_probability(score, within(min=4, max=4), FIVE) == pytest.approx(0.4)
     assert flip_probability(score, within(max=3.5), FIVE) == pytest.approx(0.65)
-    assert flip_probability(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE) == pytest.approx(0.75)
+    assert flip_probability(
+        made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE
+    ) == pytest.approx(0.75)
     assert flip_probability(made.single("4", "i", "s"), within(min=4), FIVE) is None
 
 
@@ -112,14 +131,20 @@ def test_a_labels_lead_is_the_mean_of_its_draws(made: Any, draws: dict[str, int]
 
 
 def test_a_labels_lead_may_be_undone_by_what_was_not_seen(made: Any) -> None:
-    found = sum_minus_limit([(1.0, label_margin(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]).estimate
+    found = sum_minus_limit(
+        [(1.0, label_margin(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]
+    ).estimate
     assert (found.low, found.high) == pytest.approx((0.0, 0.4))
-    assert shares(made.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx({"4": 0.625, "3": 0.375})
+    assert shares(made.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx(
+        {"4": 0.625, "3": 0.375}
+    )
     assert shares(made.single("4", "i", "s")) == {"4": 1.0}
 
 
 @given(st.lists(st.tuples(st.floats(-2, 2), some_draws), min_size=1, max_size=4), st.floats(-5, 5))
-def test_an_interval_encloses_its_value(made: Any, parts: list[tuple[float, dict[str, int]]], limit: float) -> None:
+def test_an_interval_encloses_its_value(
+    made: Any, parts: list[tuple[float, dict[str, int]]], limit: float
+) -> None:
     found = sum_minus_limit(
         [(c, reading(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit
     ).estimate

@@ -107,13 +107,20 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
         "data": tmp_path / "data.jsonl",
         "map": {"output": "summary"},
         "criteria": ("relevance", str(tmp_path / "mine/politeness.jinja")),
-        "model": (Judge(name=f"scripted/{tmp_path / 'replies.yaml'}"), Judge(name="other", key_env="KEY")),
+        "model": (
+            Judge(name=f"scripted/{tmp_path / 'replies.yaml'}"),
+            Judge(name="other", key_env="KEY"),
+        ),
         "replay": tmp_path / "kept",
         "cache": False,
         "budget": Budget(2, "usd"),
     }
     made = load_config(given=full.options)
-    assert (made.map, made.model, made.cache) == ({"output": "summary"}, full.options["model"], False)
+    assert (made.map, made.model, made.cache) == (
+        {"output": "summary"},
+        full.options["model"],
+        False,
+    )
 
 
 def test_the_suite(full: Suite, tmp_path: Path) -> None:
@@ -122,19 +129,33 @@ def test_the_suite(full: Suite, tmp_path: Path) -> None:
     assert full.lines["data"] == 1
     assert full.lines["cases"] == 11
     assert [case.line for case in full.cases] == [12, 17, 21, 25, 30, 31]
-    assert [case.kind for case in full.cases] == ["score_range", "label", "order", "order", "agreement", "drift"]
+    assert [case.kind for case in full.cases] == [
+        "score_range",
+        "label",
+        "order",
+        "order",
+        "agreement",
+        "drift",
+    ]
 
 
 def test_the_cases(full: Suite, tmp_path: Path) -> None:
     band, label, order, inline, agreement, drift = full.cases
-    assert (band.item, band.system, expected(band)) == (("7", "doc-1"), ("edited",), {"expect": {"min": 4, "max": 5}})
+    assert (band.item, band.system, expected(band)) == (
+        ("7", "doc-1"),
+        ("edited",),
+        {"expect": {"min": 4, "max": 5}},
+    )
     assert (label.criterion, label.undecided) == ("mine/politeness.jinja", "fail")
     assert expected(label) == {"expect": {"label": "1"}}
     (text,) = label.texts
     assert (text.item, text.system, text.output, text.source) == (label.name, "text", "O", "S")
     assert text.extra == {"customer_message": "hello"}
     assert text.where == f"{tmp_path / 'full.judge.yaml'}:18"
-    assert (expected(order), order.texts) == ({"better": "edited", "worse": "draft", "margin": 0.5}, ())
+    assert (expected(order), order.texts) == (
+        {"better": "edited", "worse": "draft", "margin": 0.5},
+        (),
+    )
     assert inline.systems == ("better", "worse")
     assert [(t.item, t.system, t.output, t.source) for t in inline.texts] == [
         ("two texts", "better", "good", "S"),
@@ -158,7 +179,9 @@ def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
     many = "{criterion: relevance, item: [a, b, c, d], expect: {min: 1, max: 2}}"
     most = "{criterion: relevance, expect: {label: '1', share: 0.9}}"
     taken = "{name: 'relevance of x by a ≤ 2.5 (2)', criterion: relevance, expect: {min: 1}}"
-    made = load(write(f"data: data.jsonl\ncases: [{same}, {same}, {taken}, {same}, {many}, {most}]\n"))
+    made = load(
+        write(f"data: data.jsonl\ncases: [{same}, {same}, {taken}, {same}, {many}, {most}]\n")
+    )
     assert [case.name for case in made.cases] == [
         "relevance of x by a ≤ 2.5",
         "relevance of x by a ≤ 2.5 (3)",
@@ -182,13 +205,19 @@ def test_anchors_and_merged_keys(write: Write, said: Callable[..., list[str]]) -
 def test_a_criterion_may_be_left_out_where_there_is_one(write: Write) -> None:
     one = load(write("data: data.jsonl\ncriteria: mine.jinja\ncases: [{expect: {min: 3}}]\n"))
     assert one.cases[0].criterion == "mine.jinja"
-    named = load(write("data: data.jsonl\ncases: [{expect: {min: 3}}, {criterion: fluency, expect: {max: 3}}]\n"))
+    named = load(
+        write(
+            "data: data.jsonl\ncases: [{expect: {min: 3}}, {criterion: fluency, expect: {max: 3}}]\n"
+        )
+    )
     assert [case.criterion for case in named.cases] == ["fluency", "fluency"]
     assert named.options["criteria"] == ("fluency",)
 
 
 def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
-    made = load(write("cases: [{criterion: relevance, text: {source: s, output: o}, expect: {min: 3}}]\n"))
+    made = load(
+        write("cases: [{criterion: relevance, text: {source: s, output: o}, expect: {min: 3}}]\n")
+    )
     assert "data" not in made.options
 
 
@@ -315,8 +344,12 @@ def test_all_mistakes_are_said_at_once_from_the_top(said: Callable[..., list[str
     assert found[-1] == " 12 more"
 
 
-def test_files_that_are_not_there(write: Write, said: Callable[..., list[str]], tmp_path: Path) -> None:
-    text = "data: dta.jsonl\nreplay: kept\nmodel: scripted/no.yaml\n" + HEAD.partition("\n")[2] + ONE
+def test_files_that_are_not_there(
+    write: Write, said: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    text = (
+        "data: dta.jsonl\nreplay: kept\nmodel: scripted/no.yaml\n" + HEAD.partition("\n")[2] + ONE
+    )
     assert said(text) == [
         f"1: data: {tmp_path / 'dta.jsonl'}: no such file; did you mean 'data.jsonl'?",
         f"2: replay: {tmp_path / 'kept'}: no such file",
@@ -340,7 +373,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_what_would_blow_up_does_not(write: Write) -> None:
-    layers = "".join(f"  x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12))
+    layers = "".join(
+        f"  x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12)
+    )
     with pytest.raises(ConfigError, match=r"aliases \(\*\) that repeat more than 100,000 values"):
         load(write(f"x:\n{layers}cases: [{{expect: {{min: *x11}}}}]\n"))
     with pytest.raises(ConfigError, match="nested too deeply"):
@@ -351,13 +386,22 @@ def test_what_would_blow_up_does_not(write: Write) -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=3) | st.dates(),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["min", "x", ""]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["min", "x", ""]), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 
 
 def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [at, *(place for key, one in inner for place in _places(one, (*at, key)))]
 
 
@@ -378,7 +422,9 @@ def test_whatever_stands_somewhere_makes_a_suite_or_a_message_with_a_line(
     for name in ("data.jsonl", "replies.yaml", "kept"):
         (folder / name).write_text("", encoding="utf-8")
     valid = yaml.safe_load(FULL)
-    text = yaml.safe_dump(_with(valid, data.draw(st.sampled_from(_places(valid)[1:])), data.draw(VALUES)))
+    text = yaml.safe_dump(
+        _with(valid, data.draw(st.sampled_from(_places(valid)[1:])), data.draw(VALUES))
+    )
     path = folder / "s.judge.yaml"
     path.write_text(text, encoding="utf-8")
     try:
@@ -394,7 +440,13 @@ def test_whatever_stands_somewhere_makes_a_suite_or_a_message_with_a_line(
 
 
 def test_find(tmp_path: Path, write: Write) -> None:
-    for name in ("b.judge.yaml", "sub/a.judge.yaml", ".hidden/c.judge.yaml", "run.yaml", "judge.yaml"):
+    for name in (
+        "b.judge.yaml",
+        "sub/a.judge.yaml",
+        ".hidden/c.judge.yaml",
+        "run.yaml",
+        "judge.yaml",
+    ):
         write("", name)
     found = [tmp_path / "b.judge.yaml", tmp_path / "sub/a.judge.yaml"]
     assert find([tmp_path]) == found
@@ -406,10 +458,13 @@ def test_find(tmp_path: Path, write: Write) -> None:
 def test_find_nothing(tmp_path: Path, write: Write) -> None:
     write("", "b.judge.yaml")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match=r"no such file or folder; did you mean 'b\.judge\.yaml'\?"):
+    with pytest.raises(
+        ConfigError, match=r"no such file or folder; did you mean 'b\.judge\.yaml'\?"
+    ):
         find([tmp_path / "c.judge.yaml"])
     with pytest.raises(
-        ConfigError, match=r"empty: no \*\.judge\.yaml in this folder; judge init --suite DATA writes one"
+        ConfigError,
+        match=r"empty: no \*\.judge\.yaml in this folder; judge init --suite DATA writes one",
     ):
         find([tmp_path, tmp_path / "empty"])
     with pytest.raises(ConfigError, match="no suites: name a"):

@@ -23,7 +23,9 @@ from judge.suite.case import Decision, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.schema import Suite
 
-PASSED = Decision("passed", found="4.5").verdict(kind="score_range", name="a", line=1, expected="≥ 4", criterion="c")
+PASSED = Decision("passed", found="4.5").verdict(
+    kind="score_range", name="a", line=1, expected="≥ 4", criterion="c"
+)
 PARSER = MarkdownIt("commonmark").enable("table")
 BARE = Suite(Path("a.judge.yaml"), "a", {}, ())
 
@@ -38,7 +40,12 @@ BARE = Suite(Path("a.judge.yaml"), "a", {}, ())
     ],
 )
 def test_golden(
-    outcomes: list[Outcome], golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str, full: bool
+    outcomes: list[Outcome],
+    golden: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    format: str,
+    full: bool,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     golden(name, Outcomes(outcomes).report(format, full=full))
@@ -49,14 +56,22 @@ def console(*outcomes: Outcome, **options: Any) -> str:
 
 
 def test_a_gate_that_passes_names_its_undecided_cases() -> None:
-    lost = replace(PASSED, name="new beats old", status="undecided", expected="new > old", found="−0.80 [−1.70, 0.10]")
+    lost = replace(
+        PASSED,
+        name="new beats old",
+        status="undecided",
+        expected="new > old",
+        found="−0.80 [−1.70, 0.10]",
+    )
     text = console(Outcome(BARE, verdicts=[PASSED, lost]))
     assert "All 2 cases pass, 1 of them undecided" in text
     assert "- ? new beats old (a.judge.yaml:1):" in text
     assert "expected new > old, found −0.80 [−1.70, 0.10] (counts as passed)" in text
 
 
-def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_fits_a_screen(
+    outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = console(*outcomes[:1]).rstrip("\n").split("\n")
     assert len(lines) <= 25
@@ -86,11 +101,20 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
     ("verdicts", "headline"),
     [
         ([PASSED, PASSED], "All 2 cases pass"),
-        ([PASSED, replace(PASSED, kind="drift", status="undecided")], "All 2 cases pass, 1 of them undecided"),
+        (
+            [PASSED, replace(PASSED, kind="drift", status="undecided")],
+            "All 2 cases pass, 1 of them undecided",
+        ),
         ([PASSED, replace(PASSED, status="failed", met=False)], "1 of 2 cases fail"),
         ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail: 1 error"),
-        ([PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)], "Limit not met: cost"),
-        ([replace(PASSED, kind="baseline", status="error", met=False)], "Not comparable with the baseline: c"),
+        (
+            [PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)],
+            "Limit not met: cost",
+        ),
+        (
+            [replace(PASSED, kind="baseline", status="error", met=False)],
+            "Not comparable with the baseline: c",
+        ),
     ],
 )
 def test_failures_come_first(verdicts: list[Verdict], headline: str) -> None:
@@ -108,10 +132,16 @@ def test_an_undecided_case_that_counts_as_passed_says_so() -> None:
     assert "(counts as passed)" in " ".join(console(Outcome(BARE, (verdict,)), full=True).split())
 
 
-def test_a_path_below_this_folder_is_written_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_below_this_folder_is_written_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "x/a.judge.yaml" in console(Outcome(replace(BARE, path=tmp_path / "x" / "a.judge.yaml"), (PASSED,)))
-    assert f"{tmp_path.parent}/b.yaml" in console(Outcome(replace(BARE, path=tmp_path.parent / "b.yaml"), (PASSED,)))
+    assert "x/a.judge.yaml" in console(
+        Outcome(replace(BARE, path=tmp_path / "x" / "a.judge.yaml"), (PASSED,))
+    )
+    assert f"{tmp_path.parent}/b.yaml" in console(
+        Outcome(replace(BARE, path=tmp_path.parent / "b.yaml"), (PASSED,))
+    )
 
 
 def test_nothing_in_a_name_or_reply_becomes_markup(outcomes: list[Outcome]) -> None:
@@ -140,7 +170,9 @@ def test_any_text_is_xml(name: str, reason: str, status: Any) -> None:
     text = Outcomes([Outcome(BARE, (verdict,))]).report("junit")
     case = ElementTree.fromstring(text.encode()).find(".//testcase")
     assert case is not None
-    assert case.get("name") == one_line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    assert case.get("name") == one_line(name, 80).replace("\ufffe", "\\ufffe").replace(
+        "\uffff", "\\uffff"
+    )
     assert escape_controls(text) == text
 
 
@@ -149,22 +181,41 @@ def test_json_is_strict_and_whole(outcomes: list[Outcome]) -> None:
     assert (found["schema"], found["passed"]) == ("judge.test/1", False)
     first, second, third = found["suites"]
     assert (first["model"], first["comparison"]["schema"]) == ("small-judge", "judge.compare/1")
-    assert [verdict["status"] for verdict in first["verdicts"]][:4] == ["failed", "passed", "undecided", "error"]
+    assert [verdict["status"] for verdict in first["verdicts"]][:4] == [
+        "failed",
+        "passed",
+        "undecided",
+        "error",
+    ]
     verdict = second["verdicts"][0]
-    assert (verdict["expected"], verdict["found"], verdict["reason"]) == ("3 to 5", "3.65 [3.42, 3.88]", "")
+    assert (verdict["expected"], verdict["found"], verdict["reason"]) == (
+        "3 to 5",
+        "3.65 [3.42, 3.88]",
+        "",
+    )
     assert (verdict["estimate"]["value"], verdict["before"]) == (3.65, "4.00")
     assert (third["trouble"][:29], third["comparison"]) == ("suites/stuck.judge.yaml:4: ca", None)
 
 
 def test_csv_has_a_row_per_verdict(outcomes: list[Outcome]) -> None:
     rows = list(csv.DictReader(StringIO(Outcomes(outcomes).report("csv"))))
-    assert [row["name"] for row in rows] == [verdict.name for outcome in outcomes for verdict in outcome.verdicts]
-    assert (rows[0]["suite"], rows[0]["line"], rows[0]["flaky"], rows[0]["value"]) == ("summaries", "5", "0.65", "3.65")
+    assert [row["name"] for row in rows] == [
+        verdict.name for outcome in outcomes for verdict in outcome.verdicts
+    ]
+    assert (rows[0]["suite"], rows[0]["line"], rows[0]["flaky"], rows[0]["value"]) == (
+        "summaries",
+        "5",
+        "0.65",
+        "3.65",
+    )
 
 
 def test_latex_has_every_case(outcomes: list[Outcome]) -> None:
     text = Outcomes(outcomes).report("latex")
-    assert all(name in text for name in ("the bridge is relevant", "edited beats draft", "nothing moves much"))
+    assert all(
+        name in text
+        for name in ("the bridge is relevant", "edited beats draft", "nothing moves much")
+    )
 
 
 def test_another_format_is_refused(outcomes: list[Outcome]) -> None:
@@ -172,10 +223,17 @@ def test_another_format_is_refused(outcomes: list[Outcome]) -> None:
         Outcomes(outcomes).report("junt")
 
 
-@pytest.mark.parametrize(("status", "tail"), [("error", "ParseError: the reply is empty"), ("failed", "ParseError")])
+@pytest.mark.parametrize(
+    ("status", "tail"), [("error", "ParseError: the reply is empty"), ("failed", "ParseError")]
+)
 def test_an_error_is_shown_with_the_first_line_of_its_message(status: Any, tail: str) -> None:
     verdict = replace(
-        PASSED, status=status, met=False, found="", reason="ParseError", detail="ParseError: the reply is empty\nraw: x"
+        PASSED,
+        status=status,
+        met=False,
+        found="",
+        reason="ParseError",
+        detail="ParseError: the reply is empty\nraw: x",
     )
     lines = [line.strip() for line in console(Outcome(BARE, (verdict,))).splitlines()]
     assert any(line.endswith(f"found {tail}") for line in lines)

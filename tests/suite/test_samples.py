@@ -23,9 +23,7 @@ ROWS = [
     for system in ("edited", "draft", "lead")
     if (item, system) != ("wed", "draft")
 ]
-LABELS = (
-    "---\nscale: {labels: [fail, pass], values: [0, 1]}\n---\n{{ tone }} {{ output | fenced('output') }} yes or no?\n"
-)
+LABELS = "---\nscale: {labels: [fail, pass], values: [0, 1]}\n---\n{{ tone }} {{ output | fenced('output') }} yes or no?\n"
 
 Gather = Callable[..., SuiteTexts]
 
@@ -58,8 +56,18 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
     keys = {(row["item"], row["system"]) for row in ROWS}
     assert found.about["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
     assert set(found.about["b"]) == {key for key in keys if key[1] == "lead"}
-    assert found.about["c"] == (("wed", "edited"), ("wed", "lead"), ("mon", "edited"), ("mon", "lead"))
-    assert found.about["d"] == (("mon", "edited"), ("mon", "draft"), ("tue", "edited"), ("tue", "draft"))
+    assert found.about["c"] == (
+        ("wed", "edited"),
+        ("wed", "lead"),
+        ("mon", "edited"),
+        ("mon", "lead"),
+    )
+    assert found.about["d"] == (
+        ("mon", "edited"),
+        ("mon", "draft"),
+        ("tue", "edited"),
+        ("tue", "draft"),
+    )
     assert found.about["e"] == (("e", "text"),)
     assert found.asked[False].wanted == {
         "relevance": {*found.about["a"], *found.about["b"]},
@@ -121,7 +129,9 @@ def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) 
     other.write_text(LABELS.replace("yes or no", "well"), encoding="utf-8")
     case = "{criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}"
     assert asked(case, over=(str(other),)).criteria["tone.jinja"].path == str(other)
-    with pytest.raises(ConfigError, match=r"s\.judge\.yaml: unknown criterion 'tine'; did you mean 'tone'\?"):
+    with pytest.raises(
+        ConfigError, match=r"s\.judge\.yaml: unknown criterion 'tine'; did you mean 'tone'\?"
+    ):
         asked(case, over=("tine.jinja",))
 
 
@@ -178,20 +188,33 @@ def test_all_cases_are_checked_at_once(asked: Gather, tmp_path: Path) -> None:
 def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
     other = tmp_path / "relevance.jinja"
     other.write_text(LABELS, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"s\.judge\.yaml:5: .* have the same name, relevance: rename one"):
-        asked("{criterion: relevance, expect: {min: 3}}", "{criterion: relevance.jinja, expect: {label: pass}}")
-    same = asked("{criterion: relevance, expect: {min: 3}}", "{criterion: summarization/relevance, expect: {max: 3}}")
+    with pytest.raises(
+        ConfigError, match=r"s\.judge\.yaml:5: .* have the same name, relevance: rename one"
+    ):
+        asked(
+            "{criterion: relevance, expect: {min: 3}}",
+            "{criterion: relevance.jinja, expect: {label: pass}}",
+        )
+    same = asked(
+        "{criterion: relevance, expect: {min: 3}}",
+        "{criterion: summarization/relevance, expect: {max: 3}}",
+    )
     assert len(same.asked[False].wanted) == 1
 
 
 def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) -> None:
-    (tmp_path / "data.jsonl").write_text('{"item": "a", "system": "text", "output": "x"}\n', encoding="utf-8")
+    (tmp_path / "data.jsonl").write_text(
+        '{"item": "a", "system": "text", "output": "x"}\n', encoding="utf-8"
+    )
     (tmp_path / "s.judge.yaml").write_text("", encoding="utf-8")
     path = tmp_path / "t.judge.yaml"
-    path.write_text("data: data.jsonl\ncases: [{name: a, criterion: fluency, text: {output: o}, expect: {min: 2}}]\n")
+    path.write_text(
+        "data: data.jsonl\ncases: [{name: a, criterion: fluency, text: {output: o}, expect: {min: 2}}]\n"
+    )
     suite = load(path)
     with pytest.raises(
-        ConfigError, match=r"t\.judge\.yaml:2: the data also has an item 'a' of system 'text'; rename the case"
+        ConfigError,
+        match=r"t\.judge\.yaml:2: the data also has an item 'a' of system 'text'; rename the case",
     ):
         collect_samples(suite, read(suite), load_criteria(suite))
 
@@ -200,8 +223,12 @@ def test_names_in_messages_are_few(asked: Gather, tmp_path: Path) -> None:
     rows = [{"item": f"doc-{n}", "system": "s", "output": "x"} for n in range(500)]
     path = tmp_path / "many.judge.yaml"
     (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    path.write_text("data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n")
+    path.write_text(
+        "data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n"
+    )
     suite = load(path)
-    with pytest.raises(ConfigError, match=r"did you mean 'doc-\d+'\? \(known: doc-.*\); 480 more") as caught:
+    with pytest.raises(
+        ConfigError, match=r"did you mean 'doc-\d+'\? \(known: doc-.*\); 480 more"
+    ) as caught:
         collect_samples(suite, read(suite), load_criteria(suite))
     assert len(str(caught.value)) < 500

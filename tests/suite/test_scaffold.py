@@ -43,7 +43,11 @@ def begun(tmp_path: Path) -> Begun:
         Draft202012Validator(schema()).validate(yaml.safe_load(text))
         suite = load(path)
         found = read(suite)
-        return text, suite, collect_samples(suite, found, load_criteria(suite, language(suite, found)))
+        return (
+            text,
+            suite,
+            collect_samples(suite, found, load_criteria(suite, language(suite, found))),
+        )
 
     return of
 
@@ -59,7 +63,13 @@ def agreement(level: str) -> dict[str, Any]:
 
 def _rows(ratings: dict[tuple[str, str], dict[str, float]]) -> list[dict[str, Any]]:
     return [
-        {"item": item, "system": system, "source": "s", "output": f"{item} {system}", "human": human}
+        {
+            "item": item,
+            "system": system,
+            "source": "s",
+            "output": f"{item} {system}",
+            "human": human,
+        }
         for (item, system), human in ratings.items()
     ]
 
@@ -89,7 +99,9 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
 
 def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
     def kinds(*rows: tuple[str, str, float]) -> list[str]:
-        _, suite, _ = begun(_rows({(item, system): {"relevance": rating} for item, system, rating in rows}))
+        _, suite, _ = begun(
+            _rows({(item, system): {"relevance": rating} for item, system, rating in rows})
+        )
         return [case.kind for case in suite.cases]
 
     assert kinds(("a", "x", 90), ("b", "x", 20), ("c", "x", 50)) == [
@@ -100,9 +112,13 @@ def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
 
 
 def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:
-    _, suite, _ = begun(_rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"}))
+    _, suite, _ = begun(
+        _rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"})
+    )
     assert expected(suite.cases[0]) == agreement("item")
-    _, suite, _ = begun(_rows({(i, s): {"relevance": n} for i in "abc" for n, s in enumerate("xyz", 2)}))
+    _, suite, _ = begun(
+        _rows({(i, s): {"relevance": n} for i in "abc" for n, s in enumerate("xyz", 2)})
+    )
     assert expected(suite.cases[0]) == agreement("document")
 
 
@@ -131,15 +147,21 @@ def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path
 def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.suite.scaffold.DEFAULT_CRITERIA", ("relevance",))
     with pytest.raises(
-        ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria 'NAME: QUESTION'"
+        ConfigError,
+        match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria 'NAME: QUESTION'",
     ):
-        create_suite([Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")})
+        create_suite(
+            [Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")}
+        )
 
 
 def test_options_are_the_suite_s(begun: Begun, tmp_path: Path) -> None:
     script = tmp_path / "replies.yaml"
     script.write_text("", encoding="utf-8")
-    judge = [{"name": f"scripted/{script}", "base_url": None, "key_env": None}, {"name": "b", "key_env": "KEY"}]
+    judge = [
+        {"name": f"scripted/{script}", "base_url": None, "key_env": None},
+        {"name": "b", "key_env": "KEY"},
+    ]
     text, suite, _ = begun(RATED, model=judge, draws=3, map={"output": "output"})
     assert [(one.name, one.key_env) for one in suite.options["model"]] == [
         (f"scripted/{tmp_path / 'suites' / '..' / 'replies.yaml'}", None),
@@ -158,12 +180,25 @@ def test_many_judgments_are_said(begun: Begun) -> None:
 
 def test_a_baseline(tmp_path: Path) -> None:
     rows = [Sample("a", "s", "o", "src")]
-    text = create_suite(rows, tmp_path / "s.judge.yaml", options={"data": tmp_path / "d"}, baseline=tmp_path / "runs/x")
+    text = create_suite(
+        rows,
+        tmp_path / "s.judge.yaml",
+        options={"data": tmp_path / "d"},
+        baseline=tmp_path / "runs/x",
+    )
     assert "\nbaseline: runs/x  #" in text
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6), min_size=2, max_size=2))
-def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
+        min_size=2,
+        max_size=2,
+    )
+)
+def test_whatever_items_and_systems_are_called(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
     item, system = (f"{name}n" for name in names)  # no name is white space alone
     folder = tmp_path_factory.getbasetemp() / "names"
     folder.mkdir(exist_ok=True)
@@ -175,16 +210,23 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
         Sample("a", "other", "r", "s", human={"relevance": 3}),
     ]
     path = folder / "s.judge.yaml"
-    path.write_bytes(create_suite(rows, path, ["relevance"], options={"data": folder / "d.jsonl"}).encode())
+    path.write_bytes(
+        create_suite(rows, path, ["relevance"], options={"data": folder / "d.jsonl"}).encode()
+    )
     suite = load(path)
-    assert [expected(case) for case in suite.cases[:2]] == [agreement("item"), {"better": system, "worse": "other"}]
+    assert [expected(case) for case in suite.cases[:2]] == [
+        agreement("item"),
+        {"better": system, "worse": "other"},
+    ]
     assert collect_samples(suite, rows, RELEVANCE).asked[False].samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:
     path, mapping = shared_data("summeval.jsonl"), {"item": "doc_id", "output": "summary"}
     text = create_suite(
-        samples.load(path, mapping=mapping), Path("s.judge.yaml"), options={"data": path, "map": mapping}
+        samples.load(path, mapping=mapping),
+        Path("s.judge.yaml"),
+        options={"data": path, "map": mapping},
     )
     frame = pd.read_json(path, lines=True)
     for name in ("coherence", "consistency", "fluency", "relevance"):

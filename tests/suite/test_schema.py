@@ -38,7 +38,9 @@ def test_every_option_is_one_of_a_plan_and_every_key_is_described() -> None:
     assert "null" not in json.dumps(found)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob(f"*{SUFFIX}")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").rglob(f"*{SUFFIX}")), ids=lambda path: path.name
+)
 def test_every_example_is_valid(path: Path) -> None:
     Draft202012Validator(schema()).validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     assert load(path).cases
@@ -52,13 +54,42 @@ GOOD: list[dict[str, Any]] = [
     {"cases": [{**CASE, "expect": {"label": 1, "share": 0.5}}]},
     {"cases": [{**CASE, "expect": {"label": "pass"}, "text": {"output": "x", "year": 2026}}]},
     {"cases": [{**ORDER, "margin": 0.5, "item": "x", "undecided": "pass"}]},
-    {"cases": [{**ORDER, "text": {"source": "s"}, "better": {"output": "x"}, "worse": {"output": "y"}}]},
+    {
+        "cases": [
+            {**ORDER, "text": {"source": "s"}, "better": {"output": "x"}, "worse": {"output": "y"}}
+        ]
+    },
     {"cases": [{"criterion": "relevance", "human": {"spearman": {"min": 0.4}, "level": "item"}}]},
-    {"cases": [{"criterion": "relevance", "drift": {"max_shift": 0, "max_drop": 0.1, "max_flips": 1}}]},
-    {"cases": [CASE], "limits": {"failures": "2%", "tokens": 1500, "cost": "0.50usd"}, "baseline": "runs/x"},
-    {"cases": [CASE], "limits": {"failures": 3}, "undecided": "pass", "budget": "5usd", "deadline": 60},
-    {"cases": [CASE], "criteria": "relevance", "cache": False, "map": {"item": "id"}, "systems": "a, b", "limit": 3},
-    {"cases": [CASE], "model": ["x", {"name": "y", "base_url": "http://127.0.0.1/v1"}], "weighting": "single"},
+    {
+        "cases": [
+            {"criterion": "relevance", "drift": {"max_shift": 0, "max_drop": 0.1, "max_flips": 1}}
+        ]
+    },
+    {
+        "cases": [CASE],
+        "limits": {"failures": "2%", "tokens": 1500, "cost": "0.50usd"},
+        "baseline": "runs/x",
+    },
+    {
+        "cases": [CASE],
+        "limits": {"failures": 3},
+        "undecided": "pass",
+        "budget": "5usd",
+        "deadline": 60,
+    },
+    {
+        "cases": [CASE],
+        "criteria": "relevance",
+        "cache": False,
+        "map": {"item": "id"},
+        "systems": "a, b",
+        "limit": 3,
+    },
+    {
+        "cases": [CASE],
+        "model": ["x", {"name": "y", "base_url": "http://127.0.0.1/v1"}],
+        "weighting": "single",
+    },
 ]
 BAD: list[dict[str, Any]] = [
     {},

@@ -58,7 +58,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for s in "ab"
     ]
     model = judge.ScriptedProvider(lambda r: "no idea" if "Day 2 b" in str(r.messages) else "2")
-    judge.evaluate(rows, ["fluency"], model=model, metrics=["stats"], weighting="single", cache=False).save(folder)
+    judge.evaluate(
+        rows, ["fluency"], model=model, metrics=["stats"], weighting="single", cache=False
+    ).save(folder)
     return folder
 
 

@@ -18,14 +18,25 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.result import load
 from judge.table import Table
 
-WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
+WEIGHED = Provenance(
+    "logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note"
+)
 METRIC = Provenance("metric")
 COLUMNS = (
     Column("fluency", "criterion", "fluency@1", 1.0, 5.0, ("1", "2", "3", "4", "5")),
     Column("bleu", "metric", "b"),
 )
 SAMPLES = (
-    Sample("i2", "b", "two b", "source 二", ("r1", "r2"), {"fluency": 4.5}, {"topic": "x", "n": 3}, "d.jsonl:1"),
+    Sample(
+        "i2",
+        "b",
+        "two b",
+        "source 二",
+        ("r1", "r2"),
+        {"fluency": 4.5},
+        {"topic": "x", "n": 3},
+        "d.jsonl:1",
+    ),
     Sample("i2", "a", "two a"),
     Sample("i1", "b", "one b", "", ()),
 )
@@ -65,7 +76,11 @@ def test_matrix_is_systems_by_items_with_gaps_masked() -> None:
 
 
 def test_a_score_of_a_text_that_is_not_in_the_table_is_in_no_matrix() -> None:
-    stray = Table(SAMPLES, COLUMNS, (Score("i9", "b", "bleu", 1.0, METRIC), Score("i1", "z", "bleu", 1.0, METRIC)))
+    stray = Table(
+        SAMPLES,
+        COLUMNS,
+        (Score("i9", "b", "bleu", 1.0, METRIC), Score("i1", "z", "bleu", 1.0, METRIC)),
+    )
     assert np.isnan(stray.matrix("bleu")).all()
 
 
@@ -84,7 +99,9 @@ def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     failed = frame[frame.error.notna()]
     assert failed.value.isna().all()
     assert list(failed.error) == ["DataError", "ParseError"]
-    assert json.loads(frame[frame.method == "logprobs"].distribution.iloc[0]) == WEIGHED.distribution
+    assert (
+        json.loads(frame[frame.method == "logprobs"].distribution.iloc[0]) == WEIGHED.distribution
+    )
 
 
 def test_the_wide_frame_has_a_row_per_text_and_a_column_per_score() -> None:
@@ -112,7 +129,10 @@ def test_an_empty_table_has_frames_and_files(tmp_path: Path) -> None:
 def test_load_gives_back_what_was_saved(tmp_path: Path) -> None:
     _table().save(tmp_path / "runs" / "first")
     assert Table.load(tmp_path / "runs" / "first") == _table()
-    assert sorted(p.name for p in (tmp_path / "runs" / "first").iterdir()) == ["samples.parquet", "scores.parquet"]
+    assert sorted(p.name for p in (tmp_path / "runs" / "first").iterdir()) == [
+        "samples.parquet",
+        "scores.parquet",
+    ]
 
 
 def test_a_large_table_is_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +174,9 @@ samples = st.builds(
     references=st.lists(texts, max_size=2).map(tuple),
     human=st.dictionaries(texts, numbers, max_size=2),
     extra=st.dictionaries(
-        texts, st.none() | st.booleans() | st.integers() | texts | st.lists(texts, max_size=2), max_size=2
+        texts,
+        st.none() | st.booleans() | st.integers() | texts | st.lists(texts, max_size=2),
+        max_size=2,
     ),
     where=texts,
 )
@@ -172,11 +194,20 @@ def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     sample = Sample("i", "a\ud800", "o", None, ("r\udfff", "ok"), {}, {"k": "\ud801x"})
     Table((sample,), (), ()).save(tmp_path)
     (found,) = Table.load(tmp_path).samples
-    assert (found.system, found.references, found.extra) == ("a\ufffd", ("r\ufffd", "ok"), {"k": "\ufffdx"})
+    assert (found.system, found.references, found.extra) == (
+        "a\ufffd",
+        ("r\ufffd", "ok"),
+        {"k": "\ufffdx"},
+    )
 
 
 def test_values_json_has_no_type_for_are_stored_as_text_or_number(tmp_path: Path) -> None:
-    extra = {"day": pd.Timestamp("2027-01-05"), "n": np.int64(3), "x": np.float64(0.5), "p": Path("a")}
+    extra = {
+        "day": pd.Timestamp("2027-01-05"),
+        "n": np.int64(3),
+        "x": np.float64(0.5),
+        "p": Path("a"),
+    }
     Table((Sample("i", "s", "o", extra=extra),), (), ()).save(tmp_path)
     (found,) = Table.load(tmp_path).samples
     assert found.extra == {"day": "2027-01-05 00:00:00", "n": 3, "x": 0.5, "p": "a"}
@@ -194,7 +225,9 @@ def test_mappings_of_any_kind_are_stored(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"cannot read .*nowhere.samples.parquet: No such file.*check the path"):
+    with pytest.raises(
+        StorageError, match=r"cannot read .*nowhere.samples.parquet: No such file.*check the path"
+    ):
         Table.load(tmp_path / "nowhere")
 
 
@@ -216,7 +249,9 @@ def test_a_parquet_file_of_someone_else_is_named(tmp_path: Path) -> None:
 
 def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
-    with pytest.raises(StorageError, match=r"cannot write .*a file stands where a folder is needed"):
+    with pytest.raises(
+        StorageError, match=r"cannot write .*a file stands where a folder is needed"
+    ):
         _table().save(tmp_path / "runs" / "first")
     with pytest.raises(StorageError, match="a file stands where a folder is needed"):
         _table().save(tmp_path / "runs")
@@ -224,7 +259,11 @@ def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "advice"),
-    [(errno.ENOSPC, "free some space"), (errno.EACCES, "permissions"), (errno.EIO, "check the disk")],
+    [
+        (errno.ENOSPC, "free some space"),
+        (errno.EACCES, "permissions"),
+        (errno.EIO, "check the disk"),
+    ],
 )
 def test_a_failed_write_leaves_the_old_files_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
@@ -248,7 +287,10 @@ def test_a_failed_write_leaves_the_old_files_whole(
 def test_store_replaces_files_and_makes_folders(tmp_path: Path) -> None:
     store(tmp_path / "a" / "b", {"x": b"1", "y": b"2"})
     store(tmp_path / "a" / "b", {"x": b"3"})
-    assert {p.name: p.read_bytes() for p in (tmp_path / "a" / "b").iterdir()} == {"x": b"3", "y": b"2"}
+    assert {p.name: p.read_bytes() for p in (tmp_path / "a" / "b").iterdir()} == {
+        "x": b"3",
+        "y": b"2",
+    }
 
 
 RUNS = Path(__file__).parents[1] / "golden" / "run"
@@ -277,12 +319,21 @@ def test_what_the_earlier_files_hold_is_in_the_records() -> None:
     scores = pq.read_table(RUNS / "means" / "scores.parquet").to_pylist()
     failed = [row for row in scores if row["error"] is not None]
     weighed = next(row for row in scores if row["distribution"] is not None)
-    assert (len(result.table.scores), len(result.failures)) == (len(scores) - len(failed), len(failed))
+    assert (len(result.table.scores), len(result.failures)) == (
+        len(scores) - len(failed),
+        len(failed),
+    )
     assert failed[0]["message"] == result.failures[0].message
     score = next(s for s in result.table.scores if s.provenance.distribution is not None)
-    assert (score.item, score.value, score.provenance.mass) == (weighed["item"], weighed["value"], weighed["mass"])
+    assert (score.item, score.value, score.provenance.mass) == (
+        weighed["item"],
+        weighed["value"],
+        weighed["mass"],
+    )
     assert score.provenance.distribution == json.loads(weighed["distribution"])
     first = stored["estimates"][0]
     assert result.estimates[first["system"], first["column"]].value == first["value"]
-    assert [row.name for row in result.rated[0].rows] == [row["name"] for row in stored["rated"][0]["rows"]]
+    assert [row.name for row in result.rated[0].rows] == [
+        row["name"] for row in stored["rated"][0]["rows"]
+    ]
     assert result.table.samples[0].ratings == {"coherence": (1.0, 1.0)}

@@ -29,14 +29,18 @@ WORDS = (
     "नाव देर हिन्दी ४२ ",
     "שלום ספינה πλοίο Ⅳ ጀልባ ნავი նավ ભાષા தமிழ் ខ្មែរ မြန်မာ ລາວ ᠮᠣᠩᠭᠣᠯ ",
 )
-MIXED = st.lists(st.sampled_from([word for words in WORDS for word in words.split()]), max_size=9).flatmap(
+MIXED = st.lists(
+    st.sampled_from([word for words in WORDS for word in words.split()]), max_size=9
+).flatmap(
     lambda words: st.sampled_from([" ", "", "-", ", "]).map(lambda between: between.join(words))
 )
 
 
 def letters(string: str) -> list[str]:
     """All letters and decimal digits after NFKC, in lower case."""
-    return [c for c in unicodedata.normalize("NFKC", string).lower() if c.isalpha() or c.isdecimal()]
+    return [
+        c for c in unicodedata.normalize("NFKC", string).lower() if c.isalpha() or c.isdecimal()
+    ]
 
 
 def need(name: str) -> None:
@@ -44,7 +48,9 @@ def need(name: str) -> None:
         pytest.skip(f"needs the packages of the tokenizer {name}")
 
 
-@pytest.mark.parametrize("name", [name for name in text.TOKENIZERS if name != "kiwi"])  # kiwi writes other forms
+@pytest.mark.parametrize(
+    "name", [name for name in text.TOKENIZERS if name != "kiwi"]
+)  # kiwi writes other forms
 @given(line=MIXED)
 def test_every_letter_belongs_to_a_token_whatever_the_tokenizer(name: str, line: str) -> None:
     need(name)
@@ -81,10 +87,19 @@ def test_the_tokenizer_chosen_for_a_row_keeps_every_letter(first: str, second: s
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
-def test_texts_that_differ_in_another_script_are_not_equal(name: str, output: str, reference: str) -> None:
+def test_texts_that_differ_in_another_script_are_not_equal(
+    name: str, output: str, reference: str
+) -> None:
     def values(own: str) -> list[float]:
-        rows = [Sample("1", "a", own, references=(reference,)), Sample("2", "a", "x", references=("some other words",))]
-        return [row.value for row in plugins.load("metrics", name)().score(rows).rows[:1] if isinstance(row, Score)]
+        rows = [
+            Sample("1", "a", own, references=(reference,)),
+            Sample("2", "a", "x", references=("some other words",)),
+        ]
+        return [
+            row.value
+            for row in plugins.load("metrics", name)().score(rows).rows[:1]
+            if isinstance(row, Score)
+        ]
 
     assert values(output) < values(reference)
 
@@ -99,7 +114,9 @@ def test_the_package_refuses_what_it_would_drop() -> None:
 @given(rows=st.lists(st.tuples(MIXED, MIXED.filter(str.strip)), min_size=1, max_size=4))
 def test_the_signature_names_the_tokenizer_of_every_row(rows: list[tuple[str, str]]) -> None:
     metric = plugins.load("metrics", "rouge")(types="rouge1")
-    samples = [Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(rows)]
+    samples = [
+        Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(rows)
+    ]
     (column,) = metric.score(samples).columns
     signed = next(part for part in column.signature.split("|") if part.startswith("tok="))
     used = {text.signature(text.tokenizer_for(row)) for row in rows}
@@ -162,7 +179,16 @@ def test_characters_of_both_standards_tell_no_form() -> None:
 
 
 ENGLISH = ["The ferry was late again today.", "Nobody knew when it would come."]
-NAMES = ["Rio de Janeiro", "Vincent van Gogh", "Los Angeles Lakers", "Beyoncé", "Jürgen Klopp", "42", "", "São Paulo"]
+NAMES = [
+    "Rio de Janeiro",
+    "Vincent van Gogh",
+    "Los Angeles Lakers",
+    "Beyoncé",
+    "Jürgen Klopp",
+    "42",
+    "",
+    "São Paulo",
+]
 OTHERS = [
     "Il fait beau aujourd'hui", "Hoy hace buen tiempo", "Das Wetter ist heute schön", "Oggi fa bel tempo",
     "O tempo está bom hoje", "Het weer is vandaag mooi", "Dzisiaj jest ładna pogoda", "Bugün hava çok güzel",
@@ -171,13 +197,18 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("lines", "expected"), [(ENGLISH, "English"), (NAMES, "unknown"), (OTHERS, "other"), (["die Katze"], "unknown")]
+    ("lines", "expected"),
+    [(ENGLISH, "English"), (NAMES, "unknown"), (OTHERS, "other"), (["die Katze"], "unknown")],
 )
-def test_english_is_told_from_other_languages_in_latin_letters(lines: list[str], expected: str) -> None:
+def test_english_is_told_from_other_languages_in_latin_letters(
+    lines: list[str], expected: str
+) -> None:
     assert {line: text.latin_language(line) for line in lines} == dict.fromkeys(lines, expected)
 
 
-def test_no_english_summary_is_taken_for_another_language(shared_data: Callable[[str], Any]) -> None:
+def test_no_english_summary_is_taken_for_another_language(
+    shared_data: Callable[[str], Any],
+) -> None:
     lines = shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
     assert lines
     assert [line for line in lines if text.latin_language(line) != "English"] == []

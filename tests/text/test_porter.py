@@ -29,7 +29,11 @@ SUFFIXES = [
     "lled", "ying", "yed",
 ]  # fmt: skip
 LETTERS = st.text("aeiouybclstz1", max_size=8)  # few, so that every condition is met and missed
-WORDS = st.builds(lambda head, tail: head + "".join(tail), LETTERS, st.lists(st.sampled_from(SUFFIXES), max_size=3))
+WORDS = st.builds(
+    lambda head, tail: head + "".join(tail),
+    LETTERS,
+    st.lists(st.sampled_from(SUFFIXES), max_size=3),
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +92,11 @@ class Changed(PorterStemmer):
         }  # fmt: skip
         for group in (first, {"ement", "ment", "ent"}, {"ion"}):
             fits = [word.removesuffix(end) for end in group if word.endswith(end)]
-            fits = [stem for stem in fits if self._measure(stem) > 1 and ("ion" not in group or stem[-1] in "st")]
+            fits = [
+                stem
+                for stem in fits
+                if self._measure(stem) > 1 and ("ion" not in group or stem[-1] in "st")
+            ]
             word = min(fits, key=len, default=word)
         return word
 
@@ -130,11 +138,16 @@ def _pooled(candidate: list[str], references: list[list[str]], size: int) -> tup
 
 
 def _grams(lines: list[str], size: int) -> Counter[Any]:
-    words = [porter.stem155(word) if len(word) > 3 else word for word in text.tokenizer("en")(" ".join(lines))]
+    words = [
+        porter.stem155(word) if len(word) > 3 else word
+        for word in text.tokenizer("en")(" ".join(lines))
+    ]
     return Counter(zip(*(words[skip:] for skip in range(size)), strict=False))
 
 
 @pytest.mark.parametrize("shape", [porter.stem, porter.stem155])
-@pytest.mark.parametrize("word", ["y" * 10**6, "ab" * 500_000, "b" * 10**6 + "ing", "a" * 10**6 + "ement"])
+@pytest.mark.parametrize(
+    "word", ["y" * 10**6, "ab" * 500_000, "b" * 10**6 + "ing", "a" * 10**6 + "ement"]
+)
 def test_a_word_of_a_million_letters_has_a_stem(shape: Callable[[str], str], word: str) -> None:
     assert word.startswith(shape(word)[:-1])

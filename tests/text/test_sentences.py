@@ -16,7 +16,22 @@ from judge import text
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates as well
 PROSE = st.lists(
     st.sampled_from(
-        [*'.!?…。！？．।۔؟" ”“「」（）)', " ", " ", "\n", "Dr", "U.S", "J", "5", "2024", "The", "船", "다", "が", "a"]
+        [
+            *'.!?…。！？．।۔؟" ”“「」（）)',
+            " ",
+            " ",
+            "\n",
+            "Dr",
+            "U.S",
+            "J",
+            "5",
+            "2024",
+            "The",
+            "船",
+            "다",
+            "が",
+            "a",
+        ]
     )
 ).map("".join)
 
@@ -109,7 +124,9 @@ The lamp has 60 W. |The other is off. |It weighed 5 gr. |He came in. |nobody did
 """
 
 
-@pytest.mark.parametrize("line", [line for line in (ENGLISH + OTHERS + NO_END).splitlines() if line])
+@pytest.mark.parametrize(
+    "line", [line for line in (ENGLISH + OTHERS + NO_END).splitlines() if line]
+)
 def test_sentences_of_running_text(line: str) -> None:
     assert text.sentences(line.replace("|", "")) == [part.strip() for part in line.split("|")]
 
@@ -129,7 +146,8 @@ def test_lines_win_over_stops(lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["「", "」", "。", "「。", ". ", ".", '"', "A. ", '."', " ", "a", "😀", "\0", "\ud800", "؟ "]
+    "unit",
+    ["「", "」", "。", "「。", ". ", ".", '"', "A. ", '."', " ", "a", "😀", "\0", "\ud800", "؟ "],
 )
 def test_a_long_text_of_anything_is_read_once(unit: str) -> None:
     """A quadratic rule would not come to an end here."""

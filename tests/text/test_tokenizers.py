@@ -31,8 +31,13 @@ MODULES = {
     "sudachi": ("sudachipy", "sudachidict_core"), "kiwi": ("kiwipiepy",),
 }  # fmt: skip
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=100)  # lone surrogates as well
-EAST = st.text("交番喫茶店の隣にある。、「」アパー배가늦게도착했渡轮下午到港口，abcZ 019.,-%'\n\u3000😀", max_size=60)
-ENCODABLE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60) | EAST
+EAST = st.text(
+    "交番喫茶店の隣にある。、「」アパー배가늦게도착했渡轮下午到港口，abcZ 019.,-%'\n\u3000😀",
+    max_size=60,
+)
+ENCODABLE = (
+    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60) | EAST
+)
 MIXED = "交番の隣に喫茶店がある。배가 늦게 도착했다. 渡轮下午才到港口。The Ferry’s 3.5% 😀 שלום عرب"
 
 
@@ -56,17 +61,26 @@ def test_english_words_are_those_of_rouge_score_but_for_letters_in_another_form(
     """Symbols such as ½ and ™ separate words in both; a letter or digit with another form counts as that."""
     for character in map(chr, range(0x30000)):
         line = f"x{character}Y"
-        is_letter = character.isalpha() or character.isdecimal() or unicodedata.category(character) == "Nl"
+        is_letter = (
+            character.isalpha() or character.isdecimal() or unicodedata.category(character) == "Nl"
+        )
         expected = ROUGE.tokenize(unicodedata.normalize("NFKC" if is_letter else "NFC", line))
         assert without_other_letters(text.words("en")(line)) == expected, hex(ord(character))
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
-@given(line=EAST | st.sampled_from(["Müller läuft über die Straße", "भाषा क़लम", "ｶﾞﾑ と ＡＢＣ", "ﬁne Ångström"]))
+@given(
+    line=EAST
+    | st.sampled_from(["Müller läuft über die Straße", "भाषा क़लम", "ｶﾞﾑ と ＡＢＣ", "ﬁne Ångström"])
+)
 def test_words_of_equal_texts_in_any_unicode_form_are_equal(name: str, line: str) -> None:
     need(name)
     cut = text.words(name)
-    assert cut(line) == cut(unicodedata.normalize("NFC", line)) == cut(unicodedata.normalize("NFD", line))
+    assert (
+        cut(line)
+        == cut(unicodedata.normalize("NFC", line))
+        == cut(unicodedata.normalize("NFD", line))
+    )
 
 
 @pytest.mark.parametrize("name", SACREBLEU)
@@ -83,7 +97,9 @@ def _sacrebleu(name: str) -> Callable[[str], str]:
 
 
 def test_zh_equals_sacrebleu_on_every_character() -> None:
-    line = "".join(f"x{chr(code)}Y1{chr(code)}2 " for code in range(0x30000) if not 0xD800 <= code < 0xE000)
+    line = "".join(
+        f"x{chr(code)}Y1{chr(code)}2 " for code in range(0x30000) if not 0xD800 <= code < 0xE000
+    )
     assert text.tokenizer("zh")(line) == ZH(line).split()
 
 
@@ -127,7 +143,9 @@ def test_words_are_lower_cased_and_hold_a_letter_or_digit(name: str, line: str) 
     if name in (*text.ENGLISH, "spaces"):
         return
     tokens = text.tokenizer(name)(unicodedata.normalize("NFKC", line))
-    assert text.words(name)(line) == [token.lower() for token in tokens if any(map(str.isalnum, token))]
+    assert text.words(name)(line) == [
+        token.lower() for token in tokens if any(map(str.isalnum, token))
+    ]
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
@@ -144,7 +162,9 @@ def test_missing_packages(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.tokenizers._loaded", {})
     for module in MODULES[name]:
         monkeypatch.setitem(sys.modules, module, None)
-    pip = {"sudachi": "sudachipy sudachidict_core", "kiwi": "kiwipiepy"}.get(name, "'textjudge[cjk]'")
+    pip = {"sudachi": "sudachipy sudachidict_core", "kiwi": "kiwipiepy"}.get(
+        name, "'textjudge[cjk]'"
+    )
     assert not text.installed(name)
     for ask in (text.tokenizer, text.words, text.signature):
         with pytest.raises(MissingExtra) as caught:
@@ -170,7 +190,9 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("parts", "expected", "without"), PARTS)
-def test_tokenizer_for(parts: list[str], expected: str, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenizer_for(
+    parts: list[str], expected: str, without: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: module)
     assert text.tokenizer_for(parts) == expected
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
@@ -182,12 +204,23 @@ def test_signature_has_the_version(name: str) -> None:
     need(name)
     signed = text.signature(name)
     assert (
-        signed == name if name in ("en", "en-all", "words", "char", "spaces", "zh") else any(map(str.isdigit, signed))
+        signed == name
+        if name in ("en", "en-all", "words", "char", "spaces", "zh")
+        else any(map(str.isdigit, signed))
     )
     assert not set("|+=") & set(signed)
 
 
 def test_importing_loads_no_tool() -> None:
-    names = [module for modules in MODULES.values() for module in modules] + ["nltk", "sacrebleu", "rouge_score"]
+    names = [module for modules in MODULES.values() for module in modules] + [
+        "nltk",
+        "sacrebleu",
+        "rouge_score",
+    ]
     code = f"import sys, judge.text; print([name for name in {names} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )

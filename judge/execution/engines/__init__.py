@@ -35,7 +35,9 @@ class Engine(Protocol):
     it cannot run there; any other is used as it is.
     """
 
-    async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+    async def __call__(
+        self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int
+    ) -> None:
         """Raises an error whose `stops` is not `never`, after letting go of everything in flight."""
         ...
 
@@ -70,7 +72,9 @@ def create_engine(name: str, context: EngineContext) -> Engine:
     return engine
 
 
-async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+async def run_local(
+    requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int
+) -> None:
     """Ask every request, at most `concurrency` at a time, and call `done` with each answer as it comes.
 
     What `done` returns, if anything, is waited for before the request's place is taken by another: a reply that is

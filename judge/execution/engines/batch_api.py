@@ -22,7 +22,14 @@ from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, Self, TypeVar
 
 from judge.core import files
-from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, StorageError, Transient
+from judge.core.errors import (
+    ConfigError,
+    DeadlineReached,
+    ProviderError,
+    Refused,
+    StorageError,
+    Transient,
+)
 from judge.core.format import plural
 from judge.core.records import Request, Response
 from judge.execution import budget, engines
@@ -58,7 +65,9 @@ def _key_without_n(request: Request) -> str:
     """The request's key whatever the number of draws asked for at once, which a server may have had its say in."""
     if "n" not in request.params:
         return request.key()
-    return replace(request, params={name: value for name, value in request.params.items() if name != "n"}).key()
+    return replace(
+        request, params={name: value for name, value in request.params.items() if name != "n"}
+    ).key()
 
 
 @dataclass(slots=True)
@@ -84,7 +93,11 @@ class BatchJob:
         return f"judge-{self.path.stem}"
 
     def add(self, request: Request, body: dict[str, Any]) -> None:
-        shape = {name: value for name, value in body.items() if name not in _OMITTED and "cache" not in name}
+        shape = {
+            name: value
+            for name, value in body.items()
+            if name not in _OMITTED and "cache" not in name
+        }
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom = request.key()
@@ -141,7 +154,9 @@ class BatchJobStore:
             job.path.unlink(missing_ok=True)
 
     @asynccontextmanager
-    async def locked(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[None]:
+    async def locked(
+        self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> AsyncIterator[None]:
         """While this lasts no other process puts a job in here; a lock ends with its process."""
         with _translating_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +181,9 @@ def _read(path: Path) -> BatchJob | None:
         if data["version"] != _VERSION:
             return None
         entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
-        return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
+        return BatchJob(
+            path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"]
+        )
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
@@ -220,11 +237,15 @@ class BatchEngine:
                 "leave the option out"
             )
         if context.folder is None:
-            raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
+            raise ConfigError(
+                "--engine batch keeps what it waits for in the cache; leave out --no-cache"
+            )
         store = BatchJobStore(context.folder / FOLDER, provider.endpoint)
         return cls(batches, store, context.counts, context.ledger, context.deadline)
 
-    async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+    async def __call__(
+        self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int
+    ) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
 
         async def online(batch: Iterable[Request]) -> None:
@@ -255,7 +276,9 @@ class BatchEngine:
         rest: list[Request] = []
         async for request in requests:
             if not self._begun:
-                self.api.line(request, self.api.body(request))  # raises for what no batch can ask for
+                self.api.line(
+                    request, self.api.body(request)
+                )  # raises for what no batch can ask for
                 await self._with_retries(self.api.check)
                 self._jobs += self.store.load(self._jobs)
                 self._begun = True
@@ -269,8 +292,12 @@ class BatchEngine:
         if not rest and not self._open:
             return
         try:
-            async with asyncio.TaskGroup() as group:  # what goes online may wait for what batches keep of a budget
-                await self._watch(rest, done, online, lambda unanswered: group.create_task(online(unanswered)))
+            async with (
+                asyncio.TaskGroup() as group
+            ):  # what goes online may wait for what batches keep of a budget
+                await self._watch(
+                    rest, done, online, lambda unanswered: group.create_task(online(unanswered))
+                )
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
@@ -287,13 +314,17 @@ class BatchEngine:
         self._update_status()
         wait = _SOONEST
         while True:
-            ends = [(job, batch) for job in self._open if (batch := await self._ended(job, rest, later))]
+            ends = [
+                (job, batch) for job in self._open if (batch := await self._ended(job, rest, later))
+            ]
             for job, batch in ends:
                 await self._deliver(job, batch, done, later)
             if rest and (ends or not self._open):
                 rest = await self._submit(rest, online, later)
                 if rest and self.ledger and not self._open:
-                    reserved = await self.ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    reserved = await self.ledger.reserve(
+                        rest[0], BATCH
+                    )  # raises where it can never be paid for
                     self.ledger.release(reserved)
             self._update_status()
             if not self._open and not rest:
@@ -322,7 +353,10 @@ class BatchEngine:
                         break
                     self._jobs.append(job)
                     self.store.save(job)
-                    upload, find = partial(self.api.upload, job.name, file), partial(self.api.uploaded, job.name)
+                    upload, find = (
+                        partial(self.api.upload, job.name, file),
+                        partial(self.api.uploaded, job.name),
+                    )
                     job.file = await self._with_retries(upload, find)
                     self.store.save(job)
                     try:
@@ -346,7 +380,9 @@ class BatchEngine:
             while rest and len(job.entries) < self.api.most_requests:
                 body, read = self.api.body(rest[0]), read + budget.estimate_request(rest[0])
                 written = self.api.line(rest[0], body)
-                if size and (size + len(written) > self.api.most_bytes or read > (self._most_tokens or read)):
+                if size and (
+                    size + len(written) > self.api.most_bytes or read > (self._most_tokens or read)
+                ):
                     break
                 key = rest[0].key()
                 if self.ledger is not None and key not in self._reserved:
@@ -357,7 +393,9 @@ class BatchEngine:
                 size += file.write(written)
                 job.add(rest.popleft(), body)
         except OSError as error:
-            raise StorageError(f"a file of requests cannot be written: {error.strerror or error}") from error
+            raise StorageError(
+                f"a file of requests cannot be written: {error.strerror or error}"
+            ) from error
         return job
 
     async def _create(self, job: BatchJob, content: IO[bytes] | None = None) -> None:
@@ -396,7 +434,9 @@ class BatchEngine:
         return list(job.expected.values())
 
     async def _with_retries(
-        self, call: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T | None]] | None = None
+        self,
+        call: Callable[[], Awaitable[T]],
+        find: Callable[[], Awaitable[T | None]] | None = None,
     ) -> T:
         """What the call returns, tried again after a Transient; `find` looks whether it had not worked after all."""
         wait, failed = _SOONEST, 0
@@ -426,7 +466,9 @@ class BatchEngine:
         if self._refusals < _MAX_REFUSALS:
             return requests
         self._refusals = 0
-        self._remark("A request was asked online, at the full price: the provider's queue had no room for it.")
+        self._remark(
+            "A request was asked online, at the full price: the provider's queue had no room for it."
+        )
         self._ask_online(requests, later)
         return []
 
@@ -445,8 +487,12 @@ class BatchEngine:
         except Refused as error:
             if error.status != 404:
                 raise
-            self._remark(f"The provider no longer knew batch {job.batch}: its requests were sent once more.")
-            rest[:0] = self._drop(job)  # first, as they are paid for: others may wait for that money
+            self._remark(
+                f"The provider no longer knew batch {job.batch}: its requests were sent once more."
+            )
+            rest[:0] = self._drop(
+                job
+            )  # first, as they are paid for: others may wait for that money
             return None
         self._failed_looks = 0
         if batch.queue_full:
@@ -467,7 +513,9 @@ class BatchEngine:
                         raise
                     continue  # deleted: what it held was not returned
                 lines = self.api.lines(file)
-                while chunk := list(islice(lines, _CHUNK)):  # many at once, so that they share a write
+                while chunk := list(
+                    islice(lines, _CHUNK)
+                ):  # many at once, so that they share a write
                     stored = [self._hand_over(job, data, done) for data in chunk]
                     await (next(filter(None, reversed(stored)), None) or asyncio.sleep(0))
         if unanswered := list(job.expected.values()):
@@ -488,7 +536,12 @@ class BatchEngine:
         """Take the answer in a line, if it is one: what is wrong with others is found out online."""
         custom, reply = str(data.get("custom_id")), data.get("response")
         request = job.expected.get(custom)
-        if request is None or data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
+        if (
+            request is None
+            or data.get("error")
+            or not isinstance(reply, dict)
+            or reply.get("status_code") != 200
+        ):
             return None
         try:
             response: Response = self.api.read(request, job.shape(request), reply.get("body"))
@@ -510,8 +563,12 @@ class BatchEngine:
     def _update_status(self) -> None:
         states = [job.state for job in self._open if job.state]
         done, total = sum(state.done for state in states), sum(state.total for state in states)
-        by_status = ", ".join(f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items()))
-        self.counts.batch_status = f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
+        by_status = ", ".join(
+            f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items())
+        )
+        self.counts.batch_status = (
+            f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
+        )
 
     def _remark(self, remark: str) -> None:
         self.counts.remarks.append(remark)

@@ -98,7 +98,9 @@ def connect(processes: int) -> None:
                 )  # fmt: skip
             except Exception as error:
                 where = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
-                raise ConfigError(f"--engine ray: no cluster {where}: {first_line(error)}") from error
+                raise ConfigError(
+                    f"--engine ray: no cluster {where}: {first_line(error)}"
+                ) from error
             _started = True
         _users += 1
 
@@ -144,7 +146,9 @@ def actor_class() -> type:
             import platform
             from importlib import import_module
 
-            if os.environ.get("OMP_NUM_THREADS") == "1":  # Ray's, for an actor that has reserved no CPU
+            if (
+                os.environ.get("OMP_NUM_THREADS") == "1"
+            ):  # Ray's, for an actor that has reserved no CPU
                 del os.environ["OMP_NUM_THREADS"]
             here = import_module("judge.core.version").__version__
             if here != version:
@@ -207,7 +211,11 @@ class RayEngine:
     """
 
     def __init__(self, context: EngineContext) -> None:
-        self._provider, self._counts, self._requested = context.provider, context.counts, context.workers
+        self._provider, self._counts, self._requested = (
+            context.provider,
+            context.counts,
+            context.workers,
+        )
         self._workers: list[_Worker] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
@@ -226,7 +234,9 @@ class RayEngine:
         recipe(context.provider)
         return cls(context)
 
-    async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
+    async def __call__(
+        self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int
+    ) -> None:
         """Have all requests answered. Raises what ends a run, and ConfigError where workers cannot do the work."""
 
         async def each() -> AsyncIterator[Request]:
@@ -296,15 +306,21 @@ class RayEngine:
         """
         before, self._counts.batch_status = self._counts.batch_status, _STARTING
         try:
-            self._connecting = asyncio.ensure_future(asyncio.to_thread(connect, self._requested or 1))
-            await asyncio.shield(self._connecting)  # a thread cannot be stopped: `aclose` undoes what it has done
+            self._connecting = asyncio.ensure_future(
+                asyncio.to_thread(connect, self._requested or 1)
+            )
+            await asyncio.shield(
+                self._connecting
+            )  # a thread cannot be stopped: `aclose` undoes what it has done
             if threading.current_thread() is threading.main_thread():
                 # This process's handlers again, in place of Ray's, which ends the process with a dump of its stack.
                 for which in (signal.SIGINT, signal.SIGTERM):
                     if (handler := signal.getsignal(which)) is not None:
                         signal.signal(which, handler)
             places = await asyncio.to_thread(placements, self._requested)
-            self._workers = [_Worker(number, place, node=place.name) for number, place in enumerate(places)]
+            self._workers = [
+                _Worker(number, place, node=place.name) for number, place in enumerate(places)
+            ]
             for worker in self._workers:
                 self._bring_up(worker)
             with suppress(Refused):
@@ -344,7 +360,11 @@ class RayEngine:
                 if self._workers and (self._answered or isinstance(error, Refused)):
                     self._counts.remarks.append(f"A Ray worker was left out: {error}")
                 else:
-                    self._failure = error if isinstance(error, JudgeError) else Refused(f"{error!r}", stops="always")
+                    self._failure = (
+                        error
+                        if isinstance(error, JudgeError)
+                        else Refused(f"{error!r}", stops="always")
+                    )
             self._news.set()
 
         task = asyncio.create_task(self._open(worker))
@@ -358,7 +378,9 @@ class RayEngine:
         while True:
             affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
             options = {"num_cpus": 0, "num_gpus": 0, "max_concurrency": _MAX_CONCURRENCY}
-            placed = ray().remote(**options, scheduling_strategy=affinity(worker.placement.node, soft=False))
+            placed = ray().remote(
+                **options, scheduling_strategy=affinity(worker.placement.node, soft=False)
+            )
             worker.actor = placed(actor_class()).remote()
             worker.shared_state = Capabilities.of(self._provider).shared_state
             try:
@@ -397,7 +419,9 @@ class RayEngine:
         remarks, workers = self._counts.remarks, plural(self._lost_workers, "Ray worker")
         if self._remark in remarks:
             remarks.remove(self._remark)
-        self._remark = f"{workers} died; {plural(self._lost_requests, 'request')} in flight there sent again."
+        self._remark = (
+            f"{workers} died; {plural(self._lost_requests, 'request')} in flight there sent again."
+        )
         remarks.append(self._remark)
 
     def _pick(self, group: str) -> _Worker:
@@ -406,7 +430,9 @@ class RayEngine:
         So few workers have to read the group's prefix. The next one in that order gets a request if the ones before it
         have over 8 requests more than twice what the least busy one has.
         """
-        ready = sorted((worker for worker in self._workers if worker.ready), key=lambda worker: worker.load)
+        ready = sorted(
+            (worker for worker in self._workers if worker.ready), key=lambda worker: worker.load
+        )
         if not group:
             return ready[0]
         order = sorted(ready, key=lambda worker: hash((group, worker.number)))

@@ -21,7 +21,15 @@ from judge.metrics import MetricResult
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.embedder import Embedder, Encoded, Progress, clean, runtime
 from judge.metrics.bertscore.models import Options, TokenizerInfo, rescale_linear
-from judge.metrics.common import ModelError, failure, format_number, no_reference, paired, reference_count, references
+from judge.metrics.common import (
+    ModelError,
+    failure,
+    format_number,
+    no_reference,
+    paired,
+    reference_count,
+    references,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +67,9 @@ class Weights:
     frequencies: Mapping[int, int] | None = None
 
     @classmethod
-    def from_documents(cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]) -> Weights:
+    def from_documents(
+        cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]
+    ) -> Weights:
         """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
         frequencies: Counter[int] = Counter()
         count = 0
@@ -75,11 +85,16 @@ class Weights:
         if self.frequencies is None:
             return (~np.isin(ids, list(self.weightless))).astype(np.float64)
         known, more = self.frequencies, self.documents + 1
-        return np.array([math.log(more / (known.get(token, 0) + 1)) for token in ids.tolist()], dtype=np.float64)
+        return np.array(
+            [math.log(more / (known.get(token, 0) + 1)) for token in ids.tolist()], dtype=np.float64
+        )
 
 
 def greedy_match(
-    output: Encoded, output_weights: npt.NDArray[np.float64], reference: Encoded, weights: npt.NDArray[np.float64]
+    output: Encoded,
+    output_weights: npt.NDArray[np.float64],
+    reference: Encoded,
+    weights: npt.NDArray[np.float64],
 ) -> BertScoreValue:
     """Match tokens greedily by cosine (eq. 1 and 2 of the paper); special tokens may be matched too.
 
@@ -154,14 +169,21 @@ class Measured:
     limit: int = 0
 
     def usable(
-        self, jobs: Mapping[int, Pair], troubles: Mapping[str, ModelError | None], lengths: Mapping[str, int]
+        self,
+        jobs: Mapping[int, Pair],
+        troubles: Mapping[str, ModelError | None],
+        lengths: Mapping[str, int],
     ) -> dict[int, Pair]:
         """Return the jobs with those references that can be measured, and note jobs without a value and long texts."""
         usable: dict[int, Pair] = {}
         for n, job in jobs.items():
-            known = tuple(text for text in job.references if not (troubles[text] or text in self.unfit))
+            known = tuple(
+                text for text in job.references if not (troubles[text] or text in self.unfit)
+            )
             by_output = known or troubles[job.output] or job.output in self.unfit
-            part, text = ("an output", job.output) if by_output else ("a reference", job.references[0])
+            part, text = (
+                ("an output", job.output) if by_output else ("a reference", job.references[0])
+            )
             if trouble := troubles[text] or self.unfit.get(text):
                 self.values[n] = replace(trouble, message=f"has {part} {trouble.message}")
                 continue
@@ -173,28 +195,45 @@ class Measured:
 
 
 def measure(
-    jobs: Mapping[int, Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
+    jobs: Mapping[int, Pair],
+    options: Options,
+    cache: Path | None,
+    progress: Progress | None,
+    documents: Sequence[str],
 ) -> Measured:
     """Return BERTScore of each job by its number; `documents` are the texts for idf.
 
     `cache` is the folder for digests of models. Raise ConfigError and MissingExtra before anything is computed.
     """
-    jobs = {n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()}
-    documents = [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
+    jobs = {
+        n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()
+    }
+    documents = [
+        text
+        for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents)
+        if text
+    ]
     model = models.resolve(options, cache)
-    measured = Measured(model, models.baseline(options, model.layer), models.unfit_texts(model, jobs.values()))
+    measured = Measured(
+        model, models.baseline(options, model.layer), models.unfit_texts(model, jobs.values())
+    )
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
         embedder = Embedder(options, model)
         embedder.progress = progress
         embedder.total = len({text for job in jobs.values() for text in job.texts})
-        _measure_with_embeddings(jobs, embedder, None if options.idf is False else documents, measured)
+        _measure_with_embeddings(
+            jobs, embedder, None if options.idf is False else documents, measured
+        )
     return measured
 
 
 def _measure_with_embeddings(
-    jobs: Mapping[int, Pair], embedder: Embedder, documents: Sequence[str] | None, measured: Measured
+    jobs: Mapping[int, Pair],
+    embedder: Embedder,
+    documents: Sequence[str] | None,
+    measured: Measured,
 ) -> None:
     """Compute BERTScore of each job; `documents` are the texts for idf, if tokens are weighted by it."""
     facts = embedder.facts
@@ -204,8 +243,12 @@ def _measure_with_embeddings(
         ids = embedder.ids(dict.fromkeys(documents))
         weights = Weights.from_documents(weights.weightless, (ids[text] for text in documents))
     for block in _split_into_blocks(jobs):
-        rows = embedder.encode(list(dict.fromkeys(text for job in block.values() for text in job.texts)))
-        with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
+        rows = embedder.encode(
+            list(dict.fromkeys(text for job in block.values() for text in job.texts))
+        )
+        with threadpool_limits(
+            1, "blas"
+        ):  # for texts of usual length, threads mostly wait for each other
             weighed = {text: weights(row.ids) for text, row in rows.items()}
             troubles = {
                 text: _trouble(row, float(weighed[text].sum()), weights, facts, measured.model)
@@ -214,12 +257,16 @@ def _measure_with_embeddings(
             lengths = {text: row.length for text, row in rows.items()}
             for n, pair in measured.usable(block, troubles, lengths).items():
                 output = rows[pair.output], weighed[pair.output]
-                values = [greedy_match(*output, rows[text], weighed[text]) for text in pair.references]
+                values = [
+                    greedy_match(*output, rows[text], weighed[text]) for text in pair.references
+                ]
                 finite = all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values)
                 measured.values[n] = best_reference(values) if finite else _NOT_FINITE
 
 
-_NOT_FINITE = ModelError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
+_NOT_FINITE = ModelError(
+    "NotFinite", "gets a non-finite embedding: use precision fp32 or another model"
+)
 
 
 def _trouble(
@@ -251,19 +298,38 @@ def _measure_with_package(
         )  # fmt: skip
         tokenizer = scorer._tokenizer
         # bert-score cuts texts there, and breaks if the tokenizer does not name a limit.
-        tokenizer.model_max_length = measured.limit = huggingface.limit(tokenizer, scorer._model.config)
+        tokenizer.model_max_length = measured.limit = huggingface.limit(
+            tokenizer, scorer._model.config
+        )
         if scorer.idf:
             scorer.compute_idf(list(documents))
         texts = {text for job in jobs.values() for text in job.texts}
-        ids = {text: tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts}
-        shares = {text: huggingface.unknown_share(each, tokenizer.unk_token_id) for text, each in ids.items()}
-        troubles = {text: models.unknown_text(share, measured.model) for text, share in shares.items()}
+        ids = {
+            text: tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts
+        }
+        shares = {
+            text: huggingface.unknown_share(each, tokenizer.unk_token_id)
+            for text, each in ids.items()
+        }
+        troubles = {
+            text: models.unknown_text(share, measured.model) for text, share in shares.items()
+        }
         special = tokenizer.num_special_tokens_to_add()
-        usable = measured.usable(jobs, troubles, {text: len(each) + special for text, each in ids.items()})
+        usable = measured.usable(
+            jobs, troubles, {text: len(each) + special for text, each in ids.items()}
+        )
         pairs = list(usable.values())
-        columns = scorer.score([p.output for p in pairs], [list(p.references) for p in pairs]) if pairs else ()
-    not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
-    for n, row in zip(usable, zip(*(column.tolist() for column in columns), strict=True), strict=True):
+        columns = (
+            scorer.score([p.output for p in pairs], [list(p.references) for p in pairs])
+            if pairs
+            else ()
+        )
+    not_finite = ModelError(
+        "NotFinite", "gets a non-finite value: use bertscore.implementation=judge"
+    )
+    for n, row in zip(
+        usable, zip(*(column.tolist() for column in columns), strict=True), strict=True
+    ):
         measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
 
 
@@ -285,7 +351,12 @@ def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
 
 
 _EMPTY = "has an empty output, which has no embedding: remove the row"
-_F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
+_F, _P, _R, _CORRECTED = COLUMNS = (
+    "bertscore",
+    "bertscore_p",
+    "bertscore_r",
+    "bertscore_corrected",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -318,7 +389,9 @@ class BertScore(Options):
         """Raise ConfigError for an unavailable model, layer or baseline, and if the model knows no text."""
         model = models.resolve(self, self._cache)
         models.baseline(self, model.layer)
-        pairs = ((clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s))
+        pairs = (
+            (clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s)
+        )
         models.check_words(model, ((output, targets) for output, targets in pairs if output))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -326,7 +399,11 @@ class BertScore(Options):
 
         Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
         """
-        jobs = {n: Pair(s.output, refs) for n, s in enumerate(samples) if s.output.strip() and (refs := references(s))}
+        jobs = {
+            n: Pair(s.output, refs)
+            for n, s in enumerate(samples)
+            if s.output.strip() and (refs := references(s))
+        }
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self, self._cache, self.progress, documents)
         long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
@@ -341,8 +418,15 @@ class BertScore(Options):
                 continue
             p, r, f = rescaled(value, measured.baseline.values) if measured.baseline else value
             provenance = Provenance("metric", note=long_note if n in measured.long else None)
-            columns = {_F: f, _P: p, _R: r, _CORRECTED: rescale_linear(value.fmeasure, self.low, self.high)}
-            rows += [Score(sample.item, sample.system, *column, provenance) for column in columns.items()]
+            columns = {
+                _F: f,
+                _P: p,
+                _R: r,
+                _CORRECTED: rescale_linear(value.fmeasure, self.low, self.high),
+            }
+            rows += [
+                Score(sample.item, sample.system, *column, provenance) for column in columns.items()
+            ]
         notes = []
         if number := len(measured.long_texts):
             many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
@@ -355,7 +439,12 @@ class BertScore(Options):
             notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no lower end
-            Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)
+            Column(
+                name,
+                "metric",
+                f"{name}|{letters[name]}|{_signature(self, measured, samples)}",
+                high=1.0,
+            )
             for name in (_F, _P, _R)
         ]
         ends = f"low={format_number(self.low)}|high={format_number(self.high)}"
@@ -387,9 +476,22 @@ def score(
     return values
 
 
-def _signature(options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True) -> str:
-    rescale = [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
+def _signature(
+    options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True
+) -> str:
+    rescale = (
+        [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
+    )
     device = [f"device={options.device}"] if options.device else []
-    parts = [measured.model.signed, f"layer={measured.model.layer}", f"idf={options.idf_signed}", *rescale]
-    parts += [f"nrefs={reference_count(samples)}", "refs=max", f"long={options.long}{measured.limit or ''}"]
+    parts = [
+        measured.model.signed,
+        f"layer={measured.model.layer}",
+        f"idf={options.idf_signed}",
+        *rescale,
+    ]
+    parts += [
+        f"nrefs={reference_count(samples)}",
+        "refs=max",
+        f"long={options.long}{measured.limit or ''}",
+    ]
     return "|".join([*parts, options.precision, *device, runtime(options)])

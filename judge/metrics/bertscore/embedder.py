@@ -56,7 +56,9 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
     marks = [head + (a + b + size + 1) // 2 for a, b in pairwise(starts)]
     edges = pairwise([0, *marks, head + count + tail])
-    return [Window(at, min(at + size, count), *edge) for at, edge in zip(starts, edges, strict=True)]
+    return [
+        Window(at, min(at + size, count), *edge) for at, edge in zip(starts, edges, strict=True)
+    ]
 
 
 Progress = Callable[[int, int], None]
@@ -64,7 +66,9 @@ Progress = Callable[[int, int], None]
 
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
-    package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
+    package = (
+        f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
+    )
     return package + huggingface_runtime("bertscore")
 
 
@@ -121,7 +125,11 @@ class Embedder:
         left = {text: len(each) for text, each in parts.items()}
 
         def ids_of(text: str, window: Window) -> list[int]:
-            return [*known.prefix, *read[text][0][head + window.start : head + window.stop].tolist(), *known.suffix]
+            return [
+                *known.prefix,
+                *read[text][0][head + window.start : head + window.stop].tolist(),
+                *known.suffix,
+            ]
 
         lengths = [window.stop - window.start + special for _, window in pieces]
         for batch in batches(lengths, self._options.batch_tokens or self._encoder.batch_tokens):
@@ -130,7 +138,9 @@ class Embedder:
                 if text not in vectors:
                     vectors[text] = np.empty((len(read[text][0]), rows.shape[1]), dtype=np.float32)
                 part = rows[window.first - window.start : window.last - window.start]
-                vectors[text][window.first : window.last] = part / np.linalg.norm(part, axis=1, keepdims=True)
+                vectors[text][window.first : window.last] = part / np.linalg.norm(
+                    part, axis=1, keepdims=True
+                )
                 left[text] -= 1
             self._count(text for text, _ in (pieces[n] for n in batch) if not left[text])
         return {text: Encoded(ids, vectors[text], length) for text, (ids, length) in read.items()}

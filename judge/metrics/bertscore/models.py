@@ -19,7 +19,15 @@ from judge import text
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
-from judge.metrics.common import MetricOptions, ModelError, choice_option, number, setting, text_option, whole_number
+from judge.metrics.common import (
+    MetricOptions,
+    ModelError,
+    choice_option,
+    number,
+    setting,
+    text_option,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +49,11 @@ def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
 
 
 def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
-    texts = not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
+    texts = (
+        not isinstance(value, str)
+        and isinstance(value, Sequence)
+        and all(isinstance(each, str) for each in value)
+    )
     if not isinstance(value, bool) and not (texts and value):
         raise ConfigError(f"{option} must be true, false or a list of texts, not {value!r}")
     return value
@@ -72,7 +84,9 @@ class Options(MetricOptions):
         rescale_linear(1.0, self.low, self.high)  # raises unless low < high
         if self.package:
             usual = {"precision": "fp32", "batch_tokens": None}
-            if unknown := [f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value]:
+            if unknown := [
+                f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value
+            ]:
                 raise ConfigError(
                     f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
                     "implementation=judge"
@@ -82,7 +96,9 @@ class Options(MetricOptions):
             names = _package_table("lang2model")
             if not names:
                 raise huggingface.missing("bert-score", "bertscore")
-            object.__setattr__(self, "model", names.get(self.lang.lower(), "bert-base-multilingual-cased"))
+            object.__setattr__(
+                self, "model", names.get(self.lang.lower(), "bert-base-multilingual-cased")
+            )
         if self.rescale and not self.baseline and not self.lang:
             raise ConfigError(
                 "bertscore: rescale needs lang, whose baseline bert-score brings (en), or baseline, a file"
@@ -127,9 +143,18 @@ def resolve(options: Options, cache: Path | None) -> Model:
         folder = default_folder()
         if folder is None:
             raise huggingface.missing(DEFAULT, "bertscore")
-        files = huggingface.from_folder(folder, name=DEFAULT, who="bertscore", role="model", cache=cache)
+        files = huggingface.from_folder(
+            folder, name=DEFAULT, who="bertscore", role="model", cache=cache
+        )
     config = files.config()
-    count = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
+    count = next(
+        (
+            config[k]
+            for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
+            if k in config
+        ),
+        None,
+    )
     layers = count if isinstance(count, int) else None  # some models do not state their number
     layer = options.layer
     if layer is None:
@@ -139,7 +164,9 @@ def resolve(options: Options, cache: Path | None) -> Model:
             f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to {layers or 'its last'}"
         )
     if layers is not None and layer > layers:
-        raise ConfigError(f"bertscore: layer must be 0 to {layers} for {options.model or DEFAULT}, not {layer}")
+        raise ConfigError(
+            f"bertscore: layer must be 0 to {layers} for {options.model or DEFAULT}, not {layer}"
+        )
     return Model(**asdict(files), layer=layer)
 
 
@@ -156,9 +183,7 @@ def _folder_of(module: str) -> Path | None:
     return Path(next(iter(places))) if places else None
 
 
-UNKNOWN_ADVICE = (
-    "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
-)
+UNKNOWN_ADVICE = "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
 
 # English models by the last part of their names. One that is trained further in English keeps the beginning.
 _ENGLISH_MODEL = re.compile(
@@ -240,7 +265,9 @@ def _vocabulary(folder: Path) -> list[str]:
         return []
 
 
-def unfit_texts(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, ModelError]:
+def unfit_texts(
+    model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]
+) -> dict[str, ModelError]:
     """Return why the model cannot compare texts of outputs and their references: their script, or their language.
 
     A text that is too short to tell its language has that of its pair, or else that of all pairs.
@@ -253,18 +280,27 @@ def unfit_texts(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> d
         for each in texts:
             script = text.main_script(each)
             if script and script not in known.scripts:
-                unfit[each] = _unfit(f"in {_SCRIPT_NAMES.get(script, script.capitalize())}", known, model)
+                unfit[each] = _unfit(
+                    f"in {_SCRIPT_NAMES.get(script, script.capitalize())}", known, model
+                )
     if not known.english_only:
         return unfit
     latin = [each for each in texts if each not in unfit]
     language = {each: text.latin_language(each) for each in latin}
-    in_all = text.latin_language("\n".join(latin)) if "English" not in language.values() else "unknown"
+    in_all = (
+        text.latin_language("\n".join(latin)) if "English" not in language.values() else "unknown"
+    )
     foreign = {each for each in latin if "other" in (language[each], in_all)}
     for output, references in pairs:
         pair = [each for each in (output, *references) if each in language]
-        if "English" not in {language[each] for each in pair} and text.latin_language("\n".join(pair)) == "other":
+        if (
+            "English" not in {language[each] for each in pair}
+            and text.latin_language("\n".join(pair)) == "other"
+        ):
             foreign.update(pair)
-    return unfit | {each: _unfit("in another language than English", known, model) for each in foreign}
+    return unfit | {
+        each: _unfit("in another language than English", known, model) for each in foreign
+    }
 
 
 _SCRIPT_NAMES = {"CJK": "Chinese characters", "KANA": "kana", "HANGUL": "Hangul"}
@@ -288,16 +324,22 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
     pairs = list(pairs)
     knows = lru_cache(maxsize=None)(_word_checker(model))
     known_pairs = [
-        (output, known) for output, references in pairs if knows(output) and (known := tuple(filter(knows, references)))
+        (output, known)
+        for output, references in pairs
+        if knows(output) and (known := tuple(filter(knows, references)))
     ]
     if pairs and not known_pairs:
         raise ConfigError(
             f"bertscore: {model.name} does not know the words of any output and its references: {UNKNOWN_ADVICE}"
         )
     unfit = unfit_texts(model, known_pairs)
-    if known_pairs and all(output in unfit or unfit.keys() >= {*known} for output, known in known_pairs):
+    if known_pairs and all(
+        output in unfit or unfit.keys() >= {*known} for output, known in known_pairs
+    ):
         reason = next(iter(unfit.values())).message.partition(": ")[0]
-        raise ConfigError(f"bertscore: every output or its references are {reason}: {UNKNOWN_ADVICE}")
+        raise ConfigError(
+            f"bertscore: every output or its references are {reason}: {UNKNOWN_ADVICE}"
+        )
 
 
 def _word_checker(model: Model) -> Callable[[str], bool]:
@@ -362,7 +404,9 @@ def baseline(options: Options, layer: int) -> Baseline | None:
         folder = _folder_of("bert_score")
         if folder is None:
             raise huggingface.missing("bert-score", "bertscore")
-        path = folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
+        path = (
+            folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
+        )
         if not path.is_file():
             raise ConfigError(
                 f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in {options.lang!r}: name a "
@@ -384,12 +428,16 @@ def baseline(options: Options, layer: int) -> Baseline | None:
                 raise ConfigError(f"{place} must be from -1 to less than 1")
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             return Baseline(values, f"{'own' if options.baseline else options.lang}@{digest}")
-    raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
+    raise ConfigError(
+        f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)"
+    )
 
 
 # bert-score's rule for a space before the first word, by past names of these classes.
 _SPACED = frozenset(
-    f"{name}Tokenizer{fast}" for name in ("Roberta", "GPT2", "Bart", "Longformer") for fast in ("", "Fast")
+    f"{name}Tokenizer{fast}"
+    for name in ("Roberta", "GPT2", "Bart", "Longformer")
+    for fast in ("", "Fast")
 )
 _SPACED_MODELS = frozenset({"roberta", "bart", "gpt2", "longformer"})
 
@@ -426,14 +474,20 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     whole = tokenizer.encode("a")
     starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
     if not inner or not starts:
-        raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
+        raise ConfigError(
+            "bertscore: the model's tokenizer does not put its special tokens around a text; use another"
+        )
     at = starts[0]
     # Whether the model expects a space before the first word and its tokenizer adds none.
     spaced = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
-    if (spaced or config.model_type in _SPACED_MODELS) and (inside := backend(tokenizer)) is not None:
+    if (spaced or config.model_type in _SPACED_MODELS) and (
+        inside := backend(tokenizer)
+    ) is not None:
         first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
         parts = first.get("pretokenizers", [first])
-        spaced = any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
+        spaced = any(
+            part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts
+        )
     return TokenizerInfo(
         limit=limit(tokenizer, config), prefix=tuple(whole[:at]), suffix=tuple(whole[at + len(inner) :]),
         weightless=tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None),
@@ -446,21 +500,34 @@ def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """Return a function that tokenizes texts with a loaded tokenizer."""
     if (inside := backend(tokenizer)) is not None:
         return from_tokenizers(inside, known)
-    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False))
+    return lambda text: list(
+        tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False)
+    )
 
 
 def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """Return a function that tokenizes texts with a `tokenizers.Tokenizer`, one at a time: batches warn about forks."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids)
+    return lambda text: list(
+        tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids
+    )
 
 
 def _with_space(text: str, known: TokenizerInfo) -> str:
     return f" {text}" if known.spaced else text
 
 
-_STACKS = ("layer", "block", "layers", "h", "encoder.layer", "encoder.block", "encoder.layers", "transformer.layer")
+_STACKS = (
+    "layer",
+    "block",
+    "layers",
+    "h",
+    "encoder.layer",
+    "encoder.block",
+    "encoder.layers",
+    "transformer.layer",
+)
 
 
 class TorchEncoder:
@@ -482,7 +549,11 @@ class TorchEncoder:
 def load(model: Model, device: str | None, **load_options: Any) -> huggingface.LoadedModel:
     """Load a model whose network ends after the layer. Raise ConfigError if that fails."""
     loaded = huggingface.load_on(
-        model, "AutoModel", device, spare=lambda w: "pooler" in w or w.startswith("decoder."), **load_options
+        model,
+        "AutoModel",
+        device,
+        spare=lambda w: "pooler" in w or w.startswith("decoder."),
+        **load_options,
     )
     return replace(loaded, network=cut(loaded.network, model))
 

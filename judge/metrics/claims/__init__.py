@@ -61,7 +61,9 @@ def _verifier_option(option: str, value: Any) -> str | Verifier:
         return value  # type: ignore[no-any-return]
     if isinstance(value, str) and value.removeprefix(NLI).strip() and value.startswith(NLI):
         return value
-    raise ConfigError(f"{option} must be llm or nli:MODEL (a folder or a name on the Hugging Face hub), not {value!r}")
+    raise ConfigError(
+        f"{option} must be llm or nli:MODEL (a folder or a name on the Hugging Face hub), not {value!r}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,7 +105,9 @@ class Claims(MetricOptions):
         if not self._encoder:
             for option in ("label", "window", "device", "batch_tokens"):
                 if getattr(self, option) is not None:
-                    raise ConfigError(f"claims.{option} is an option of claims.verify=nli:MODEL: omit it")
+                    raise ConfigError(
+                        f"claims.{option} is an option of claims.verify=nli:MODEL: omit it"
+                    )
 
     @property
     def asks(self) -> bool:
@@ -126,7 +130,9 @@ class Claims(MetricOptions):
         if not isinstance(self.verify, str) or self.verify == LLM:
             return None
         files = locate(self.verify.removeprefix(NLI).strip(), who=self.name, cache=self.cache)
-        return CrossEncoder(files, self.label, self.window or WINDOW, self.device, self.batch_tokens, self.progress)
+        return CrossEncoder(
+            files, self.label, self.window or WINDOW, self.device, self.batch_tokens, self.progress
+        )
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for a cross-encoder that cannot be loaded."""
@@ -147,7 +153,10 @@ class Claims(MetricOptions):
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
         tell = self.progress if self.progress and not self._encoder else lambda done, total: None
         tell(1, 2)
-        parts = {whole: each if isinstance(each, ModelError) else spread(each, self.most) for whole, each in listed}
+        parts = {
+            whole: each if isinstance(each, ModelError) else spread(each, self.most)
+            for whole, each in listed
+        }
         silent = {whole for whole, claims in parts.items() if claims == []}
         sides: dict[_Pair, Side] = {}
         jobs: dict[_Pair, Job] = {}
@@ -160,7 +169,9 @@ class Claims(MetricOptions):
         replies = list(verifier.verify(list(jobs.values()))) if jobs else []
         tell(2, 2)
         if len(replies) != len(jobs):
-            raise ConfigError(f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each")
+            raise ConfigError(
+                f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
+            )
         sides |= {
             pair: _side(job, parts[pair.claimed], reply)
             for (pair, job), reply in zip(jobs.items(), replies, strict=True)
@@ -171,17 +182,28 @@ class Claims(MetricOptions):
         signature = f"unit={self.unit}{by}|verify={verifier.signature}|{of}|most={self.most}|judge {__version__}"
         claimed = [each for _, each in listed if not isinstance(each, ModelError)]
         many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
-        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
+        unplaced = (
+            "lack words that a claim quotes from them; such claims are not marked in the text"
+        )
         notes = (
             Note("claims", sum(len(each) > self.most for each in claimed), len(listed), many),
-            Note("claims", sum(any(span is None for _, span in each) for each in claimed), len(listed), unplaced),
+            Note(
+                "claims",
+                sum(any(span is None for _, span in each) for each in claimed),
+                len(listed),
+                unplaced,
+            ),
         )
         return MetricResult(
-            tuple(Column(name, "metric", f"{name}|{signature}", low=0.0, high=1.0) for name in columns),
+            tuple(
+                Column(name, "metric", f"{name}|{signature}", low=0.0, high=1.0) for name in columns
+            ),
             tuple(
                 row
                 for sample in samples
-                for row in self._rows(sample, columns, sides, not says(sample.output) or sample.output in silent)
+                for row in self._rows(
+                    sample, columns, sides, not says(sample.output) or sample.output in silent
+                )
             ),
             notes,
         )
@@ -194,7 +216,9 @@ class Claims(MetricOptions):
         for name, pairs in zip(columns, (precision, recall), strict=False):
             checked = [sides[pair] for pair in pairs]
             trouble = next((side for side in checked if isinstance(side, ModelError)), None)
-            claims = tuple(claim for side in checked if not isinstance(side, ModelError) for claim in side)
+            claims = tuple(
+                claim for side in checked if not isinstance(side, ModelError) for claim in side
+            )
             if silent or (pairs and not trouble and not claims):
                 problem = f"has {'an output' if silent else 'references'} without claims: it is not measured"
                 rows.append(failure(sample, name, "NoClaims", problem))
@@ -227,14 +251,20 @@ def _pairs(sample: Sample) -> tuple[list[_Pair], list[_Pair]]:
     if not says(output):
         return [], []
     precision = [_Pair(output, source, output)] if source.strip() else []
-    return precision, [_Pair(reference, output, output) for reference in dict.fromkeys(references(sample))]
+    return precision, [
+        _Pair(reference, output, output) for reference in dict.fromkeys(references(sample))
+    ]
 
 
 def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
-    return list(dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs))
+    return list(
+        dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs)
+    )
 
 
-def _listed(texts: Sequence[str], splitter: Splitter | None) -> list[tuple[str, list[Part] | ModelError]]:
+def _listed(
+    texts: Sequence[str], splitter: Splitter | None
+) -> list[tuple[str, list[Part] | ModelError]]:
     """Return each text with its claims: without a splitter, its sentences."""
     speaking = [whole for whole in texts if says(whole)]
     claims: dict[str, list[Part] | ModelError] = {}
@@ -252,9 +282,13 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
     if isinstance(reply, ModelError) or isinstance(parts, ModelError):
         return reply  # type: ignore[no-any-return]
     values = list(reply) if isinstance(reply, Iterable) else []
-    if len(values) != len(parts) or not all(isinstance(v, Real) and 0 <= float(v) <= 1 for v in values):
+    if len(values) != len(parts) or not all(
+        isinstance(v, Real) and 0 <= float(v) <= 1 for v in values
+    ):
         asked = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
-        return ModelError("NoProbability", f"the verifier gave {one_line(repr(reply), 60)}, not {asked}")
+        return ModelError(
+            "NoProbability", f"the verifier gave {one_line(repr(reply), 60)}, not {asked}"
+        )
     return tuple(
         Claim(claim, float(probability), span, most_similar(claim, job.text))
         for (claim, span), probability in zip(parts, values, strict=True)
@@ -273,7 +307,11 @@ def most_similar(claim: str, whole: str) -> Span | None:
         for place in places[word]:
             shared[place] = shared.get(place, 0.0) + weight
     # Sums in another order are equal.
-    return sentences[max(shared, key=lambda place: (round(shared[place], 9), -place))] if shared else None
+    return (
+        sentences[max(shared, key=lambda place: (round(shared[place], 9), -place))]
+        if shared
+        else None
+    )
 
 
 @lru_cache(maxsize=64)
@@ -333,11 +371,15 @@ def score(
     targets = references if references is not None else [()] * len(outputs)
     samples = [
         Sample(str(n), "", output, source=source, references=listed, where=f"output {n}")
-        for n, ((output, listed), source) in enumerate(zip(paired(outputs, targets), sources, strict=True))
+        for n, ((output, listed), source) in enumerate(
+            zip(paired(outputs, targets), sources, strict=True)
+        )
     ]
     result = metric.score(samples)
     width = len(result.columns)
-    return [_value(result.rows[first : first + width]) for first in range(0, len(result.rows), width)]
+    return [
+        _value(result.rows[first : first + width]) for first in range(0, len(result.rows), width)
+    ]
 
 
 def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:

@@ -35,7 +35,9 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
 
     Classes named 0 and 1 are those of MiniCheck: 1 means support. None if that is unclear.
     """
-    names = {number: re.sub(r"[\W_]+", "_", name).strip("_").lower() for number, name in labels.items()}
+    names = {
+        number: re.sub(r"[\W_]+", "_", name).strip("_").lower() for number, name in labels.items()
+    }
     if label is not None:
         matches = [number for number, name in labels.items() if name.lower() == str(label).lower()]
         matches = matches or [number for number in labels if str(number) == str(label)]
@@ -63,14 +65,20 @@ class CrossEncoder:
 
     def __post_init__(self) -> None:
         advice = "name a model trained for natural language inference (MNLI, XNLI) or fact checking"
-        self.files.check_head("SequenceClassification", f"which classifies no pairs of texts: {advice}")
+        self.files.check_head(
+            "SequenceClassification", f"which classifies no pairs of texts: {advice}"
+        )
         config = self.files.config()
         try:
-            count = config.get("num_labels") or 2  # transformers' names and number where there are none
+            count = (
+                config.get("num_labels") or 2
+            )  # transformers' names and number where there are none
             names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
             labels = {int(number): str(name) for number, name in names.items()}
         except (AttributeError, TypeError, ValueError) as error:
-            raise self.files.error("its id2label in config.json is no mapping of numbers to names") from error
+            raise self.files.error(
+                "its id2label in config.json is no mapping of numbers to names"
+            ) from error
         index = entailment_label(labels, self.label)
         if index is None:
             raise self.files.error(
@@ -79,9 +87,7 @@ class CrossEncoder:
             )
         self._index = index
         signed = "sigmoid" if len(labels) == 1 else f"label={labels[index].replace('|', '_')}"
-        self.signature = (
-            f"{self.files.signed}|{signed}|window={self.window}|{huggingface.runtime(self.files.who, _EXTRA)}"
-        )
+        self.signature = f"{self.files.signed}|{signed}|window={self.window}|{huggingface.runtime(self.files.who, _EXTRA)}"
 
     @cached_property
     def model(self) -> huggingface.LoadedModel:
@@ -101,7 +107,10 @@ class CrossEncoder:
             windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
             lists = [each for each in windows if isinstance(each, list)]
             logits = iter(self.model.window_outputs(lists, self.batch_tokens, "logits"))
-            values += [self._probability(next(logits)) if isinstance(each, list) else each for each in windows]
+            values += [
+                self._probability(next(logits)) if isinstance(each, list) else each
+                for each in windows
+            ]
             if self.progress:
                 self.progress(len(values), len(pairs))
         rest = iter(values)
@@ -109,29 +118,48 @@ class CrossEncoder:
         for _, claims in jobs:
             each = [next(rest) for _ in claims]
             trouble = next((value for value in each if isinstance(value, ModelError)), None)
-            replies.append(trouble or [value for value in each if not isinstance(value, ModelError)])
+            replies.append(
+                trouble or [value for value in each if not isinstance(value, ModelError)]
+            )
         return replies
 
     def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
         model = self.model
-        inside, special = model.pair_tokenizer(), int(model.tokenizer.num_special_tokens_to_add(pair=True))
+        inside, special = (
+            model.pair_tokenizer(),
+            int(model.tokenizer.num_special_tokens_to_add(pair=True)),
+        )
         room = huggingface.limit(model.tokenizer, model.network.config) - special
         both = records.whole(text).strip(), records.whole(claim).strip()
         size = len(inside.ids(both[1]))
         if size > room // 2:
-            return ModelError("ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}")
+            return ModelError(
+                "ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}"
+            )
         shown = min(self.window, room - size)
         windows = list(inside.windows(both, 0, size=shown + size + special, overlap=shown // 3))
         for place, part in enumerate(("text", "claim")):
-            ids = [i for each in windows for i, of in zip(each.ids, each.sequence_ids, strict=True) if of == place]
+            ids = [
+                i
+                for each in windows
+                for i, of in zip(each.ids, each.sequence_ids, strict=True)
+                if of == place
+            ]
             if not ids:
-                return ModelError("NoTokens", f"a {part} has no words that the model's tokenizer knows")
-            if huggingface.unknown_share(ids, model.tokenizer.unk_token_id) > huggingface.MOST_UNKNOWN:
+                return ModelError(
+                    "NoTokens", f"a {part} has no words that the model's tokenizer knows"
+                )
+            if (
+                huggingface.unknown_share(ids, model.tokenizer.unk_token_id)
+                > huggingface.MOST_UNKNOWN
+            ):
                 why = f"{self.files.name} does not know the words of a {part}: use a model of the language"
                 return ModelError("UnknownText", why)
         return windows
 
-    def _probability(self, windows: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float | ModelError:
+    def _probability(
+        self, windows: Sequence[Sequence[npt.NDArray[np.float64]]]
+    ) -> float | ModelError:
         """Return the highest probability of all windows from their logits."""
         import numpy as np
 
@@ -148,9 +176,15 @@ class CrossEncoder:
 def locate(model: str, *, who: str, cache: str | Path | None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub. Raises ConfigError and MissingExtra."""
     huggingface.runtime(who, _EXTRA)  # names the extra
-    return huggingface.resolve(model, who=who, role="model", cache=None if cache is None else Path(cache))
+    return huggingface.resolve(
+        model, who=who, role="model", cache=None if cache is None else Path(cache)
+    )
 
 
 def label_option(option: str, value: Any) -> str | int:
     """Return the value of an option that names a class, a text or a number. Raises ConfigError."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else text_option(option, value)
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool)
+        else text_option(option, value)
+    )

@@ -50,9 +50,14 @@ class ModelVerifier(prompts.Stage):
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
         """Return the probability of support of each claim, see `Verifier`."""
-        listed = ("\n".join(f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(job.claims, 1)) for job in jobs)
+        listed = (
+            "\n".join(f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(job.claims, 1))
+            for job in jobs
+        )
         requests = [
-            self.request(partial(read_probabilities, count=len(job.claims)), job.text, claims=claims)
+            self.request(
+                partial(read_probabilities, count=len(job.claims)), job.text, claims=claims
+            )
             for job, claims in zip(jobs, listed, strict=True)
         ]
         replies = self.ask(requests)
@@ -78,7 +83,8 @@ def read_claims(reply: str) -> str:
         rest = entry.end
     if not _BETWEEN.fullmatch(reply, rest, end):
         raise ParseError(
-            f"the reply's list has an entry that is no claim: {reply[rest:end].strip(' ,[')[:80]!r}", reply
+            f"the reply's list has an entry that is no claim: {reply[rest:end].strip(' ,[')[:80]!r}",
+            reply,
         )
     return json.dumps(list(claims.items()))
 
@@ -90,13 +96,22 @@ def read_probabilities(reply: str, count: int) -> str:
     for member in _object(reply):
         number, value = fold(member.key).strip(), fold(member.words).strip()
         if number in given or number not in known:
-            problem = "rates claim {} twice" if number in given else "rates claim {!r:.20}, which is not among {}"
+            problem = (
+                "rates claim {} twice"
+                if number in given
+                else "rates claim {!r:.20}, which is not among {}"
+            )
             raise ParseError(f"the reply {problem.format(number, count)}", reply)
         if not _NUMBER.fullmatch(value) or float(value) > 1:
-            raise ParseError(f"the reply gives claim {number} {value[:20]!r}, not a probability from 0 to 1", reply)
+            raise ParseError(
+                f"the reply gives claim {number} {value[:20]!r}, not a probability from 0 to 1",
+                reply,
+            )
         given[number] = float(value)
     if missing := [str(number) for number in range(1, count + 1) if str(number) not in given]:
-        raise ParseError(f"the reply rates {len(given)} of {count} claims, not claim {missing[0]}", reply)
+        raise ParseError(
+            f"the reply rates {len(given)} of {count} claims, not claim {missing[0]}", reply
+        )
     return json.dumps([given[str(number)] for number in range(1, count + 1)])
 
 
@@ -106,6 +121,7 @@ def _object(reply: str) -> tuple[json_reply.Member, ...]:
     if len(objects) != 1 or objects[0].broken:
         problem = "is cut off or is not JSON" if objects else "has no JSON object"
         raise ParseError(
-            f"the reply {problem if len(objects) < 2 else 'has several JSON objects'}: {reply[:80]!r}", reply
+            f"the reply {problem if len(objects) < 2 else 'has several JSON objects'}: {reply[:80]!r}",
+            reply,
         )
     return objects[0].members

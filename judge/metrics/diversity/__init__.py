@@ -15,7 +15,14 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
+from judge.metrics.bleu import (
+    HIGHEST_ORDER,
+    BleuOptions,
+    DiversitySettings,
+    Settings,
+    Tokens,
+    signed_version,
+)
 from judge.metrics.common import (
     CannotScore,
     by_system,
@@ -90,18 +97,30 @@ class Distinct(Tokens):
                     empty = ngrams.blank(corpus)
                     note = plural(len(corpus.ids), "token")
                     note += f"; {plural(empty, 'text')} without any" if empty else ""
-                    rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
+                    rows.append(
+                        ngrams.value(
+                            system, f"distinct{n}", share, n=len(corpus.lengths), note=note
+                        )
+                    )
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
         signature = f"system|per={self.per}|{case}|{tok}|{signed_version()}"
         columns = tuple(
-            Column(f"distinct{n}", "metric", f"distinct{n}|{signature}", low=0.0, high=1.0) for n in numbers
+            Column(f"distinct{n}", "metric", f"distinct{n}|{signature}", low=0.0, high=1.0)
+            for n in numbers
         )
-        notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
+        notes = ngrams.notes(
+            "distinct", cuts, "they add nothing to it"
+        ) + ngrams.unequal_counts_note("distinct", rows)
         return MetricResult(columns, tuple(rows), notes)
 
 
 def distinct(
-    texts: Sequence[str], n: int = 1, *, per: str = "ngrams", tokenize: str | None = None, lowercase: bool = False
+    texts: Sequence[str],
+    n: int = 1,
+    *,
+    per: str = "ngrams",
+    tokenize: str | None = None,
+    lowercase: bool = False,
 ) -> float:
     """Return distinct-N (0–1, the higher the more diverse): distinct n-grams of all texts over all their n-grams.
 
@@ -157,16 +176,26 @@ class SelfBleu(DiversitySettings):
             kind, groups = _groups(own_samples, self.groups)
             cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                means = [_mean(_bleu_of_each(part, self)) for part in _parts(own_cut.corpus, groups)]
+                means = [
+                    _mean(_bleu_of_each(part, self)) for part in _parts(own_cut.corpus, groups)
+                ]
             except CannotScore as error:
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
             else:
                 note = _groups_note(kind, groups, len(own_samples), own_cut.corpus)
-                rows.append(ngrams.value(system, _SELF_BLEU, _mean(means), n=len(own_cut.corpus.lengths), note=note))
+                rows.append(
+                    ngrams.value(
+                        system, _SELF_BLEU, _mean(means), n=len(own_cut.corpus.lengths), note=note
+                    )
+                )
         by_source = "|groups=source" if self.groups == "source" else ""
-        signature = f"{_SELF_BLEU}|system{by_source}|{self.signature(each.name for each in cuts.values())}"
+        signature = (
+            f"{_SELF_BLEU}|system{by_source}|{self.signature(each.name for each in cuts.values())}"
+        )
         column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
-        notes = ngrams.notes(_SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse")
+        notes = ngrams.notes(
+            _SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse"
+        )
         notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
         return MetricResult((column,), tuple(rows), notes)
 
@@ -202,7 +231,10 @@ def self_bleu_each(texts: Sequence[str], **opts: Unpack[BleuOptions]) -> list[fl
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     import numpy as np
 
-    hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
+    hits = [
+        _clipped_matches(grams, len(texts.lengths)).tolist()
+        for grams in orders(texts, settings.max_order)
+    ]
     total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
     # For each length the nearest other one, the shorter of two.
     kinds, place, count = np.unique(texts.lengths, return_inverse=True, return_counts=True)
@@ -210,7 +242,10 @@ def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     below, above = around[place], around[place + 2]
     nearest = np.where(texts.lengths - below <= above - texts.lengths, below, above)
     closest = np.where(count[place] > 1, texts.lengths, nearest)
-    return [settings.bleu(each) for each in zip(texts.lengths.tolist(), closest.tolist(), *hits, *total, strict=True)]
+    return [
+        settings.bleu(each)
+        for each in zip(texts.lengths.tolist(), closest.tolist(), *hits, *total, strict=True)
+    ]
 
 
 def _clipped_matches(grams: Grams, texts: int) -> Ints:
@@ -230,7 +265,9 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
     others = grams.count.copy()
     others[first] = 0
     limit[first] = np.maximum.reduceat(others, starts)
-    return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(np.int64)
+    return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(
+        np.int64
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,7 +296,9 @@ class SourceBleu(DiversitySettings):
             name = self.tokenizer_for([sample.source])
             names.add(name)
             number = self.bleu(self.counts(sample.output, [sample.source], name))
-            rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
+            rows.append(
+                Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric"))
+            )
         signature = f"{_SOURCE_BLEU}|sentence|{self.signature(sorted(names))}"
         column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
         compared = [(sample.output, [sample.source]) for sample in samples if sample.source]
@@ -268,7 +307,9 @@ class SourceBleu(DiversitySettings):
         return MetricResult((column,), tuple(rows), notes)
 
 
-def source_bleu(outputs: Sequence[str], sources: Sequence[str], **opts: Unpack[BleuOptions]) -> list[float]:
+def source_bleu(
+    outputs: Sequence[str], sources: Sequence[str], **opts: Unpack[BleuOptions]
+) -> list[float]:
     """Return sacrebleu's sentence BLEU (0–100) of each output against its source; an empty output scores 0.
 
     Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raise DataError unless there are as many
@@ -276,7 +317,9 @@ def source_bleu(outputs: Sequence[str], sources: Sequence[str], **opts: Unpack[B
     """
     metric = SourceBleu(**opts)
     if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
-        raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
+        raise DataError(
+            f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output"
+        )
     pairs = enumerate(zip(outputs, sources, strict=True))
     return values(metric, [Sample(str(n), "", *pair, where=f"pair {n}") for n, pair in pairs])
 
@@ -318,7 +361,10 @@ class PairwiseBleu(DiversitySettings):
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
-                n, note = len(own_cut.corpus.lengths), _groups_note(kind, groups, len(own_samples), own_cut.corpus)
+                n, note = (
+                    len(own_cut.corpus.lengths),
+                    _groups_note(kind, groups, len(own_samples), own_cut.corpus),
+                )
                 rows += [
                     ngrams.value(system, column, number, n=n, note=note)
                     for column, number in zip(_NAMES, (mean, pooled), strict=True)
@@ -327,7 +373,14 @@ class PairwiseBleu(DiversitySettings):
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
         shared = self.signature(system_cut.name for system_cut in cuts.values())
         columns = tuple(
-            Column(name, "metric", f"{name}|{form}|groups={grouping}|{shared}", low=0.0, high=100.0, better="lower")
+            Column(
+                name,
+                "metric",
+                f"{name}|{form}|groups={grouping}|{shared}",
+                low=0.0,
+                high=100.0,
+                better="lower",
+            )
             for name, form in zip(_NAMES, ("mean", "pooled"), strict=True)
         )
         return MetricResult(columns, tuple(rows), notes)
@@ -358,7 +411,9 @@ def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts
 def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
     """Return the texts of each of the consecutive groups. Raise CannotScore unless they can be compared."""
     if not groups:
-        raise CannotScore("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
+        raise CannotScore(
+            "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"
+        )
     ngrams.check_texts(texts, least=2)
     parts, last = [], 0
     for group in groups:
@@ -371,15 +426,22 @@ def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
 def _as_groups(texts: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]]:
     """Return groups of texts, or a list of texts as one group. Raise DataError for a group of fewer than two texts."""
     single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
-    groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
+    groups = (
+        [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
+    )
     for place, group in enumerate(groups, start=1):
         if len(group) < 2 <= len(groups):
-            raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is nothing to compare")
+            raise DataError(
+                f"group {place} of {len(groups)} has fewer than two texts: there is nothing to compare"
+            )
     return groups
 
 
 def pairwise_bleu(
-    texts: Sequence[str] | Sequence[Sequence[str]], *, pooled: bool = False, **opts: Unpack[BleuOptions]
+    texts: Sequence[str] | Sequence[Sequence[str]],
+    *,
+    pooled: bool = False,
+    **opts: Unpack[BleuOptions],
 ) -> float:
     """Return Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
 
@@ -403,9 +465,7 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, floa
     import numpy as np
 
     if (most := max(len(group.lengths) for group in groups)) > MOST:
-        message = (
-            f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
-        )
+        message = f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
     sum_of_pairs, pairs = 0.0, 0
     pooled = np.zeros(2 + 2 * settings.max_order, dtype=np.int64)
@@ -418,7 +478,9 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, floa
             block = slice(start, start + step)
             matches = [(matrix[block] @ matrix.T).toarray() for matrix in shared]
             for of_order in matches:
-                of_order[np.arange(len(of_order)), np.arange(number)[block]] = 0  # a text with itself
+                of_order[np.arange(len(of_order)), np.arange(number)[block]] = (
+                    0  # a text with itself
+                )
             value += _bleu_of_pairs(matches, lengths[block, None], lengths, settings).sum()
             hits += [int(of_order.sum()) for of_order in matches]
         sum_of_pairs += value
@@ -442,12 +504,18 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     most = int(grams.count.max(initial=1))
     first = np.cumsum(grams.count) - grams.count
     times = np.arange(grams.count.sum()) - np.repeat(first, grams.count)
-    kinds, feature = np.unique(np.repeat(grams.gram, grams.count) * most + times, return_inverse=True)
+    kinds, feature = np.unique(
+        np.repeat(grams.gram, grams.count) * most + times, return_inverse=True
+    )
     ones = np.ones(len(feature), dtype=np.int32)
-    return csr_array((ones, (np.repeat(grams.text, grams.count), feature)), shape=(texts, max(len(kinds), 1)))
+    return csr_array(
+        (ones, (np.repeat(grams.text, grams.count), feature)), shape=(texts, max(len(kinds), 1))
+    )
 
 
-def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
+def _bleu_of_pairs(
+    hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings
+) -> Floats:
     """Compute `score` for many texts at once; `hits[n - 1]` are their matching n-grams of order n.
 
     Equals `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 up to the last digits of a float.
@@ -455,13 +523,17 @@ def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings:
     import numpy as np
 
     logs, used, halved = np.zeros(hits[0].shape), np.zeros(lengths.shape), np.ones(hits[0].shape)
-    with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of no match; orders longer than the text
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # the logarithm of no match; orders longer than the text
         for n, matches in enumerate(hits, start=1):
             added = _ADD_K if settings.smooth == "add-k" and n > 1 else 0
             total = totals(lengths, n) + added
             missed = matches + added == 0
             halved[missed] *= 2
-            smoothed = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(settings.smooth, 0.0)
+            smoothed = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(
+                settings.smooth, 0.0
+            )
             precision = np.where(missed, smoothed, 100.0 * (matches + added) / total)
             has_ngrams = total > 0
             if settings.effective_order:

@@ -50,7 +50,9 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    flat = np.fromiter(map(ids.__getitem__, chain.from_iterable(texts)), dtype=np.int64, count=int(lengths.sum()))
+    flat = np.fromiter(
+        map(ids.__getitem__, chain.from_iterable(texts)), dtype=np.int64, count=int(lengths.sum())
+    )
     return Corpus(flat, lengths, len(ids))
 
 
@@ -100,7 +102,9 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     Raise DataError unless these are a list of texts.
     """
     name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
-    return Cut(corpus(list(map(tokens.words(name), checked_texts))), name, tokens.note(checked_texts, name))
+    return Cut(
+        corpus(list(map(tokens.words(name), checked_texts))), name, tokens.note(checked_texts, name)
+    )
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
@@ -111,7 +115,9 @@ def value(system: str, column: str, number: float, *, n: int, note: str | None =
 def failure(system: str, column: str, error: CannotScore) -> Failure:
     """Return the failure of a system's value."""
     label = f"system {system}" if system else "the system"
-    return Failure("", system, column, stage="metric", error=error.error, message=f"{label}: {error}")
+    return Failure(
+        "", system, column, stage="metric", error=error.error, message=f"{label}: {error}"
+    )
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
@@ -119,7 +125,9 @@ def check_texts(texts: Corpus, least: int = 1) -> None:
     if (n := len(texts.lengths)) < least:
         raise CannotScore("TooFewTexts", f"{plural(n, 'text')} given: {least} or more are needed")
     if not texts.lengths.any():
-        raise CannotScore("NoToken", f"{plural(n, 'text')} without any token: there is nothing to score")
+        raise CannotScore(
+            "NoToken", f"{plural(n, 'text')} without any token: there is nothing to score"
+        )
 
 
 def blank(texts: Corpus) -> int:
@@ -143,4 +151,6 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
     if len(set(sizes.values())) < 2:
         return ()
     listed = ", ".join(f"{system} {n:,}" for system, n in sizes.items())
-    return (f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",)
+    return (
+        f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",
+    )

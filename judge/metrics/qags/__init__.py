@@ -33,7 +33,14 @@ from judge.metrics.common import (
 )
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
-from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate
+from judge.metrics.qags.models import (
+    GENERATOR,
+    READER,
+    TEMPLATE,
+    ExtractiveReader,
+    Generator,
+    locate,
+)
 from judge.metrics.qags.pipeline import (
     Answers,
     Job,
@@ -138,10 +145,16 @@ class Qags(MetricOptions):
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
         unread = [] if self.uses_models else [(name, of_models) for name in _MODEL_OPTIONS]
         unread += [] if uses_bertscore else [(name, of_bert) for name in _BERTSCORE_OPTIONS]
-        unread += [] if self.uses_models or uses_bertscore else [("device", f"{of_models} and of {of_bert}")]
+        unread += (
+            []
+            if self.uses_models or uses_bertscore
+            else [("device", f"{of_models} and of {of_bert}")]
+        )
         for name, owner in unread:
             if getattr(self, name) is not None:
-                raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not use: omit it")
+                raise ConfigError(
+                    f"qags: {name} is an option of {owner}, which this run does not use: omit it"
+                )
         if self.asks and self.ask is None:
             raise ConfigError(NO_JUDGE)
         if themes != LLM:
@@ -190,10 +203,15 @@ class Qags(MetricOptions):
         ]
         # Outputs that a judge failed are counted as failures instead.
         lines = [
-            line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.lines
+            line
+            for outcome in outcomes
+            if not (outcome.trouble and outcome.trouble.failed)
+            for line in outcome.lines
         ]
         left_out = sum(bool(line.left_out) for line in lines)
-        notes = (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) * bool(left_out)
+        notes = (
+            f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",
+        ) * bool(left_out)
         return MetricResult(columns, tuple(rows), notes)
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
@@ -205,18 +223,35 @@ class Qags(MetricOptions):
         stages = self._open_stages([job.output for job in jobs.values()])
         alike = self._similarities()
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
-        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
+        results = ask(
+            list(jobs.values()),
+            stages,
+            alike,
+            most=self.most,
+            consistent=self.consistent,
+            tell=tell,
+        )
         by_sample = dict(zip(jobs, results, strict=True))
         no_output = "has an empty output, which has no themes to ask about: it is not measured"
         outcomes = []
         for n, sample in enumerate(samples):
             lacks = not (sample.source or "").strip()
-            trouble = ModelError("NoSource", lacks_source(sample)) if lacks else ModelError("NoThemes", no_output)
+            trouble = (
+                ModelError("NoSource", lacks_source(sample))
+                if lacks
+                else ModelError("NoThemes", no_output)
+            )
             outcomes.append(by_sample[n] if n in by_sample else Outcome(trouble=trouble))
         columns = []
         for name in self.similarity:
             column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
-            parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
+            parts = [
+                column,
+                stages.signature,
+                f"most={self.most}",
+                *filtered,
+                f"similarity={alike.signature(name)}",
+            ]
             signature = "|".join([*parts, f"judge {__version__}"])
             low = None if name == "bertscore" else 0.0  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
@@ -240,7 +275,9 @@ class Qags(MetricOptions):
         return Similarities(self.similarity, low=self.low, high=self.high, bert=bert, cache=cache)
 
 
-def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:
+def score(
+    outputs: Sequence[str], sources: Sequence[str], **options: Any
+) -> list[QagsValue | Failure]:
     """Return QAGS of each output with its source, with the questions and answers.
 
     `options` are those of `Qags`. An output without a value is a `Failure` whose item is its index, from 0; its `raw`
@@ -259,7 +296,9 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
     for sample, outcome in zip(samples, metric._measure(samples)[0], strict=True):
         rows = _rows(sample, outcome, metric.similarity)
         failed = next((row for row in rows if isinstance(row, Failure)), None)
-        values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
+        values = {
+            row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)
+        }
         results.append(failed or QagsValue(values, outcome.lines, outcome.note))
     return results
 
@@ -267,7 +306,14 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
     """Return the sample's row in each column; the first row also carries the questions and answers as JSON."""
     lines = [
-        [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
+        [
+            line.theme,
+            line.question,
+            line.from_source,
+            line.from_output,
+            line.similarity,
+            line.left_out,
+        ]
         for line in outcome.lines
     ]
     working = json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
@@ -282,10 +328,14 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
                 answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
                 message = f"has answers that {name} cannot compare: {answers}; if not English, {UNKNOWN_ADVICE}"
                 trouble = ModelError("NotCompared", message)
-            rows.append(replace(failure(sample, column, trouble.error, trouble.message), raw=raw or ""))
+            rows.append(
+                replace(failure(sample, column, trouble.error, trouble.message), raw=raw or "")
+            )
         else:
             provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
-            rows.append(Score(sample.item, sample.system, column, sum(values) / len(values), provenance))
+            rows.append(
+                Score(sample.item, sample.system, column, sum(values) / len(values), provenance)
+            )
     return rows
 
 
@@ -304,5 +354,7 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
         return {name: value for name in names if (value := getattr(options, name)) is not None}
 
     shared = given("device", "batch_tokens", "progress")
-    generator = Generator(files[0], **given("template", "beams", "question_tokens", "input_tokens"), **shared)
+    generator = Generator(
+        files[0], **given("template", "beams", "question_tokens", "input_tokens"), **shared
+    )
     return generator, ExtractiveReader(files[1], null=options.null is not False, **shared)

@@ -59,7 +59,12 @@ def tag_words(name: str, clean: str) -> Words:
             words.append(((start, end), part))
         elif not words or words[-1][0] != numbers[n]:
             first, last = numbers[n]
-            words.append((numbers[n], "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount"))
+            words.append(
+                (
+                    numbers[n],
+                    "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount",
+                )
+            )
     return words
 
 
@@ -95,7 +100,13 @@ def _ipadic(surface: str, features: list[str]) -> Part:
     return "noun" if detail in _NOUNS_OF_IPADIC else ""
 
 
-_BY_KOREAN: dict[str, Part] = {"NNG": "noun", "NNP": "noun", "SL": "noun", "SN": "number", "NR": "number"}
+_BY_KOREAN: dict[str, Part] = {
+    "NNG": "noun",
+    "NNP": "noun",
+    "SL": "noun",
+    "SN": "number",
+    "NR": "number",
+}
 _BY_KOREAN |= {"NNBC": "unit", "XSN": "suffix", "XPN": "prefix", "NNB": ""}
 
 _KOREAN_DAYS = {"그저께", "어제", "오늘", "내일", "모레"}  # the other times are nouns
@@ -111,7 +122,13 @@ _CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节
 def _chinese(surface: str, kind: str) -> Part:
     """Map jieba's tags: n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time."""
     if kind == "m":
-        return "number" if surface.isnumeric() else "amount" if any(map(str.isnumeric, surface)) else "unit"
+        return (
+            "number"
+            if surface.isnumeric()
+            else "amount"
+            if any(map(str.isnumeric, surface))
+            else "unit"
+        )
     if kind in ("q", "k"):
         return "unit" if kind == "q" else "suffix"
     if kind == "t":
@@ -140,7 +157,10 @@ _TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
     "zh": ("zh-words", _chinese),
     "sudachi": ("sudachi", _sudachi),
     # A dependent noun may be a unit.
-    "kiwi": ("kiwi", lambda form, token: "unit" if token.tag == "NNB" else _korean(form, token.tag)),
+    "kiwi": (
+        "kiwi",
+        lambda form, token: "unit" if token.tag == "NNB" else _korean(form, token.tag),
+    ),
 }
 """Taggers by language or name: the tokenizer that is used for them, and the role of a word by what that says of it."""
 
@@ -185,7 +205,12 @@ class Nouns:
         if self._tool or self._english:
             return
         for output, language in zip(outputs, languages(outputs), strict=True):
-            if output.strip() and language == "en" and not text.is_cjk(output) and not is_other_language(output):
+            if (
+                output.strip()
+                and language == "en"
+                and not text.is_cjk(output)
+                and not is_other_language(output)
+            ):
                 raise MissingExtra(_NO_ENGLISH)
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
@@ -222,7 +247,9 @@ class Nouns:
             elif self._compounds:
                 phrases = list(_compound_spans(clean, tag_words(name, clean), name in _SPACED))
             else:
-                phrases = [span for span, part in tag_words(name, clean) if part in ("noun", "time")]
+                phrases = [
+                    span for span, part in tag_words(name, clean) if part in ("noun", "time")
+                ]
             self._kept[clean, name] = phrases
         return self._kept[clean, name]
 
@@ -236,7 +263,11 @@ class Nouns:
                 signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
             else:
                 # The versions of the packages decide the results.
-                signatures.append("-".join([name, *(package + version(package) for package in _tool(name).packages)]))
+                signatures.append(
+                    "-".join(
+                        [name, *(package + version(package) for package in _tool(name).packages)]
+                    )
+                )
         return ("+".join(signatures) or "nouns") + ("" if self._compounds else "-single")
 
 
@@ -286,7 +317,9 @@ def is_other_language(passage: str) -> bool:
     return sum(word in _COMMON_ELSEWHERE or not word.isascii() for word in set(words)) > 1
 
 
-_WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*")
+_WORD = re.compile(
+    r"(?:[^\W\d_]\.){2,}|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*"
+)
 _MIN_WORDS = 8
 _COMMON_IN_ENGLISH = _set(
     "the and that this these with from his her he she they their its it you your our my we were not been has have "
@@ -306,7 +339,9 @@ def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
     """Yield runs of words that have a noun or an amount, or a number with what it counts."""
     runs: list[Words] = [[]]
     for span, part in words:
-        if runs[-1] and not (part and _continues_compound(runs[-1][-1], (span, part), clean, spaced)):
+        if runs[-1] and not (
+            part and _continues_compound(runs[-1][-1], (span, part), clean, spaced)
+        ):
             runs.append([])
         if part:
             runs[-1].append((span, part))
@@ -323,13 +358,22 @@ def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
 _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
 
 
-def _continues_compound(last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool) -> bool:
+def _continues_compound(
+    last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool
+) -> bool:
     """Return whether two consecutive words are in one compound."""
     before, part = last[1], word[1]
     if between := clean[last[0][1] : word[0][0]]:
-        return spaced and between == " " and before in ("noun", "suffix") and part in ("noun", "prefix")
+        return (
+            spaced
+            and between == " "
+            and before in ("noun", "suffix")
+            and part in ("noun", "prefix")
+        )
     if before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
-        return part in ("time", "suffix") or (part in ("number", "amount") and bool(_CLOCK(clean, word[0][0])))
+        return part in ("time", "suffix") or (
+            part in ("number", "amount") and bool(_CLOCK(clean, word[0][0]))
+        )
     if part in ("unit", "time"):  # 12月末; not 村民昨天
         return before in ("number", "amount", "unit", "prefix")
     return not (part in ("noun", "prefix") and before in ("unit", "amount"))
@@ -342,7 +386,9 @@ def _spacy(name: str) -> Any:
     try:
         spacy = import_module("spacy")
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"qags: {name} needs the package {error.name or 'spacy'}: pip install spacy") from error
+        raise MissingExtra(
+            f"qags: {name} needs the package {error.name or 'spacy'}: pip install spacy"
+        ) from error
     try:
         return spacy.load(model)
     except (OSError, ImportError, ValueError) as error:
@@ -364,7 +410,9 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
     if not compounds:
         return [_character_span(doc, span) for span in nouns]
     try:
-        chunks = [] if nlp.lang in _TAGGERS else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
+        chunks = (
+            [] if nlp.lang in _TAGGERS else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
+        )
     except (NotImplementedError, ValueError):  # no chunks of this language; no parser
         chunks = []
     if not chunks:

@@ -28,10 +28,15 @@ _DASH = re.compile(r"[-–•*+]\s+")
 _BETWEEN = re.compile(r"[,，、;；]")
 _REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
-_OPENING = re.compile(r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE)
+_OPENING = re.compile(
+    r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE
+)
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 _QUESTION_WORDS = ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢")
-_QUESTION_ENDS = (*"?？؟", *(word + dot for word in _QUESTION_WORDS for dot in ("", "。", ".", "．")))
+_QUESTION_ENDS = (
+    *"?？؟",
+    *(word + dot for word in _QUESTION_WORDS for dot in ("", "。", ".", "．")),
+)
 """A mark, or a word and perhaps a stop."""
 _CLOSERS = " \"'”’」』»)]）*_"
 _OPENERS = " (（[*_`-–—"
@@ -63,7 +68,9 @@ def _bare(line: str, bullet: re.Pattern[str], labels: Sequence[str] = ()) -> str
 
 
 def _label(labels: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"[\s*_#>]*(?:{'|'.join(map(re.escape, labels))})[\s*_]*+[:：][\s*_]*", re.IGNORECASE)
+    return re.compile(
+        rf"[\s*_#>]*(?:{'|'.join(map(re.escape, labels))})[\s*_]*+[:：][\s*_]*", re.IGNORECASE
+    )
 
 
 def _without_start(line: str, pattern: re.Pattern[str]) -> str:
@@ -100,11 +107,20 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     for entry in entries:
         # The fullest form of an entry, or else of its parts.
         whole = next(_occurring(entry, folded_output), None)
-        parts = [whole] if whole else [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
+        parts = (
+            [whole]
+            if whole
+            else [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
+        )
         for theme in filter(None, parts):
             # The output's own spelling is preferred; it may differ in case, white space and apostrophes.
-            forms = (re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split()))) for form in (theme, fold(theme)))
-            matches = (match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE)))
+            forms = (
+                re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split())))
+                for form in (theme, fold(theme))
+            )
+            matches = (
+                match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE))
+            )
             spelling = " ".join(next(matches, theme).split())
             places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), spelling))
     if not places:
@@ -115,7 +131,12 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
 def _occurring(entry: str, folded_output: str) -> Iterator[str]:
     """Yield the forms of an entry that occur in the output: unchanged, then with more and more decoration removed."""
     bare = _bare(entry, _BULLET)
-    for form in (entry.strip(), bare, _without_marks(bare.rstrip(_STOPS)), _without_marks(_REMARK.split(bare)[0])):
+    for form in (
+        entry.strip(),
+        bare,
+        _without_marks(bare.rstrip(_STOPS)),
+        _without_marks(_REMARK.split(bare)[0]),
+    ):
         if says(form) and _folded(form) in folded_output:
             yield form
 
@@ -126,7 +147,9 @@ def question(reply: str, words: Words) -> str:
     asking: list[str] = []
     for position, entry in enumerate(entries, 1):
         line = _bare(entry, _BULLET, words["labels"])
-        for label in _label(words["labels"]).finditer(line):  # some models write the answer after the question
+        for label in _label(words["labels"]).finditer(
+            line
+        ):  # some models write the answer after the question
             asked = line[: label.start()].rstrip(_OPENERS)
             if asked.endswith(_QUESTION_ENDS):
                 line = asked
@@ -148,7 +171,11 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     The lines after it are an explanation that was not requested. A line that occurs in the text is an answer, even if
     it reads like a refusal.
     """
-    lines = [line for entry in _entries(reply) if says(line := _answer_text(entry, question, words["labels"]))]
+    lines = [
+        line
+        for entry in _entries(reply)
+        if says(line := _answer_text(entry, question, words["labels"]))
+    ]
     if any(_is_word(line, words["unanswerable"]) for line in lines):
         return UNANSWERABLE
     phrases = [_core(word) for word in words["unanswerable"]]
@@ -180,7 +207,11 @@ def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
         if line[: len(asked_question)].casefold() == asked_question.casefold():
             line = line[len(asked_question) :].lstrip(" :：-–—>→")
         line = _without_start(line, _OPENING)
-        line = line[:-1] if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1) else line
+        line = (
+            line[:-1]
+            if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1)
+            else line
+        )
     return line
 
 
@@ -195,7 +226,9 @@ def _refusal_pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
         text = re.escape(_sentence(words))
         return rf"(?<![a-z0-9]){text}(?![a-z0-9])" if words.isascii() else text
 
-    return re.compile("|".join('[^."“”「」『』]*?'.join(map(part, form.split("…"))) for form in forms))
+    return re.compile(
+        "|".join('[^."“”「」『』]*?'.join(map(part, form.split("…"))) for form in forms)
+    )
 
 
 def _sentence(text: str) -> str:
@@ -252,11 +285,19 @@ class ModelThemes(_Stage):
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         nothing = self.prompt().words["nothing"]
         requests = [
-            self.request(partial(themes, output=output, nothing=nothing), output) if says(output) else None
+            self.request(partial(themes, output=output, nothing=nothing), output)
+            if says(output)
+            else None
             for output in outputs
         ]
         return [
-            reply if isinstance(reply, ModelError) else reply.split("\n") if reply else _NO_THEMES if request else []
+            reply
+            if isinstance(reply, ModelError)
+            else reply.split("\n")
+            if reply
+            else _NO_THEMES
+            if request
+            else []
             for reply, request in zip(self._replies(requests), requests, strict=True)
         ]
 
@@ -279,7 +320,9 @@ class ModelAnswers(_Stage):
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         read = partial(answer, words=self.prompt().words)
         requests = [
-            self.request(partial(read, question=asked, text=text), text, question=asked) if says(text) else None
+            self.request(partial(read, question=asked, text=text), text, question=asked)
+            if says(text)
+            else None
             for asked, text in pairs
         ]
         return self._replies(requests)

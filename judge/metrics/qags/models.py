@@ -33,7 +33,9 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
     Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
     """
     files = huggingface.resolve(model, who="qags", role=role, cache=cache)
-    if role == READER:  # now, because a reader is loaded only after all questions have been generated
+    if (
+        role == READER
+    ):  # now, because a reader is loaded only after all questions have been generated
         advice = "name a model trained for extractive question answering (SQuAD)"
         files.check_head("QuestionAnswering", f"which was not made to answer questions: {advice}")
     return files
@@ -70,7 +72,9 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     place = match.span() if theme and match else (len(whole), len(whole))
 
     def at(span: Span) -> Excerpt:
-        return Excerpt(whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]])
+        return Excerpt(
+            whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]]
+        )
 
     def extent(spans: Sequence[Span], first: int, last: int) -> Span:
         return min(spans[first][0], place[0]), max(spans[last][1], place[1])
@@ -78,7 +82,10 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     def around(spans: Sequence[Span]) -> tuple[int, int]:
         """Return the first and the last of the spans that hold the theme."""
         ends = (place[0], max(place[0], place[1] - 1))
-        first, last = (next((n for n, (_, stop) in enumerate(spans) if end < stop), len(spans) - 1) for end in ends)
+        first, last = (
+            next((n for n, (_, stop) in enumerate(spans) if end < stop), len(spans) - 1)
+            for end in ends
+        )
         return first, max(first, last)
 
     def grown(spans: Sequence[Span]) -> Excerpt | None:
@@ -137,9 +144,15 @@ class Generator:
                 "qags: template must contain {theme} and {context}, or {before}, {theme} and {after}, "
                 f"not {self.template!r}"
             )
-        shape = "default" if self.template == TEMPLATE else hashlib.sha256(self.template.encode()).hexdigest()[:8]
+        shape = (
+            "default"
+            if self.template == TEMPLATE
+            else hashlib.sha256(self.template.encode()).hexdigest()[:8]
+        )
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
-        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{huggingface.runtime('qags')}"
+        self.signature = (
+            f"{self.weights.signed}|{sizes}|template={shape}|{huggingface.runtime('qags')}"
+        )
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -164,30 +177,49 @@ class Generator:
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
-        written = self._written(list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)))
+        written = self._written(
+            list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
+        )
         questions: dict[tuple[str, str], str | ModelError] = {}
         for request, prompt in prompts.items():
             if prompt is None:
-                questions[request] = ModelError("NoQuestion", "the theme is too long for the generator's input")
+                questions[request] = ModelError(
+                    "NoQuestion", "the theme is too long for the generator's input"
+                )
             else:
                 question = _LABEL.sub("", written[prompt], count=1).strip()
-                questions[request] = question or ModelError("NoQuestion", "the generator wrote nothing")
+                questions[request] = question or ModelError(
+                    "NoQuestion", "the generator wrote nothing"
+                )
         return [questions[request] for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """Return the model's input, cut around the theme's sentence; None if the theme alone is too long."""
         theme, output = self._letters(theme), self._letters(output)
-        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self.input_tokens)
+        known = huggingface.limit(
+            self._model.tokenizer, self._model.network.config, usual=self.input_tokens
+        )
         limit = min(self.input_tokens, known)
-        part = excerpt(output, theme, lambda part: len(self._ids(self._filled(theme, part))) <= limit)
+        part = excerpt(
+            output, theme, lambda part: len(self._ids(self._filled(theme, part))) <= limit
+        )
         return self._filled(theme, part) if part else None
 
     def _letters(self, text: str) -> str:
         text = records.whole(text).strip()
-        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text) if self._special else text
+        return (
+            self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
+            if self._special
+            else text
+        )
 
     def _filled(self, theme: str, part: Excerpt) -> str:
-        fields = {"theme": theme, "context": part.context, "before": part.before, "after": part.after}
+        fields = {
+            "theme": theme,
+            "context": part.context,
+            "before": part.before,
+            "after": part.after,
+        }
         return _FIELD.sub(lambda field: fields[field[1]], self.template)
 
     def _ids(self, prompt: str) -> list[int]:
@@ -201,7 +233,9 @@ class Generator:
         most = (self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self.beams
         # Mixed lengths are fine, because padding is encoded only once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
-            questions |= zip((prompts[n] for n in batch), self._generated([ids[n] for n in batch]), strict=True)
+            questions |= zip(
+                (prompts[n] for n in batch), self._generated([ids[n] for n in batch]), strict=True
+            )
             if self.progress:
                 self.progress(len(questions), len(prompts))
         return questions
@@ -209,7 +243,10 @@ class Generator:
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch, model = import_module("torch"), self._model
         rows, mask = huggingface.padded(ids, model.pad)
-        with huggingface.translated_errors(model.files, rows.size * self.beams), torch.inference_mode():
+        with (
+            huggingface.translated_errors(model.files, rows.size * self.beams),
+            torch.inference_mode(),
+        ):
             token_ids = model.network.generate(
                 input_ids=torch.from_numpy(rows).to(model.device),
                 attention_mask=torch.from_numpy(mask).to(model.device),
@@ -244,9 +281,7 @@ class ExtractiveReader:
 
     def __post_init__(self) -> None:
         sizes = f"window={self.window}|stride={self.stride}|span={SPAN}"
-        self.signature = (
-            f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{huggingface.runtime('qags')}"
-        )
+        self.signature = f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{huggingface.runtime('qags')}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -267,9 +302,13 @@ class ExtractiveReader:
         for start in range(0, len(distinct), _PAIRS):
             windows = {pair: self._windows(*pair) for pair in distinct[start : start + _PAIRS]}
             lists = [each for each in windows.values() if isinstance(each, list)]
-            logits = iter(self._model.window_outputs(lists, self.batch_tokens, "start_logits", "end_logits"))
+            logits = iter(
+                self._model.window_outputs(lists, self.batch_tokens, "start_logits", "end_logits")
+            )
             for pair, each in windows.items():
-                answers[pair] = self._answer(pair[1], each, next(logits)) if isinstance(each, list) else each
+                answers[pair] = (
+                    self._answer(pair[1], each, next(logits)) if isinstance(each, list) else each
+                )
             if self.progress:
                 self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
@@ -286,22 +325,38 @@ class ExtractiveReader:
         room = min(self.window, huggingface.limit(model.tokenizer, model.network.config)) - special
         size = len(inside.ids(question))
         if size > room // 2:
-            return ModelError("QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}")
+            return ModelError(
+                "QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}"
+            )
         overlap = min(self.stride, (room - size) // 2)
         return list(inside.windows((question, text), 1, size=room + special, overlap=overlap))
 
-    def _answer(self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]) -> str | ModelError:
+    def _answer(
+        self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]
+    ) -> str | ModelError:
         """Return the answer with the best score of all windows."""
         text = records.whole(text)
-        answer, best, null, some = UNANSWERABLE, -math.inf, math.inf if self.null else -math.inf, False
+        answer, best, null, some = (
+            UNANSWERABLE,
+            -math.inf,
+            math.inf if self.null else -math.inf,
+            False,
+        )
         for window, (starts, ends) in zip(windows, logits, strict=True):
             # An answer may begin or end in the text, but not at white space.
             places = zip(window.sequence_ids, window.offsets, strict=True)
-            allowed = [which == 1 and bool(text[start:stop].strip()) for which, (start, stop) in places]
+            allowed = [
+                which == 1 and bool(text[start:stop].strip()) for which, (start, stop) in places
+            ]
             some = some or any(allowed)
-            score, first, last = best_span(starts[: len(allowed)], ends[: len(allowed)], allowed, SPAN)
+            score, first, last = best_span(
+                starts[: len(allowed)], ends[: len(allowed)], allowed, SPAN
+            )
             if score > best:
-                best, answer = score, text[window.offsets[first][0] : window.offsets[last][1]].strip()
+                best, answer = (
+                    score,
+                    text[window.offsets[first][0] : window.offsets[last][1]].strip(),
+                )
             if self.null:
                 at = window.ids.index(self._model.tokenizer.cls_token_id)
                 null = min(null, float(starts[at] + ends[at]))
@@ -315,7 +370,9 @@ def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
     return model.pair_tokenizer().windows(("a", "b"), 1, size=16, overlap=0)[0].ids
 
 
-def best_span(starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int) -> tuple[float, int, int]:
+def best_span(
+    starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int
+) -> tuple[float, int, int]:
     """Return the maximum start + end over spans of 1 to `longest` tokens, and the first and last token of the span.
 
     Both have to be `allowed`. Of equal spans the shortest wins, then the first; -inf if nothing is allowed.

@@ -90,9 +90,13 @@ class Similarities:
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError if BERTScore's model does not know the words of any output and its source."""
         if self._bert:
-            self._bert.check([replace(sample, references=(sample.source or "",)) for sample in samples])
+            self._bert.check(
+                [replace(sample, references=(sample.source or "",)) for sample in samples]
+            )
 
-    def compare(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
+    def compare(
+        self, pairs: Sequence[Pair], languages: Sequence[str] | None = None
+    ) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
         keys: list[tuple[Pair, str]] = []
         for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
@@ -104,14 +108,19 @@ class Similarities:
             self._tokenizers.add(tokenizer)
             self._units.add(_unit(pair, tokenizer))
         both = {
-            (pair, tokenizer): self._by_words(pair, tokenizer) for pair, tokenizer in keys if all(map(str.strip, pair))
+            (pair, tokenizer): self._by_words(pair, tokenizer)
+            for pair, tokenizer in keys
+            if all(map(str.strip, pair))
         }
         distinct = list(dict.fromkeys(pair for pair, _ in both))
         more: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
         if "chrf" in self.names:
             more |= {pair: {"chrf": f} for pair, f in zip(distinct, chrf1(distinct), strict=True)}
         if self._bert:
-            samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(distinct)]
+            samples = [
+                Sample(str(n), "", output, references=(source,))
+                for n, (source, output) in enumerate(distinct)
+            ]
             result = self._bert.score(samples)
             self._signed_bert = _bertscore_signature(result.columns[0].signature)
             for score in result.rows:
@@ -119,16 +128,23 @@ class Similarities:
                     more[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
         nothing = dict.fromkeys(self.names, 0.0)
         compared = (both[key] | more[key[0]] if key in both else nothing for key in keys)
-        return [{name: values[name] for name in self.names if name in values} for values in compared]
+        return [
+            {name: values[name] for name in self.names if name in values} for values in compared
+        ]
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
         source, output = map(normalised, pair)
         unit = _unit(pair, tokenizer)
-        values = {"exact": float(source == output), "f1": f1(source, output, _CUTS.get(unit) or text.words(unit))}
+        values = {
+            "exact": float(source == output),
+            "f1": f1(source, output, _CUTS.get(unit) or text.words(unit)),
+        }
         if not set(_ROUGE).isdisjoint(self.names):
             # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
             same = float(pair[0].strip() == pair[1].strip())
-            for kind, scored in zip(self._rouge.kinds, self._rouge.compare(pair[1], pair[:1], tokenizer), strict=True):
+            for kind, scored in zip(
+                self._rouge.kinds, self._rouge.compare(pair[1], pair[:1], tokenizer), strict=True
+            ):
                 values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
         return values
 
@@ -137,7 +153,9 @@ class Similarities:
         if self._bert and name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
             # Without answers nothing has been compared.
-            signed = self._signed_bert or _bertscore_signature(self._bert.score([]).columns[0].signature)
+            signed = self._signed_bert or _bertscore_signature(
+                self._bert.score([]).columns[0].signature
+            )
             return f"{name}|{span}{signed}"
         rouge_words = "+".join(map(text.signature, sorted(self._tokenizers or {"en"})))
         parts = {
@@ -165,14 +183,22 @@ def _bertscore_signature(signature: str) -> str:
 
 def checked(option: str, names: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a text with commas. Raises ConfigError."""
-    return choices_option(option, names, NAMES, f"{option} must be one or more of {', '.join(NAMES)}, each once")
+    return choices_option(
+        option, names, NAMES, f"{option} must be one or more of {', '.join(NAMES)}, each once"
+    )
 
 
 def normalised(answer: str) -> str:
     """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other scripts too (NFKC)."""
     small = unicodedata.normalize("NFKC", answer).lower()
-    marks = {each for each in small if (each in _MARKS if each.isascii() else unicodedata.category(each)[0] == "P")}
-    return " ".join(_ARTICLES.sub(" ", "".join(each for each in small if each not in marks)).split())
+    marks = {
+        each
+        for each in small
+        if (each in _MARKS if each.isascii() else unicodedata.category(each)[0] == "P")
+    }
+    return " ".join(
+        _ARTICLES.sub(" ", "".join(each for each in small if each not in marks)).split()
+    )
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
@@ -187,7 +213,9 @@ def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
     plain = [(normalised(source), normalised(output)) for source, output in pairs]
     compared = list(dict.fromkeys(pair for pair in plain if all(pair)))
-    percents = chrf.score([output for _, output in compared], [source for source, _ in compared], beta=1)
+    percents = chrf.score(
+        [output for _, output in compared], [source for source, _ in compared], beta=1
+    )
     values = dict(zip(compared, percents, strict=True))
     return [values[pair] / 100 if pair in values else float(pair[0] == pair[1]) for pair in plain]
 
@@ -268,7 +296,9 @@ class Stages(NamedTuple):
     @property
     def signature(self) -> str:
         """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
-        return "|".join(f"{name}={stage.signature.replace('|', ' ')}" for name, stage in self._asdict().items())
+        return "|".join(
+            f"{name}={stage.signature.replace('|', ' ')}" for name, stage in self._asdict().items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +322,13 @@ _Asked = dict[tuple[str, str], str | ModelError]
 
 
 def ask(
-    jobs: Sequence[Job], stages: Stages, alike: Similarities, *, most: int, consistent: bool, tell: Tell
+    jobs: Sequence[Job],
+    stages: Stages,
+    alike: Similarities,
+    *,
+    most: int,
+    consistent: bool,
+    tell: Tell,
 ) -> list[Outcome]:
     """Return the outcome of each job, in order. At most `most` themes of an output count, spread evenly over it.
 
@@ -302,10 +338,13 @@ def ask(
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
     themes = {
-        output: [] if isinstance(listed, ModelError) else spread(listed, most) for output, listed in candidates.items()
+        output: [] if isinstance(listed, ModelError) else spread(listed, most)
+        for output, listed in candidates.items()
     }
     tell(1, 4)
-    questions = _ask_distinct([(t, o) for o in outputs for t in themes[o]], stages.questions.questions)
+    questions = _ask_distinct(
+        [(t, o) for o in outputs for t in themes[o]], stages.questions.questions
+    )
     tell(2, 4)
     to_answer = [
         (question, text)
@@ -320,11 +359,15 @@ def ask(
     counted: list[QagsLine] = []
     counted_languages: list[str] = []
     for job, language in zip(jobs, languages([job.source for job in jobs]), strict=True):
-        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]]
+        attempts = [
+            _attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]
+        ]
         outcomes.append(_outcome(candidates[job.output], attempts))
         counted += outcomes[-1].counted
         counted_languages += [language] * len(outcomes[-1].counted)
-    values = alike.compare([(line.from_source, line.from_output) for line in counted], counted_languages)
+    values = alike.compare(
+        [(line.from_source, line.from_output) for line in counted], counted_languages
+    )
     for line, similarity in zip(counted, values, strict=True):
         line.similarity.update(similarity)
     tell(4, 4)
@@ -332,7 +375,8 @@ def ask(
 
 
 def _ask_distinct(
-    pairs: Sequence[tuple[str, str]], stage: Callable[[Sequence[tuple[str, str]]], list[str | ModelError]]
+    pairs: Sequence[tuple[str, str]],
+    stage: Callable[[Sequence[tuple[str, str]]], list[str | ModelError]],
 ) -> _Asked:
     """Ask a stage about each distinct pair; replies are stripped of white space."""
     distinct = list(dict.fromkeys(pairs))
@@ -345,7 +389,9 @@ def _attempt(
     theme: str, job: Job, questions: _Asked, answers: _Asked, consistent: bool
 ) -> tuple[QagsLine, ModelError | None]:
     """Return a theme's line, and what went wrong with it."""
-    question = questions[theme, job.output] or ModelError("NoQuestion", "the question came back empty")
+    question = questions[theme, job.output] or ModelError(
+        "NoQuestion", "the question came back empty"
+    )
     if isinstance(question, ModelError):
         return QagsLine(theme, "", "", "", {}, _reason(question)), question
     both = answers[question, job.source], answers[question, job.output]
@@ -366,7 +412,9 @@ def kinds(lines: Iterable[QagsLine]) -> str:
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
 
-def _outcome(themes: list[str] | ModelError, attempts: Sequence[tuple[QagsLine, ModelError | None]]) -> Outcome:
+def _outcome(
+    themes: list[str] | ModelError, attempts: Sequence[tuple[QagsLine, ModelError | None]]
+) -> Outcome:
     if isinstance(themes, ModelError):
         return Outcome(trouble=themes)
     if not themes:

@@ -60,7 +60,17 @@ from judge.metrics.common import (
 )
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, vocabulary
-from judge.metrics.rouge.variants import DEFAULTS, MULTI, Kind, Pltrdy, Rouge155, RougeScore, Variant, combine, kinds
+from judge.metrics.rouge.variants import (
+    DEFAULTS,
+    MULTI,
+    Kind,
+    Pltrdy,
+    Rouge155,
+    RougeScore,
+    Variant,
+    combine,
+    kinds,
+)
 
 __all__ = ["Rouge", "RougeScore", "RougeScores", "score"]
 
@@ -125,16 +135,26 @@ class Rouge(MetricOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.alpha is not None and self.beta is not None:
-            raise ConfigError("rouge.alpha and rouge.beta both set F: give one of them (alpha = 1 / (1 + beta²))")
+            raise ConfigError(
+                "rouge.alpha and rouge.beta both set F: give one of them (alpha = 1 / (1 + beta²))"
+            )
         if self.tokenizer is not None and self.preset:
-            raise ConfigError(f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the preset")
+            raise ConfigError(
+                f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the preset"
+            )
         if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (None, None, None):
-            raise ConfigError(f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset")
+            raise ConfigError(
+                f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset"
+            )
         if self.package:
             named = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
             unknown = [f"rouge.{name}" for name in named if getattr(self, name) is not None]
             unknown += ["rouge.multi"] if self.multi not in (None, "best_f") else []
-            unknown += [f"the type {kind.name}" for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
+            unknown += [
+                f"the type {kind.name}"
+                for kind in self.kinds
+                if kind.family not in ("n", "l", "lsum")
+            ]
             if unknown:
                 raise ConfigError(
                     f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
@@ -174,7 +194,11 @@ class Rouge(MetricOptions):
     def _stopwords(self) -> frozenset[str]:
         if self.stopwords is None:
             return frozenset()
-        listed = _lines(self.stopwords, "stopwords") if isinstance(self.stopwords, str | Path) else self.stopwords
+        listed = (
+            _lines(self.stopwords, "stopwords")
+            if isinstance(self.stopwords, str | Path)
+            else self.stopwords
+        )
         if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
             raise ConfigError(
                 "rouge.stopwords must be a file with one word per line, or a list of words (in YAML, quote no and on)"
@@ -189,8 +213,12 @@ class Rouge(MetricOptions):
             problem = f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or omit them"
             raise ConfigError(problem)
         listed = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
-        if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
-            raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {self.exceptions!r}")
+        if not isinstance(listed, Sequence) or not all(
+            isinstance(file, str | Path) for file in listed
+        ):
+            raise ConfigError(
+                f"rouge.exceptions are files with lines `word stem`, not {self.exceptions!r}"
+            )
         pairs = (line.partition(" ") for file in listed for line in _lines(file, "exceptions"))
         stems = {word.lower(): stem.split()[0].lower() for word, _, stem in pairs if stem.strip()}
         return tuple(stems.items())
@@ -227,7 +255,9 @@ class Rouge(MetricOptions):
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
-                by = f"by the tokenizer {tokenizer}{' and the stopwords' if self._stopwords else ''}"
+                by = (
+                    f"by the tokenizer {tokenizer}{' and the stopwords' if self._stopwords else ''}"
+                )
                 advice = "leave out the preset" if self.preset else "set rouge.tokenizer=char"
                 if tokenizer == "char" or not any(map(text.tokens, targets)):
                     advice = "there is nothing to compare; chrf compares punctuation and emoji too"
@@ -241,7 +271,10 @@ class Rouge(MetricOptions):
             read = read if self.script else whole
             candidate = words.read(output)
             if self.preset == PLTRDY and not candidate.whole:
-                raise CannotScore("EmptyOutput", f"has an empty output, on which the package of preset {PLTRDY} fails")
+                raise CannotScore(
+                    "EmptyOutput",
+                    f"has an empty output, on which the package of preset {PLTRDY} fails",
+                )
         except CannotScore as error:
             return [error] * len(self.kinds)
         scores: list[RougeScore | CannotScore] = []
@@ -268,7 +301,9 @@ class Rouge(MetricOptions):
             tokenizer = self.tokenizer_for([sample.output, *targets])
             if tokenizer == "en" or not self.package:
                 used[tokenizer] = None
-            scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer)
+            scores = self.compare(
+                sample.output, sample.references if self.script else targets, tokenizer
+            )
             score_of_kind = dict(zip(self.kinds, scores, strict=True))
             for column in self._columns:
                 scored = score_of_kind[column.kind]
@@ -283,8 +318,14 @@ class Rouge(MetricOptions):
             reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
             note = replace(note, some=some, text=f"have letters beyond a-z, which {reader} drops")
         elif self.preset:
-            note = replace(note, text=f"are in a script that the preset {PLTRDY} does not split into words")
-        chosen = [] if self.tokenizer or self.preset or self.package else chosen_tokenizer_notes(used, compared)
+            note = replace(
+                note, text=f"are in a script that the preset {PLTRDY} does not split into words"
+            )
+        chosen = (
+            []
+            if self.tokenizer or self.preset or self.package
+            else chosen_tokenizer_notes(used, compared)
+        )
         counted = reference_count(samples)
         columns = tuple(self._column(column, used, counted) for column in self._columns)
         return MetricResult(columns, tuple(rows), (note, *chosen))
@@ -294,20 +335,37 @@ class Rouge(MetricOptions):
         tokens = f"tok={self.preset if used else '-'}" if self.preset else signed_words(used)
         if self.package:
             tokens = tokens.removesuffix("|form=nfkc")
-        stems = "no" if not self.stem or self.preset == PLTRDY else "en" if {*text.ENGLISH, SCRIPT} & {*used} else "-"
+        stems = (
+            "no"
+            if not self.stem or self.preset == PLTRDY
+            else "en"
+            if {*text.ENGLISH, SCRIPT} & {*used}
+            else "-"
+        )
         parts = [name, value, f"nrefs={references}", f"stem={stems}", tokens]
         if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
         # P and R depend on F only if it chooses among references.
-        by_f = value == "f" or (references != "1" and self.combination in ("best_f", "jackknife") and not self.script)
+        by_f = value == "f" or (
+            references != "1" and self.combination in ("best_f", "jackknife") and not self.script
+        )
         if self._alpha is not None and by_f:
             parts.append(f"alpha={format_number(self._alpha)}")
-        for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
+        for key, words in (
+            ("stop", sorted(self._stopwords)),
+            ("exc", map(" ".join, self._exceptions)),
+        ):
             if listed := "\n".join(words):
-                parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
+                parts.append(
+                    f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}"
+                )
         parts += [f"preset={self.preset}"] if self.preset else []
-        maker = f"implementation={PACKAGE} {version(PACKAGE)}" if self.package else f"judge {__version__}"
+        maker = (
+            f"implementation={PACKAGE} {version(PACKAGE)}"
+            if self.package
+            else f"judge {__version__}"
+        )
         return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
 
 
@@ -338,7 +396,9 @@ def score(
     scores, used = RougeScores({kind.name: [] for kind in metric.kinds}), set[str]()
     for place, (output, targets) in enumerate(paired(outputs, references)):
         # The preset defines a value for empty references.
-        usable = list(targets) if metric.script else [target for target in targets if target.strip()]
+        usable = (
+            list(targets) if metric.script else [target for target in targets if target.strip()]
+        )
         values: list[RougeScore | CannotScore]
         if usable:
             tokenizer = metric.tokenizer_for([output, *usable])
@@ -350,7 +410,11 @@ def score(
         for (name, column), value in zip(scores.items(), values, strict=True):
             if isinstance(value, CannotScore):
                 message = f"output {place} {value}"
-                column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
+                column.append(
+                    Failure(
+                        str(place), "", name, stage="metric", error=value.error, message=message
+                    )
+                )
             else:
                 column.append(value)
     names = used if metric.preset else map(text.signature, used)

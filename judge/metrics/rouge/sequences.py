@@ -95,7 +95,9 @@ class Vocabulary:
         self._words = _Words(rules)
         presets: dict[str, Callable[[str], list[str]]] = {
             SCRIPT: script_words,
-            PLTRDY: lambda string: " ".join(string.split()).split(" "),  # white space alone is one empty word
+            PLTRDY: lambda string: " ".join(string.split()).split(
+                " "
+            ),  # white space alone is one empty word
         }
         self._tokenize = presets.get(rules.tokenizer) or text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
@@ -161,7 +163,8 @@ class _Words(dict[str, str]):
                 number = len(self._characters)
                 if number >= _CHARACTERS:
                     raise CannotScore(
-                        "TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts"
+                        "TooManyWords",
+                        f"has more than {_CHARACTERS:,} different words: shorten the texts",
                     )
                 character = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
                 self._characters[stem] = character
@@ -183,7 +186,9 @@ def length(first: str, second: str) -> int:
 
 
 def too_long(computation: str) -> CannotScore:
-    return CannotScore("TextTooLong", f"has texts too long for {computation}: shorten them or leave this type out")
+    return CannotScore(
+        "TextTooLong", f"has texts too long for {computation}: shorten them or leave this type out"
+    )
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
@@ -209,7 +214,9 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
         raise too_long("an LCS of each two sentences")
     hits: list[str] = []
     for line in reference.lines:
-        union = 0  # as bits, the words of the sentence on its LCS with any sentence of the candidate
+        union = (
+            0  # as bits, the words of the sentence on its LCS with any sentence of the candidate
+        )
         for candidate_line, places in zip(candidate.lines, candidate.places, strict=True):
             rows = [(places[word], 1 << place) for place, word in enumerate(line) if word in places]
             if sum(bit for _, bit in rows) & ~union:
@@ -237,7 +244,8 @@ def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:
     for number in range(len(rows) - 1, -1, -1):
         places, bit = rows[number][0] & upto, rows[number][1]
         if places and (
-            places > upto >> 1 or (table[number] & upto).bit_count() > (table[number + 1] & upto).bit_count()
+            places > upto >> 1
+            or (table[number] & upto).bit_count() > (table[number + 1] & upto).bit_count()
         ):
             path |= bit
             upto = (1 << places.bit_length() - 1) - 1
@@ -248,7 +256,10 @@ def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
     """Return Σ over `lines` of the LCS length with the other text's line that shares most. Raise CannotScore."""
     if len(lines) * len(candidate_lines) > _MOST_STEPS:
         raise too_long("an LCS of each two sentences")
-    return sum(max((length(line, candidate_line) for candidate_line in candidate_lines), default=0) for line in lines)
+    return sum(
+        max((length(line, candidate_line) for candidate_line in candidate_lines), default=0)
+        for line in lines
+    )
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
@@ -275,7 +286,9 @@ def weighted_path(reference: str, candidate: str, weight: float) -> int:
     return path
 
 
-def _weighted_rows(reference: str, candidate: str, weight: float) -> Iterator[tuple[list[float], bytes]]:
+def _weighted_rows(
+    reference: str, candidate: str, weight: float
+) -> Iterator[tuple[list[float], bytes]]:
     """Yield, for each word of the reference, its row of weights and where the row above is no smaller."""
     if len(reference) * len(candidate) > _MOST_CELLS:
         raise too_long("a weighted LCS")

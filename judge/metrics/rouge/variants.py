@@ -64,7 +64,9 @@ def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
     """Return the types of these names, a list or a text with commas, as the preset names them. Raise ConfigError."""
     names = list_option(names)
     if not isinstance(names, Sequence) or not names:
-        raise ConfigError(f"rouge.types must be a list of names, not {names!r} (known: {_KNOWN[preset]})")
+        raise ConfigError(
+            f"rouge.types must be a list of names, not {names!r} (known: {_KNOWN[preset]})"
+        )
     if len(set(map(str, names))) < len(names):
         raise ConfigError(f"rouge.types repeats a name: {', '.join(map(str, names))}")
     return tuple(_parse_kind(name, preset) for name in names)
@@ -93,7 +95,9 @@ def _parse_kind(name: str, preset: str | None) -> Kind:
         return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
     weight = float(match["w"] or _WEIGHT)
     if not 1 <= weight <= 100:
-        raise ConfigError(f"{name}: the weight must be a number from 1 (runs count as single words) to 100")
+        raise ConfigError(
+            f"{name}: the weight must be a number from 1 (runs count as single words) to 100"
+        )
     return Kind(name, "w", weight=weight)
 
 
@@ -143,8 +147,13 @@ class Variant:
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
         precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
-        if kind.family == "mead" and self.alpha is None:  # Radev's own mean of both, F1 if both match the same
-            hits, base = tally.recall_hits + tally.precision_hits, tally.recall_base + tally.precision_base
+        if (
+            kind.family == "mead" and self.alpha is None
+        ):  # Radev's own mean of both, F1 if both match the same
+            hits, base = (
+                tally.recall_hits + tally.precision_hits,
+                tally.recall_base + tally.precision_base,
+            )
             return RougeScore(precision, recall, hits / base if base else 0.0)
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
 
@@ -168,14 +177,32 @@ class Rouge155(Variant):
         if kind.family == "w":
             weight = kind.weight
             if not reference.whole:
-                raise CannotScore("NoTokens", "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W")
+                raise CannotScore(
+                    "NoTokens",
+                    "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W",
+                )
             remaining, available = Counter(reference.whole), Counter(output.whole)
             marked = (
-                (line, reduce(or_, (sequences.weighted_path(line, each, weight) for each in output.lines), 0))
+                (
+                    line,
+                    reduce(
+                        or_,
+                        (sequences.weighted_path(line, each, weight) for each in output.lines),
+                        0,
+                    ),
+                )
                 for line in reference.lines
             )
-            hits = sum((_weigh_runs(line, marks, weight, (remaining, available)) for line, marks in marked), 0.0)
-            once = sum(len(line) ** weight for line in reference.lines)  # the printed recall has twice the weight
+            hits = sum(
+                (
+                    _weigh_runs(line, marks, weight, (remaining, available))
+                    for line, marks in marked
+                ),
+                0.0,
+            )
+            once = sum(
+                len(line) ** weight for line in reference.lines
+            )  # the printed recall has twice the weight
             return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
         if kind.family == "su":
             return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
@@ -207,7 +234,10 @@ class Pltrdy(Variant):
             bases = set(reference.grams(kind.n)), set(output.grams(kind.n))
             hits = bases[0] & bases[1]
         else:
-            bases, hits = (set(reference.whole), set(output.whole)), set(sequences.union_words(output, reference))
+            bases, hits = (
+                (set(reference.whole), set(output.whole)),
+                set(sequences.union_words(output, reference)),
+            )
         return _symmetric_counts(len(hits), len(bases[0]), len(bases[1]))
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
@@ -238,16 +268,24 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     """Return the counts of a type as in the paper and rouge-score. Raise CannotScore."""
     match kind.family:
         case "n" if kind.n == 1:
-            return _symmetric_counts(sequences.length(reference.ordered, output.ordered), len(reference), len(output))
+            return _symmetric_counts(
+                sequences.length(reference.ordered, output.ordered), len(reference), len(output)
+            )
         case "n":
             n, counts = kind.n, reference.counts(kind.n)
             shared = Counter(filter(counts.__contains__, output.grams(n)))
             hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
-            return _symmetric_counts(hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0))
+            return _symmetric_counts(
+                hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0)
+            )
         case "l":
-            return _symmetric_counts(sequences.length(reference.whole, output.whole), len(reference), len(output))
+            return _symmetric_counts(
+                sequences.length(reference.whole, output.whole), len(reference), len(output)
+            )
         case "lsum":
-            return _symmetric_counts(sequences.union_lcs(reference, output), len(reference), len(output))
+            return _symmetric_counts(
+                sequences.union_lcs(reference, output), len(reference), len(output)
+            )
         case "mead":
             # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the
             # longest. R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words,
@@ -257,14 +295,18 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
             return MatchCounts(recalled, len(reference), precise, len(output))
         case "w":
             matched_weight = sequences.weighted(reference.whole, output.whole, kind.weight)
-            return _symmetric_counts(matched_weight, len(reference) ** kind.weight, len(output) ** kind.weight)
+            return _symmetric_counts(
+                matched_weight, len(reference) ** kind.weight, len(output) ** kind.weight
+            )
         case "s":
             return _skip_counts(kind, reference, output)
         case "su":
             return _skip_counts(kind, reference, output, reference.whole, output.whole)
 
 
-def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> MatchCounts:
+def _skip_counts(
+    kind: Kind, reference: Text, output: Text, singles: str = "", others: str = ""
+) -> MatchCounts:
     """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
     gap, reference_words, output_words = kind.gap, reference.whole, output.whole
     longest = max(len(reference), len(output))
@@ -274,11 +316,15 @@ def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", o
         output_words = "".join(filter(shared.__contains__, output_words))
         longest = max(len(reference_words), len(output_words))
     if skip_count(longest, gap) > _MOST_PAIRS:
-        raise sequences.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
+        raise sequences.too_long(
+            "pairs of words" if gap is None else f"pairs of words up to {gap} words apart"
+        )
     hits = _shared_count(_skip_bigrams(reference_words, gap), _skip_bigrams(output_words, gap))
     if singles:
         hits += _shared_count(Counter(singles), Counter(others))
-    reference_total, output_total = (skip_count(len(each), kind.gap) for each in (reference, output))
+    reference_total, output_total = (
+        skip_count(len(each), kind.gap) for each in (reference, output)
+    )
     return _symmetric_counts(hits, reference_total + len(singles), output_total + len(others))
 
 
@@ -330,7 +376,9 @@ out once of the best of the others (Lin 2004, section 2.1), by F, under ROUGE-1.
 MULTI: tuple[str, ...] = get_args(Multi)
 
 
-def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str) -> RougeScore:
+def combine(
+    kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str
+) -> RougeScore:
     """Return the score of an output from its tallies with each reference; `best` picks one for the jackknife."""
     if len(tallies) == 1:
         return form.score(kind, tallies[0])
@@ -341,7 +389,9 @@ def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: st
         return _mean(scores)
     criterion = best if multi == "jackknife" else multi
     ranking_values = (
-        [form.recall(kind, tally) for tally in tallies] if criterion == "best_recall" else [s.fmeasure for s in scores]
+        [form.recall(kind, tally) for tally in tallies]
+        if criterion == "best_recall"
+        else [s.fmeasure for s in scores]
     )
     # Stable: the first of equals.
     first, *rest = sorted(range(len(scores)), key=ranking_values.__getitem__, reverse=True)

@@ -20,11 +20,24 @@ from judge.core.format import escape_controls, one_line
 from judge.report import document as blocks
 from judge.report.document import Document
 
-_STYLES = {"strong": "bold", "good": "bold green", "bad": "red", "warning": "yellow", "muted": "dim", "": ""}
+_STYLES = {
+    "strong": "bold",
+    "good": "bold green",
+    "bad": "red",
+    "warning": "yellow",
+    "muted": "dim",
+    "": "",
+}
 _GAP = 2  # cells between columns
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
-_NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names are folded if all columns then fit
-_HEAD, _FOLDED = 24, 8  # widest heading, and the width to which it is folded if the table does not fit
+_NAME, _MIN_NAME = (
+    28,
+    12,
+)  # widest name of a row, and the width to which names are folded if all columns then fit
+_HEAD, _FOLDED = (
+    24,
+    8,
+)  # widest heading, and the width to which it is folded if the table does not fit
 _BAR = 10  # cells of a full bar
 _EXCERPTS = 3  # in the summary
 _WIDE = "   "  # between the label of a line of the footer and its text
@@ -48,7 +61,9 @@ class _Column:
     width: int
 
 
-def render(document: Document, *, full: bool = False, colour: bool = False, width: int | None = None) -> str:
+def render(
+    document: Document, *, full: bool = False, colour: bool = False, width: int | None = None
+) -> str:
     """Write the finding, the summary and what to do next; with `full` also every section.
 
     `width` is in terminal cells (default: the terminal's, or 80). Without `colour` the text has no escape codes and no
@@ -80,7 +95,9 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
         if full and isinstance(block, blocks.Table) and block.short:
             continue
         if not (_page_only(block) or (not full and isinstance(block, blocks.Chart))):
-            if not isinstance(block, blocks.Details | blocks.Heading):  # which begin with a blank line
+            if not isinstance(
+                block, blocks.Details | blocks.Heading
+            ):  # which begin with a blank line
                 console.print()
             _print(block, screen)
     for section in document.sections if full else ():
@@ -89,7 +106,9 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
             console.print(_text(f"\n{section.title}\n", "bold"))
         for block in printed:
             _print(block, screen)
-    commands = [c for c in document.next if "RUN" not in c.split() and not (full and c.endswith("--full"))]
+    commands = [
+        c for c in document.next if "RUN" not in c.split() and not (full and c.endswith("--full"))
+    ]
     if document.footer or commands:
         console.print()
     for line in document.footer:
@@ -104,7 +123,9 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
 
 
 def _page_only(block: blocks.Block) -> bool:
-    return isinstance(block, blocks.ItemBrowser | blocks.Tiles) or (isinstance(block, blocks.Chart) and block.tabled)
+    return isinstance(block, blocks.ItemBrowser | blocks.Tiles) or (
+        isinstance(block, blocks.Chart) and block.tabled
+    )
 
 
 def _text(text: str, style: str | Style = "") -> Text:
@@ -116,7 +137,13 @@ def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
     """Join texts and (text, style) pairs."""
     joined = Text()
     for part in parts:
-        joined.append_text(part if isinstance(part, Text) else _text(*part) if isinstance(part, tuple) else _text(part))
+        joined.append_text(
+            part
+            if isinstance(part, Text)
+            else _text(*part)
+            if isinstance(part, tuple)
+            else _text(part)
+        )
     return joined
 
 
@@ -130,7 +157,9 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
             console.print(_text(f"  {scope}", "dim"))
 
 
-def _print_labelled(console: Console, label: str, parts: Sequence[str], *, fold: bool = True) -> None:
+def _print_labelled(
+    console: Console, label: str, parts: Sequence[str], *, fold: bool = True
+) -> None:
     """Print `Label    part · part`, whole parts on a line where they fit; longer ones are folded or stay whole."""
     room = console.width - _LABEL
     lines: list[str] = []
@@ -142,7 +171,9 @@ def _print_labelled(console: Console, label: str, parts: Sequence[str], *, fold:
     if fold:
         lines = [part.plain.rstrip() for line in lines for part in _text(line).wrap(console, room)]
     for place, line in enumerate(lines):
-        console.print(_assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
+        console.print(
+            _assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True
+        )
 
 
 @singledispatch
@@ -200,7 +231,8 @@ def _(block: blocks.Diff, screen: _Screen) -> None:
 @_print.register
 def _(block: blocks.Excerpts, screen: _Screen) -> None:
     parts = [
-        " ".join(one_line(part, 30) for part in (e.item, e.system, e.column, e.score) if part) for e in block.excerpts
+        " ".join(one_line(part, 30) for part in (e.item, e.system, e.column, e.score) if part)
+        for e in block.excerpts
     ]
     if not screen.full:
         _print_labelled(screen.console, block.label, parts[:_EXCERPTS])
@@ -240,16 +272,26 @@ def _(block: blocks.Table, screen: _Screen) -> None:
         console.print(_text(block.caption, "dim"))
     every = [_column(block, place, screen) for place in range(len(block.columns))]
     folds = not any(column.numeric for column in block.columns)
-    if not screen.full and not folds and sum(column.width + _GAP for column in every) - _GAP > console.width:
+    if (
+        not screen.full
+        and not folds
+        and sum(column.width + _GAP for column in every) - _GAP > console.width
+    ):
         every = [_column(block, place, screen, narrow=True) for place in range(len(block.columns))]
     n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
     if folds:
         n_names = len(every)
     names, columns = every[:n_names], every[n_names:]
     widths = [min(_NAME, column.width) if columns else column.width for column in names]
-    while not columns and sum(widths) + _GAP * (n_names - 1) > console.width and max(widths) > _MIN_NAME:
+    while (
+        not columns
+        and sum(widths) + _GAP * (n_names - 1) > console.width
+        and max(widths) > _MIN_NAME
+    ):
         widths[widths.index(max(widths))] -= 1
-    taken = sum(column.width + _GAP for column in columns) + sum(width + _GAP for width in widths[:-1])
+    taken = sum(column.width + _GAP for column in columns) + sum(
+        width + _GAP for width in widths[:-1]
+    )
     if widths[-1] + taken > console.width >= taken + _MIN_NAME:
         widths[-1] = console.width - taken
     room = console.width - sum(widths) - _GAP * (n_names - 1)
@@ -259,12 +301,23 @@ def _(block: blocks.Table, screen: _Screen) -> None:
             parts.append([])
         parts[-1].append(column)
     for part in parts if screen.full else parts[:1]:
-        grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, collapse_padding=True, header_style="")
+        grid = Grid(
+            box=None,
+            padding=(0, _GAP, 0, 0),
+            pad_edge=False,
+            collapse_padding=True,
+            header_style="",
+        )
         for name, width in zip(names, widths, strict=True):
             grid.add_column(name.head, width=width, overflow="fold")
         for column in part:
             width = min(column.width, console.width)
-            grid.add_column(column.head, justify="right" if column.numeric else "left", width=width, overflow="fold")
+            grid.add_column(
+                column.head,
+                justify="right" if column.numeric else "left",
+                width=width,
+                overflow="fold",
+            )
         for place in range(len(block.rows)):
             grid.add_row(*(column.cells[place] for column in (*names, *part)))
         console.print(grid)
@@ -296,7 +349,15 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, narrow: bool = 
             line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
     above = [part for part in (column.group, column.head) if part] if screen.full else [column.head]
-    head = "\n".join(one_line(part, _HEAD) for part in above) + blocks.ARROWS[column.better] * screen.full
+    head = (
+        "\n".join(one_line(part, _HEAD) for part in above)
+        + blocks.ARROWS[column.better] * screen.full
+    )
     widest = max((cell_len(line) for text in lines for line in text.plain.split("\n")), default=0)
     heading = max(map(cell_len, head.split("\n")))
-    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, min(heading, _FOLDED) if narrow else heading))
+    return _Column(
+        _text(head, "dim"),
+        lines,
+        column.numeric,
+        max(widest, min(heading, _FOLDED) if narrow else heading),
+    )

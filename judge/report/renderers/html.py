@@ -30,7 +30,10 @@ from judge.report.renderers import csv
 from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
 
 _ASSETS = Path(__file__).parents[1] / "html"
-_LOOK_AT, _LATIN = 400, "A-Za-zÀ-ɏ"  # characters of a text that tell its language, and letters of an alphabet
+_LOOK_AT, _LATIN = (
+    400,
+    "A-Za-zÀ-ɏ",
+)  # characters of a text that tell its language, and letters of an alphabet
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
 
 
@@ -45,7 +48,9 @@ def render(document: Document) -> str:
             style=Markup(_asset("page.css") + _asset("items.css")),  # noqa: S704  (our own file)
             script=Markup(script),  # noqa: S704  (our own file)
             script_hash=_hash(script),
-            table_data="data:text/csv;charset=utf-8," + quote(csv.render(document)) if document.records else "",
+            table_data="data:text/csv;charset=utf-8," + quote(csv.render(document))
+            if document.records
+            else "",
         )
     )
     return page
@@ -151,7 +156,9 @@ def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, lis
 
 def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
     """Return the headings above the columns, each with its columns and their places; a column without one is alone."""
-    places = groupby(enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0]))
+    places = groupby(
+        enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0])
+    )
     return [(group, list(members)) for (group, _), members in places]
 
 

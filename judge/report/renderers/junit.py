@@ -17,18 +17,28 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 def render(document: Document) -> str:
     """Write a `testsuite` per suite, with its cases in order; a passed case has its message as `system-out`."""
-    root = Element("testsuites", {"name": _text(one_line(document.title)), **_counts(document.tests)})
+    root = Element(
+        "testsuites", {"name": _text(one_line(document.title)), **_counts(document.tests)}
+    )
     for suite in document.tests:
         name = _text(one_line(suite.name, _NAME))
-        node = SubElement(root, "testsuite", {"name": name, "file": _text(suite.file), **_counts([suite])})
+        node = SubElement(
+            root, "testsuite", {"name": name, "file": _text(suite.file), **_counts([suite])}
+        )
         for case in suite.cases:
             place = {"file": _text(suite.file), "line": str(case.line)} if case.line else {}
-            test = SubElement(node, "testcase", {"name": _text(one_line(case.name, _NAME)), "classname": name, **place})
+            test = SubElement(
+                node,
+                "testcase",
+                {"name": _text(one_line(case.name, _NAME)), "classname": name, **place},
+            )
             if not case.message:
                 continue
             message = _text(case.message)
             short = {"message": message.partition("\n")[0], "type": _text(case.kind)}
-            SubElement(test, _TAGS[case.status], {} if case.status == "passed" else short).text = message
+            SubElement(
+                test, _TAGS[case.status], {} if case.status == "passed" else short
+            ).text = message
     indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
 

@@ -69,7 +69,11 @@ def render(document: Document) -> str:
     summary = [block for block in document.summary if isinstance(block, blocks.Table)]
     inner = [block for section in document.sections for block in section.blocks]
     tables = [block for block in inner if isinstance(block, blocks.Table)]
-    tables = [table for table in tables if sum(not column.numeric for column in table.columns) <= _MAX_TEXTS]
+    tables = [
+        table
+        for table in tables
+        if sum(not column.numeric for column in table.columns) <= _MAX_TEXTS
+    ]
     details = [block for block in inner if isinstance(block, blocks.Details)]
     folded = [block for each in details for block in each.blocks if isinstance(block, blocks.Table)]
     parts = [_HEAD, *(f"% {one_line(notice)}\n" for notice in document.notices)]
@@ -103,7 +107,11 @@ def _part(table: blocks.Table) -> Iterator[str]:
     above, rules, place = [], [], 2
     for criterion, group in groupby(columns, key=lambda column: column.group):
         width = len(list(group))
-        above += [f"\\multicolumn{{{width}}}{{c}}{{{escape(criterion, _NAME)}}}"] if criterion else [""] * width
+        above += (
+            [f"\\multicolumn{{{width}}}{{c}}{{{escape(criterion, _NAME)}}}"]
+            if criterion
+            else [""] * width
+        )
         rules += [f"\\cmidrule(lr){{{place}-{place + width - 1}}}"] if criterion else []
         place += width
     if rules:
@@ -112,16 +120,30 @@ def _part(table: blocks.Table) -> Iterator[str]:
     heads = []
     for column in columns:
         head = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
-        pieces = (escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}") for piece in _PIECE.findall(head))
-        heads.append(escape(head) if len(head) <= _WIDE else f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}")
+        pieces = (
+            escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}")
+            for piece in _PIECE.findall(head)
+        )
+        heads.append(
+            escape(head)
+            if len(head) <= _WIDE
+            else f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}"
+        )
     yield _row(f"{{}}{title.head}" if title.head else "", heads)
     yield "\\midrule"
     for name, *cells in table.rows:
-        texts = [(escape(cell.text), escape(cell.mark), cell.tone in ("strong", "good")) for cell in cells]
-        values = (f"\\textbf{{{text}}}{mark}" if bold else text + mark for text, mark, bold in texts)
+        texts = [
+            (escape(cell.text), escape(cell.mark), cell.tone in ("strong", "good"))
+            for cell in cells
+        ]
+        values = (
+            f"\\textbf{{{text}}}{mark}" if bold else text + mark for text, mark, bold in texts
+        )
         yield _row("{}" + escape(name.text, _NAME), values)
         if any(cell.note for cell in cells):
-            yield _row("", (f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else "" for cell in cells))
+            yield _row(
+                "", (f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else "" for cell in cells)
+            )
     yield "\\bottomrule"
     yield "\\end{tabular}"
     yield "\\end{adjustbox}"

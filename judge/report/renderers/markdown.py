@@ -14,14 +14,20 @@ from judge.report.document import Document
 
 LIMIT = 60_000
 """The most characters of a report; a comment on GitHub holds 65,536."""
-_TABLE, _LIST, _FOLDED = 15_000, 8_000, 20_000  # characters of a block, so that the next ones have room
+_TABLE, _LIST, _FOLDED = (
+    15_000,
+    8_000,
+    20_000,
+)  # characters of a block, so that the next ones have room
 _MAX_COLUMNS = 24  # of a table
 _NAME, _CELL, _TEXT = 80, 300, 3_000  # characters of a name, a cell, a paragraph
 _REST = "The rest is in the HTML report."
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
-_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")  # a list, a rule, a heading's line
+_BLOCK = re.compile(
+    r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))"
+)  # a list, a rule, a heading's line
 # GitHub links people, addresses and issues after Markdown is done: only a character without width keeps it from that.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
@@ -71,7 +77,11 @@ def _list(lines: Iterable[str]) -> str:
     """Write a list that loses lines at the end if it is too long, and says so."""
     items = [f"- {line}" for line in lines]
     shown = _fitting(items, _LIST)
-    note = f"\n\n… {plural(len(items) - len(shown), 'more line')}. {_REST}" if len(shown) < len(items) else ""
+    note = (
+        f"\n\n… {plural(len(items) - len(shown), 'more line')}. {_REST}"
+        if len(shown) < len(items)
+        else ""
+    )
     return "\n".join(shown) + note
 
 
@@ -143,7 +153,8 @@ def _(block: blocks.Table) -> str:
     block = block if block.short else block.tall
     columns = block.columns[:_MAX_COLUMNS]
     heads = [
-        escape(", ".join(filter(None, (column.group, column.head))), _NAME) + blocks.ARROWS[column.better]
+        escape(", ".join(filter(None, (column.group, column.head))), _NAME)
+        + blocks.ARROWS[column.better]
         for column in columns
     ]
     rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]
@@ -153,7 +164,9 @@ def _(block: blocks.Table) -> str:
         for cell in row[:_MAX_COLUMNS]:
             text, mark = escape(cell.text, _CELL), escape(cell.mark)
             text = f"**{text}**{mark}" if cell.tone in ("strong", "good") and text else text + mark
-            cells.append(" ".join(filter(None, (text, "" if block.short else escape(cell.note, _CELL)))))
+            cells.append(
+                " ".join(filter(None, (text, "" if block.short else escape(cell.note, _CELL))))
+            )
         rows.append(cells)
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
     shown = _fitting(lines, _TABLE)

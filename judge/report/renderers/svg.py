@@ -59,7 +59,9 @@ def plot(document: Document, name: str = "") -> str:
         chosen = list(_charts(document.summary)) or known[:1]
     if not chosen:
         names = [chart.name for chart in known]
-        raise ConfigError(unknown_name_message("chart", name, names) if names else "this report has no charts")
+        raise ConfigError(
+            unknown_name_message("chart", name, names) if names else "this report has no charts"
+        )
     return standalone(chosen)
 
 
@@ -68,7 +70,9 @@ def png(svg: str) -> bytes:
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
-        raise MissingExtra("PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing") from error
+        raise MissingExtra(
+            "PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing"
+        ) from error
     return bytes(svg_to_bytes(svg_string=svg, zoom=_SCALE))
 
 
@@ -81,7 +85,13 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
     groups: dict[str, list[Chart]] = {}
     taken = set[str]()  # names are unique even on a disk that ignores case
     for chart in drawn:
-        name = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.").encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
+        name = (
+            re.sub(r"[^\w.-]+", "-", chart.name)
+            .strip("-.")
+            .encode()[:_FILE_NAME]
+            .decode(errors="ignore")
+            or "chart"
+        )
         unique, number = name, 2
         while unique.casefold() in taken:
             unique, number = f"{name}-{number}", number + 1
@@ -90,7 +100,10 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
     if output.suffix.lower() == f".{format}":
         groups, output = {output.name: drawn}, output.parent
     drawings = {name: standalone(group) for name, group in groups.items()}
-    store(output, {name: png(svg) if format == "png" else svg.encode() for name, svg in drawings.items()})
+    store(
+        output,
+        {name: png(svg) if format == "png" else svg.encode() for name, svg in drawings.items()},
+    )
     return tuple(output / name for name in groups)
 
 
@@ -103,7 +116,9 @@ def standalone(charts: Iterable[Chart]) -> str:
         head = text(_MARGIN, y + 26, title, bold=True)
         placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{y + _HEAD}" ', 1)
         parts.append(f'<g font-size="15">{head}</g>\n{placed}\n')
-        width = max(width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cell_len(title)))
+        width = max(
+            width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
+        )
         y += _HEAD + chart.height + _MARGIN
     height = max(y, 1)
     name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")

@@ -26,7 +26,17 @@ from judge.audits.probes import LABEL
 from judge.core.format import minus, number, plural
 from judge.core.records import Column, Estimate
 from judge.report import document
-from judge.report.document import Block, Bullets, Cell, Document, Facts, Paragraph, Section, Table, Tone
+from judge.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Facts,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
 from judge.report.views.columns import p_cell
 
 SCHEMA = "judge.card/1"
@@ -35,9 +45,7 @@ _MARKS: Mapping[str, tuple[str, Tone]] = {
     "notices": ("✓", "good"), "is inconclusive on": ("?", "warning"),
     "misses": ("✗", "bad"), "barely notices": ("✗", "bad"), "rewards": ("✗", "bad"),
 }  # fmt: skip
-_DAMAGE_KEY = (
-    "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear, * damage of another criterion"
-)
+_DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear, * damage of another criterion"
 _ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
 _LEGEND = (
     f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 to 5). Brackets are "
@@ -57,18 +65,32 @@ _LEGEND = (
 def view(card: JudgeCard) -> Document:
     """Return the report of a judge card."""
     columns = {
-        name: Column(name, "criterion", "", scale.get("low"), scale.get("high"), better=scale.get("better", "higher"))
+        name: Column(
+            name,
+            "criterion",
+            "",
+            scale.get("low"),
+            scale.get("high"),
+            better=scale.get("better", "higher"),
+        )
         for name, scale in (card.info.get("criteria") or {}).items()
     }
-    columns = {c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)} | columns
+    columns = {
+        c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)
+    } | columns
     info, sections = card.info, list(_sections(card, columns))
-    damage = [block for section in sections if section.anchor == "sensitivity" for block in section.blocks]
+    damage = [
+        block for section in sections if section.anchor == "sensitivity" for block in section.blocks
+    ]
     return Document(
         title=card.title,
         finding=(_headline(card, columns),),
         scope=plural(info["texts"], "text") if info.get("texts") else "",
         language=info.get("language", ""),
-        about=(plural(info.get("judgments") or 0, "judgment"), f"{info.get('failed') or 0:,} failed"),
+        about=(
+            plural(info.get("judgments") or 0, "judgment"),
+            f"{info.get('failed') or 0:,} failed",
+        ),
         notices=card.notes,
         summary=(
             Bullets(card.verdicts[:_TOP_VERDICTS]),
@@ -86,14 +108,22 @@ def view(card: JudgeCard) -> Document:
 def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     """Count what the judge notices, which attacks work and which biases are notable."""
     parts = []
-    if reactions := [reaction(c, columns[c.criterion]) for c in card.cells if c.targeted and c.rate]:
-        parts.append(f"notices {reactions.count('notices')} of {plural(len(reactions), 'kind')} of damage")
+    if reactions := [
+        reaction(c, columns[c.criterion]) for c in card.cells if c.targeted and c.rate
+    ]:
+        parts.append(
+            f"notices {reactions.count('notices')} of {plural(len(reactions), 'kind')} of damage"
+        )
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     if attacks := {cell.change for cell in scored}:
         working = {cell.change for cell in scored if succeeded(cell, columns[cell.criterion])}
-        parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {'works' if len(working) == 1 else 'work'}")
+        parts.append(
+            f"{len(working)} of {plural(len(attacks), 'attack')} {'works' if len(working) == 1 else 'work'}"
+        )
     if card.findings:
-        notable = {(finding.probe, finding.measure) for finding in card.findings if is_notable(finding)}
+        notable = {
+            (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
+        }
         parts.append(f"{len(notable)} {'bias' if len(notable) == 1 else 'biases'}")
     text = "; ".join(parts) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
@@ -106,10 +136,14 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     if more := card.verdicts[_TOP_VERDICTS:]:
         yield section("verdicts", "More verdicts", Bullets(more))
     if card.cells:
-        damage = _matrix("sensitivity", card.cells, columns, key=_DAMAGE_KEY, caption="Damage by criterion.")
+        damage = _matrix(
+            "sensitivity", card.cells, columns, key=_DAMAGE_KEY, caption="Damage by criterion."
+        )
         yield section("sensitivity", "Sensitivity", damage)
     if card.attacks:
-        attacks = _matrix("injection", card.attacks, columns, key=_ATTACK_KEY, caption="Attacks by criterion.")
+        attacks = _matrix(
+            "injection", card.attacks, columns, key=_ATTACK_KEY, caption="Attacks by criterion."
+        )
         yield section("injection", "Injection", attacks)
     if biases := [finding for finding in card.findings if not finding.measure.startswith(LABEL)]:
         yield section("bias", "Bias", _bias_table(biases, columns))
@@ -118,8 +152,12 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     if card.failures:
         failures = Facts(tuple((name, f"{n:,}") for name, n in card.failures.items()))
         yield section("failures", "Failed judgments", failures)
-    info = {name.replace("_", " "): value for name, value in card.info.items() if name != "criteria"}
-    info |= {f"criterion {name}": value for name, value in (card.info.get("criteria") or {}).items()}
+    info = {
+        name.replace("_", " "): value for name, value in card.info.items() if name != "criteria"
+    }
+    info |= {
+        f"criterion {name}": value for name, value in (card.info.get("criteria") or {}).items()
+    }
     facts = tuple((name, text) for name, value in info.items() if (text := _text(value)))
     yield section("method", "Method", Facts(facts), *(Paragraph(text, "muted") for text in _LEGEND))
 
@@ -127,7 +165,9 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
 # Damage and attacks
 
 
-def _matrix(name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str) -> Table:
+def _matrix(
+    name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str
+) -> Table:
     """Return changes by criteria; a pair that was not judged is a dash."""
     known = {(cell.change, cell.criterion): cell for cell in cells}
     criteria = dict.fromkeys(cell.criterion for cell in cells)
@@ -135,7 +175,9 @@ def _matrix(name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, C
     for changed in dict.fromkeys(cell.change for cell in cells):
         pairs = [(known.get((changed, criterion)), columns[criterion]) for criterion in criteria]
         texts = max((cell.rate.n for cell, _ in pairs if cell and cell.rate), default=0)
-        shares = [_cell(cell, column, name == "injection") if cell else None for cell, column in pairs]
+        shares = [
+            _cell(cell, column, name == "injection") if cell else None for cell, column in pairs
+        ]
         rows.append((Cell(changed, plural(texts, "text")), *shares))
     return document.table(("change", *criteria), rows, name=name, **fields)
 
@@ -156,7 +198,11 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
         mark, tone, shade = "?", "", None
     else:
         mark, tone, shade = "", "muted", None
-    opposite = f", {number(100 * cell.opposite.value, 0)}% opposite" if cell.opposite and cell.opposite.value else ""
+    opposite = (
+        f", {number(100 * cell.opposite.value, 0)}% opposite"
+        if cell.opposite and cell.opposite.value
+        else ""
+    )
     return Cell(
         f"{mark} {number(100 * rate.value, 0)}%".lstrip(),
         note=f"{interval(rate, 0, 100)}{opposite}",
@@ -180,14 +226,20 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
     for (probe, measure), by_criterion in known.items():
         first = next(iter(by_criterion.values()))
         unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
-        counts = dict.fromkeys(plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values())
+        counts = dict.fromkeys(
+            plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values()
+        )
         cells = {}
         for name, finding in by_criterion.items():
             text, beside = written(finding, columns.get(name))
             mark = "* " if finding.significant else "? " if finding.suggestive else ""
             tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
-            cells[name] = Cell(mark + text, beside, tone=tone, title=finding.sentence, value=finding.estimate.value)
-        rows.append((Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)), *map(cells.get, criteria)))
+            cells[name] = Cell(
+                mark + text, beside, tone=tone, title=finding.sentence, value=finding.estimate.value
+            )
+        rows.append(
+            (Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)), *map(cells.get, criteria))
+        )
     key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
     caption = "Biases by criterion, in points of the scale or %."
     return document.table(("bias", *criteria), rows, key, caption=caption, name="bias")
@@ -199,7 +251,9 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
 def _text(value: Any) -> str:
     """Write plain data on one line: `name texts.jsonl, sha256 1f2e…`."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {text}" for name, inner in value.items() if (text := _text(inner)))
+        return ", ".join(
+            f"{name} {text}" for name, inner in value.items() if (text := _text(inner))
+        )
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, int | float):
@@ -210,8 +264,12 @@ def _text(value: Any) -> str:
 def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
     """Return a row for every number: rates and mean changes of changes and attacks, then biases."""
 
-    def record(probe: str, criterion: str, measure: str, unit: str, e: Estimate | None) -> dict[str, Any]:
-        numbers = {key: getattr(e, key, None) for key in ("value", "low", "high", "p", "n", "method")}
+    def record(
+        probe: str, criterion: str, measure: str, unit: str, e: Estimate | None
+    ) -> dict[str, Any]:
+        numbers = {
+            key: getattr(e, key, None) for key in ("value", "low", "high", "p", "n", "method")
+        }
         return {"probe": probe, "criterion": criterion, "measure": measure, "unit": unit, **numbers}
 
     for probe, cells in (("sensitivity", card.cells), ("injection", card.attacks)):
@@ -219,6 +277,11 @@ def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
             extra = {"targeted": cell.targeted, "failed": cell.failed}
             yield record(probe, cell.criterion, cell.change, "rate", cell.rate) | extra
             yield record(probe, cell.criterion, cell.change, "opposite rate", cell.opposite) | extra
-            yield record(probe, cell.criterion, cell.change, "mean change", cell.mean_change) | extra
+            yield (
+                record(probe, cell.criterion, cell.change, "mean change", cell.mean_change) | extra
+            )
     for f in card.findings:
-        yield record(f.probe, f.criterion, f.measure, f.unit, f.estimate) | {"targeted": None, "failed": None}
+        yield record(f.probe, f.criterion, f.measure, f.unit, f.estimate) | {
+            "targeted": None,
+            "failed": None,
+        }

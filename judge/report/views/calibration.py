@@ -11,7 +11,9 @@ from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.calibration import Calibrated, Calibration, Powered
 
 _HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", "worth")
-_MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
+_MAX_DIFFERENCES = (
+    6  # if there are more pairs of systems, only those with the best system are shown
+)
 _HELP = (
     "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all items, "
     "minus its mean error on the rated items. They are valid for any judge if the rated items are a random sample.",
@@ -35,7 +37,9 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
         blocks.append(table((*_HEADS, "p"), rows, caption=caption, name="calibrated-differences"))
-    blocks += [Notice(one_line(f"{each.column}: {each.note}", NOTE)) for each in criteria if each.note]
+    blocks += [
+        Notice(one_line(f"{each.column}: {each.note}", NOTE)) for each in criteria if each.note
+    ]
     if blocks:
         blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
     return tuple(blocks)
@@ -53,14 +57,16 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
 
 def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:
     """Tabulate the means on people's scale: a row per criterion and system."""
-    rows = [_cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means]
-    key = (
-        "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone would be as precise."
-    )
+    rows = [
+        _cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means
+    ]
+    key = "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone would be as precise."
     return (table(_HEADS, rows, key, name="calibrated", short=short),) if rows else ()
 
 
-def _cells(criteria: Sequence[Calibrated], calibrated: Calibrated, powered: Powered) -> Sequence[Content]:
+def _cells(
+    criteria: Sequence[Calibrated], calibrated: Calibrated, powered: Powered
+) -> Sequence[Content]:
     """Write the mean of a system, or the difference of two."""
     places, e = _places(calibrated), powered.estimate
     write, name = number, powered.system
@@ -98,7 +104,9 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
         rows.append((scores, people.n, mean, estimate_cell(people, places)))
     name, caption = f"calibration-{criterion}-{judge}", f"mean score and rating by {judge}'s score."
-    bins = table(("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name)
+    bins = table(
+        ("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name
+    )
     ends = calibration.low, calibration.high
     chart = charts.calibration(name, f"Calibration: {criterion}, {judge}", points, ends)
     yield Details(f"Calibration bins of {judge}", (chart, bins))

@@ -20,7 +20,13 @@ from judge.report.charts import (
 )
 from judge.report.document import ARROWS, Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
-from judge.report.views.columns import compared_columns, display_columns, in_display_order, marks_against, places
+from judge.report.views.columns import (
+    compared_columns,
+    display_columns,
+    in_display_order,
+    marks_against,
+    places,
+)
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS
 from judge.stats.correlation import OVER
@@ -32,7 +38,9 @@ _MAX_METRICS = 6  # in the chart of metrics against the judge
 def titles(result: Result) -> dict[str, str]:
     """Return a title for each column: its name, and the judge of a panel."""
     return {
-        column.name: ", ".join(filter(None, (column_title(group.name), one_line(group.parts[column.name]))))
+        column.name: ", ".join(
+            filter(None, (column_title(group.name), one_line(group.parts[column.name])))
+        )
         for group in in_display_order(result)
         for column in group.columns
     }
@@ -53,7 +61,9 @@ def means_charts(result: Result) -> Iterator[Chart]:
             if e := result.estimates.get((system, column.name)):
                 interval = interval_text(column, e.low, e.high, decimals)
                 text = mean_text(column, e.value, decimals)
-                bar = Bar(e.value, e.low, e.high, text, _note(system, text, interval, plural(e.n, "text")))
+                bar = Bar(
+                    e.value, e.low, e.high, text, _note(system, text, interval, plural(e.n, "text"))
+                )
             if bar and (best == (system,) or apart.get(system) == "better"):
                 bar = replace(bar, tone="best", text=f"{bar.text}*")
             elif bar and (apart.get(system) == "worse" or (best and system not in best)):
@@ -63,14 +73,19 @@ def means_charts(result: Result) -> Iterator[Chart]:
             marks = ["* significantly best"] * (len(best) == 1 < len(ranked))
             if comparison and "better" in apart.values():
                 marks = [f"* significantly better than {one_line(comparison.against, 30)}"]
-            marks += ["orange: significantly worse"] * any(bar and bar.tone == "worse" for bar in drawn)
+            marks += ["orange: significantly worse"] * any(
+                bar and bar.tone == "worse" for bar in drawn
+            )
             axis = _around([bar for bar in drawn if bar])
             low, high = column.low, column.high
             if column.kind == "criterion" and low is not None and high is not None and low < high:
                 axis = scale(low, high)  # the whole scale
             panels = [Panel(axis, drawn)]
             title = f"{heads[column.name]}{ARROWS[column.better]}"
-            yield replace(intervals(column.name, title, systems, panels, caption=" · ".join(marks)), tabled=True)
+            yield replace(
+                intervals(column.name, title, systems, panels, caption=" · ".join(marks)),
+                tabled=True,
+            )
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:
@@ -105,9 +120,14 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
         ("strength", strengths, _around(list(strengths.values()))),
     ):
         if drawn:
-            file, panels = name.replace(" ", "-"), [Panel(axis, [drawn.get(system) for system in systems])]
+            file, panels = (
+                name.replace(" ", "-"),
+                [Panel(axis, [drawn.get(system) for system in systems])],
+            )
             title = f"{name.capitalize()}: {label}"
-            yield replace(intervals(f"{file}-{ranking.column}", title, systems, panels), tabled=True)
+            yield replace(
+                intervals(f"{file}-{ranking.column}", title, systems, panels), tabled=True
+            )
 
 
 def matrix_chart(table: Table, title: str) -> Chart:
@@ -120,20 +140,32 @@ def matrix_chart(table: Table, title: str) -> Chart:
 
 def metric_chart(result: Result) -> Iterator[Chart]:
     """Yield how strongly each metric correlates with the judge's first column, if both vary."""
-    matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
+    matrices = {
+        matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
+    }
     kinds = {column.name: column.kind for column in result.table.columns}
     for matrix in (matrices[level] for level in LEVELS if level in matrices):
         judged = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "criterion"]
         drawn = {
-            column_title(name): Bar(value, matrix.low[k][judged[0]], matrix.high[k][judged[0]], number(value, 2))
+            column_title(name): Bar(
+                value, matrix.low[k][judged[0]], matrix.high[k][judged[0]], number(value, 2)
+            )
             for k, name in enumerate(matrix.names)
-            if judged and kinds.get(name) == "metric" and (value := matrix.values[k][judged[0]]) is not None
+            if judged
+            and kinds.get(name) == "metric"
+            and (value := matrix.values[k][judged[0]]) is not None
         }
         if drawn:
             name = one_line(matrix.names[judged[0]])
             best = dict(sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))[:_MAX_METRICS])
             caption = f"Spearman's correlation of each metric with the judge's {name}, {OVER[matrix.level]}."
-            yield bars("metrics", f"Metrics against the judge ({name})", [*best], [*best.values()], caption=caption)
+            yield bars(
+                "metrics",
+                f"Metrics against the judge ({name})",
+                [*best],
+                [*best.values()],
+                caption=caption,
+            )
             return
 
 

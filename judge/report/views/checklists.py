@@ -31,11 +31,23 @@ def checklist_summary(result: Result) -> Iterator[Table]:
         if failing and not judges[checklist.column]:
             title, name = column_title(checklist.column), f"checklist-{checklist.column}"
             caption = f"Questions of {title} that fail most"
-            yield _table(result, checklist, failing, f"{title}: question", caption=caption, name=name, short=True)
+            yield _table(
+                result,
+                checklist,
+                failing,
+                f"{title}: question",
+                caption=caption,
+                name=name,
+                short=True,
+            )
 
 
 def _table(
-    result: Result, checklist: Checklist, questions: Sequence[QuestionShare], head: str = "question", **fields: Any
+    result: Result,
+    checklist: Checklist,
+    questions: Sequence[QuestionShare],
+    head: str = "question",
+    **fields: Any,
 ) -> Table:
     weighted = len({question.weight for question in checklist.questions}) > 1
     systems = result.table.systems
@@ -48,6 +60,10 @@ def _table(
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)
     key = f"Share of yes: the lowest {len(questions)} of {plural(len(checklist.questions), 'question')}."
-    key += f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
+    key += (
+        f" {plural(checklist.others, 'question')} about a single item: see the items."
+        if checklist.others
+        else ""
+    )
     heads = (Head(head), Head("weight", optional=True), *names, Head("unanswered", optional=True))
     return table(heads, rows, key, sorts=True, **fields)

@@ -22,7 +22,9 @@ def claims_section(result: Result) -> Iterator[Section]:
 
 def claims_summary(result: Result) -> Iterator[Block]:
     """Yield a table of the least supported claims, if there are any."""
-    yield from (block for block in _unsupported_claims(result, short=True) if isinstance(block, Table))
+    yield from (
+        block for block in _unsupported_claims(result, short=True) if isinstance(block, Table)
+    )
 
 
 def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Block]:
@@ -39,9 +41,13 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
         return
     threshold = support_threshold(column)
     total = f"{len(claims):,} claims"
-    unsupported = sorted((pair for pair in claims if not pair[1].supported), key=lambda pair: pair[1].probability)
+    unsupported = sorted(
+        (pair for pair in claims if not pair[1].supported), key=lambda pair: pair[1].probability
+    )
     if not unsupported:
-        yield Paragraph(f"None of {total} is unsupported: all have a probability of {threshold:g} or more.")
+        yield Paragraph(
+            f"None of {total} is unsupported: all have a probability of {threshold:g} or more."
+        )
         return
     most = _MOST_IN_SUMMARY if short else _MOST
     key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}."

@@ -38,11 +38,15 @@ class Group:
 def groups(result: Result) -> tuple[Group, ...]:
     """Group the columns: criteria before metrics, a panel's columns together, else in the table's order."""
     together: dict[str, list[Column]] = {}
-    for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
+    for column in sorted(
+        result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))
+    ):
         together.setdefault(column.criterion if column.judge else column.name, []).append(column)
     return tuple(
         Group(
-            name, tuple(columns), {c.name: c.judge or (f"panel {c.panel}" if len(columns) > 1 else "") for c in columns}
+            name,
+            tuple(columns),
+            {c.name: c.judge or (f"panel {c.panel}" if len(columns) > 1 else "") for c in columns},
         )
         for name, columns in together.items()
     )
@@ -65,7 +69,9 @@ def display_columns(result: Result) -> list[Column]:
 def shown_pass_rates(result: Result) -> dict[str, Column]:
     """Return the columns of pass rates by their criteria, without those that only repeat the means."""
     rates, means = result.pass_rates, result.estimates
-    differ = {key[1] for key, rate in rates.items() if key in means and rate.value != means[key].value}
+    differ = {
+        key[1] for key, rate in rates.items() if key in means and rate.value != means[key].value
+    }
     columns = pass_columns(column for column in result.table.columns if not column.judge)
     return {name: column for name, column in columns.items() if name in differ}
 
@@ -75,7 +81,11 @@ def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
     mean, *others = group.columns
     if (rate := rates.get(mean.name)) is None:
         return group
-    parts = {**group.parts, mean.name: group.parts[mean.name] or "mean", rate.name: f"pass at {pass_text(mean)}"}
+    parts = {
+        **group.parts,
+        mean.name: group.parts[mean.name] or "mean",
+        rate.name: f"pass at {pass_text(mean)}",
+    }
     return Group(group.name, (mean, rate, *others), parts)
 
 
@@ -87,17 +97,27 @@ def main_comparison(result: Result) -> Comparison | None:
     """
     by_column = compared_columns(result)
     columns = [column for column in display_columns(result) if not column.judge]
-    columns = [column for column in columns if column.name in by_column and by_column[column.name].ranks]
+    columns = [
+        column for column in columns if column.name in by_column and by_column[column.name].ranks
+    ]
     judged = [column for column in columns if column.kind == "criterion"]
     candidates = [by_column[column.name] for column in judged or columns]
-    tested = (c for c in candidates if c.best or (c.against and any(d.adjusted is not None for d in c.differences)))
+    tested = (
+        c
+        for c in candidates
+        if c.best or (c.against and any(d.adjusted is not None for d in c.differences))
+    )
     return next(tested, candidates[0] if candidates else None)
 
 
 def marks_against(comparison: Comparison, better: str) -> dict[str, Literal["better", "worse"]]:
     """Return the systems that differ significantly from the one that all are compared with; {} if there is none."""
     sign = -1 if better == "lower" else 1
-    apart = [difference for difference in comparison.differences if comparison.against and difference.apart]
+    apart = [
+        difference
+        for difference in comparison.differences
+        if comparison.against and difference.apart
+    ]
     return {d.system: "better" if sign * d.estimate.value > 0 else "worse" for d in apart}
 
 
@@ -108,21 +128,29 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
-    return decimal_places(column, (e.value for (_, name), e in result.estimates.items() if name == column.name))
+    return decimal_places(
+        column, (e.value for (_, name), e in result.estimates.items() if name == column.name)
+    )
 
 
-def estimate_cell(e: Estimate | None, places: int, write: Callable[[float, int], str] = number, **fields: Any) -> Cell:
+def estimate_cell(
+    e: Estimate | None, places: int, write: Callable[[float, int], str] = number, **fields: Any
+) -> Cell:
     """Write an estimate with its interval; `–` if there is none."""
     if e is None:
         return Cell("–")
-    return Cell(write(e.value, places), format_interval(e.low, e.high, places), value=e.value, **fields)
+    return Cell(
+        write(e.value, places), format_interval(e.low, e.high, places), value=e.value, **fields
+    )
 
 
 def share_cell(e: Estimate | None, **fields: Any) -> Cell:
     """Write a share with its interval in per cent, `64%`; `–` if there is none."""
     if e is None:
         return Cell("–")
-    return Cell(f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 0, 100), value=e.value, **fields)
+    return Cell(
+        f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 0, 100), value=e.value, **fields
+    )
 
 
 def change_text(e: Estimate, places: int) -> str:
@@ -136,13 +164,22 @@ def change_tone(change: float, better: str) -> Tone:
 
 
 def marked_mean(
-    column: Column, mean: Estimate, places: int, change: float | None, p: float | None, *, marked: bool, since: str
+    column: Column,
+    mean: Estimate,
+    places: int,
+    change: float | None,
+    p: float | None,
+    *,
+    marked: bool,
+    since: str,
 ) -> Cell:
     """Write a mean with its interval, and with ▲ or ▼ if it is `marked` as a significant change `since` something."""
     title = mark = ""
     tone: Tone = ""
     if change is not None:
-        title = ", ".join([f"{signed(change, places)} {since}", *([] if p is None else [format_p(p)])])
+        title = ", ".join(
+            [f"{signed(change, places)} {since}", *([] if p is None else [format_p(p)])]
+        )
         if marked:
             mark, tone = " ▲" if change > 0 else " ▼", change_tone(change, column.better)
     note = interval_text(column, mean.low, mean.high, places)

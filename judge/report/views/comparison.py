@@ -8,7 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, Literal
 
-from judge.core.format import escape_controls, first_names, format_p, number, one_line, plural, signed
+from judge.core.format import (
+    escape_controls,
+    first_names,
+    format_p,
+    number,
+    one_line,
+    plural,
+    signed,
+)
 from judge.core.records import Column as Measured
 from judge.core.records import Estimate, Failure
 from judge.report import charts
@@ -33,7 +41,14 @@ from judge.report.document import (
     Tone,
     table,
 )
-from judge.report.format import column_title, decimal_places, interval_text, mean_text, score_text, share_label
+from judge.report.format import (
+    column_title,
+    decimal_places,
+    interval_text,
+    mean_text,
+    score_text,
+    share_label,
+)
 from judge.report.views.columns import change_tone, p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
@@ -64,18 +79,26 @@ def view(comparison: RunComparison) -> Document:
         block
         for change in changes
         if change.diff
-        for block in (Heading(_setting(comparison, change)), Diff(tuple(map(escape_controls, change.diff))))
+        for block in (
+            Heading(_setting(comparison, change)),
+            Diff(tuple(map(escape_controls, change.diff))),
+        )
     ]
     failures = failures if runs.appeared or runs.vanished else ""
     sections = {
         Section("means", "Means", lambda: mean_blocks(comparison)): runs.means,
         Section("prompts", "Prompts", lambda: prompts): prompts,
-        Section("failures", "Failures", lambda: _failure_blocks(comparison)): runs.appeared or runs.vanished,
-        Section("items", "Items that changed most", lambda: _item_blocks(comparison)): runs.changed_items,
+        Section("failures", "Failures", lambda: _failure_blocks(comparison)): runs.appeared
+        or runs.vanished,
+        Section(
+            "items", "Items that changed most", lambda: _item_blocks(comparison)
+        ): runs.changed_items,
         Section("remarks", "Other differences", lambda: (Bullets(tuple(others)),)): others,
     }
     commands: tuple[str, ...] = ()
-    if comparison.names != ("before", "after") and any(row.up or row.down for row in runs.means):  # else no folders
+    if comparison.names != ("before", "after") and any(
+        row.up or row.down for row in runs.means
+    ):  # else no folders
         folders = [quote(name) for name in comparison.names]
         power = () if any(row.significant for row in runs.means) else (f"judge plan {folders[1]}",)
         commands = (f"judge compare {' '.join(folders)} --full", *power)
@@ -84,7 +107,10 @@ def view(comparison: RunComparison) -> Document:
         finding=tuple(finding(comparison)),
         scope=f"{before} → {after} · {plural(runs.items, 'item')}",
         notices=tuple(map(one_line, comparison.notes)),
-        summary=(*summary_blocks(comparison), *([Bullets(tuple(remarks[:_MAX_REMARKS]))] if remarks else [])),
+        summary=(
+            *summary_blocks(comparison),
+            *([Bullets(tuple(remarks[:_MAX_REMARKS]))] if remarks else []),
+        ),
         sections=tuple(section for section, needed in sections.items() if needed),
         footer=(f"{plural(runs.texts, 'text')} in both runs{failures}",),
         next=commands,
@@ -98,7 +124,10 @@ def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
     yield from _overview(comparison)
     shifts = [item.shifts[0] for item in comparison.runs.changed_items[:_MAX_EXCERPTS]]
     excerpts = [
-        Excerpt(_values(comparison, s), one_line(s.system), one_line(s.item), column_title(s.column)) for s in shifts
+        Excerpt(
+            _values(comparison, s), one_line(s.system), one_line(s.item), column_title(s.column)
+        )
+        for s in shifts
     ]
     if excerpts:
         yield Excerpts("Changed", tuple(excerpts))
@@ -123,7 +152,14 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
         record, e = asdict(row), row.estimate
         for name in ("estimate", "judge", "system_change", "system_adjusted"):
             del record[name]
-        record |= {"change": e.value, "low": e.low, "high": e.high, "n": e.n, "p": e.p, "method": e.method}
+        record |= {
+            "change": e.value,
+            "low": e.low,
+            "high": e.high,
+            "n": e.n,
+            "p": e.p,
+            "method": e.method,
+        }
         for name, part in (("judge", row.judge), ("system_change", row.system_change)):
             ends = (part.value, part.low, part.high) if part else (None, None, None)
             record |= zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
@@ -160,20 +196,33 @@ class _Mean:
     def size(self) -> str:
         """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its interval."""
         e = self.row.estimate
-        amount = f"{number(100 * abs(e.value), 0)} points" if share_label(self.column) else self.text(abs(e.value))
+        amount = (
+            f"{number(100 * abs(e.value), 0)} points"
+            if share_label(self.column)
+            else self.text(abs(e.value))
+        )
         if not self.row.system and e.low is not None and e.high is not None and e.low * e.high > 0:
             low, high = sorted((abs(e.low), abs(e.high)))
             amount += f" {interval_text(self.column, low, high, self.places)}"
         whose = f" for {one_line(self.row.system, 60)}" if self.row.system else " over all systems"
         p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
         verb = "rose" if e.value > 0 else "fell"
-        return f"{column_title(self.row.column)} {verb} by {amount}{whose if self.several else ''}{p}"
+        return (
+            f"{column_title(self.row.column)} {verb} by {amount}{whose if self.several else ''}{p}"
+        )
 
     @property
     def split(self) -> str:
         """`relevance of bart: +0.31, of which the judge +0.27 [0.21, 0.33] and the system +0.04 [−0.03, 0.11]`."""
-        whole, judge, system = self.part(self.row.estimate), self.part(self.row.judge), self.system_change
-        parts = (f"the {who} {part.text} {part.note}".rstrip() for who, part in (("judge", judge), ("system", system)))
+        whole, judge, system = (
+            self.part(self.row.estimate),
+            self.part(self.row.judge),
+            self.system_change,
+        )
+        parts = (
+            f"the {who} {part.text} {part.note}".rstrip()
+            for who, part in (("judge", judge), ("system", system))
+        )
         p = self.row.system_adjusted
         tested = "not tested" if p is None else format_p(p)
         name = f"{column_title(self.row.column)} of {one_line(self.row.system, 60)}"
@@ -183,9 +232,13 @@ class _Mean:
         """Return a change, or a part of it, with its interval."""
         if e is None:
             return Cell("–")
-        text = signed(100 * e.value, 0) if share_label(self.column) else signed(e.value, self.places)
+        text = (
+            signed(100 * e.value, 0) if share_label(self.column) else signed(e.value, self.places)
+        )
         tone, mark = (change_tone(e.value, self.column.better), "*") if significant else ("", "")
-        return Cell(text, interval_text(self.column, e.low, e.high, self.places), tone, mark, value=e.value)
+        return Cell(
+            text, interval_text(self.column, e.low, e.high, self.places), tone, mark, value=e.value
+        )
 
     def text(self, value: float) -> str:
         return mean_text(self.column, value, self.places)
@@ -211,9 +264,17 @@ def _means(comparison: RunComparison) -> list[_Mean]:
     values: dict[str, list[float]] = {}
     for row in comparison.runs.means:
         values.setdefault(row.column, []).extend((row.before, row.after))
-    columns = {name: comparison.columns.get(name) or Measured(name, "metric", "") for name in values}
-    places = {name: 3 if name == OVERALL else decimal_places(columns[name], values[name]) for name in values}
-    means = [_Mean(row, columns[row.column], places[row.column], several) for row in comparison.runs.means]
+    columns = {
+        name: comparison.columns.get(name) or Measured(name, "metric", "") for name in values
+    }
+    places = {
+        name: 3 if name == OVERALL else decimal_places(columns[name], values[name])
+        for name in values
+    }
+    means = [
+        _Mean(row, columns[row.column], places[row.column], several)
+        for row in comparison.runs.means
+    ]
     return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))
 
 
@@ -239,7 +300,11 @@ def finding(comparison: RunComparison) -> Iterator[str]:
         yield " and ".join(mean.size for mean in shown)
     else:
         tested = any(mean.row.adjusted is not None for mean in changed)
-        yield f"No significant change in {n_means}" if tested else f"Too few items to test the changes of {n_means}"
+        yield (
+            f"No significant change in {n_means}"
+            if tested
+            else f"Too few items to test the changes of {n_means}"
+        )
         largest = changed[0]
         needed = items_needed(largest.row.estimate)
         detectable = needed is not None and largest.row.estimate.n < needed <= _MAX_NEEDED
@@ -252,7 +317,11 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     if split:
         first = min(split, key=lambda mean: (not mean.row.system_changed, mean.importance))
         n = sum(mean.row.system_changed for mean in split)
-        others = f"; without the judge, {n:,} of {len(split):,} changes are significant" if len(split) > 1 else ""
+        others = (
+            f"; without the judge, {n:,} of {len(split):,} changes are significant"
+            if len(split) > 1
+            else ""
+        )
         yield f"{first.split}{others}."
     elif any(mean.row.significant for mean in judged) and not comparison.runs.edited:
         yield "All texts are the same in both runs, so the judge changed, not the systems."
@@ -272,7 +341,9 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
         return
     cells = {
         (mean.system, mean.row.column): replace(
-            mean.change, text=mean.text(mean.row.after) + f" {mean.change.text}" * mean.differs, note=""
+            mean.change,
+            text=mean.text(mean.row.after) + f" {mean.change.text}" * mean.differs,
+            note="",
         )
         for mean in means
     }
@@ -287,7 +358,10 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     )
     yield table(
         ("", *(Column(column_title(name), better=better) for name, better in changed.items())),
-        [(system, *(cells.get((system, name)) for name in changed)) for system in systems[:_MAX_ROWS]],
+        [
+            (system, *(cells.get((system, name)) for name in changed))
+            for system in systems[:_MAX_ROWS]
+        ],
         caption="Changes of the means.",
         key=" · ".join(filter(None, key)),
         name="changes",
@@ -300,17 +374,23 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
     columns: dict[str, list[_Mean]] = {}
     for mean in _means(comparison):
         columns.setdefault(mean.row.column, []).append(mean)
-    changed = {name: means for name, means in columns.items() if any(mean.differs for mean in means)}
+    changed = {
+        name: means for name, means in columns.items() if any(mean.differs for mean in means)
+    }
     if changed:
         yield _chart(list(changed.values())[:_MAX_PANELS])
-        yield _mean_table([mean for means in changed.values() for mean in means], comparison.runs.anchors)
+        yield _mean_table(
+            [mean for means in changed.values() for mean in means], comparison.runs.anchors
+        )
     if equal := [column_title(name) for name in columns if name not in changed]:
         yield Paragraph(f"No value differs in {_listed(equal)}.")
 
 
 def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
-    methods = Counter(mean.row.estimate.method for mean in means if mean.row.estimate.low is not None)
+    methods = Counter(
+        mean.row.estimate.method for mean in means if mean.row.estimate.low is not None
+    )
     interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
     rows: list[tuple[Content, ...]] = []
     for mean in means:
@@ -340,9 +420,20 @@ def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
         f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in both runs (those of "
         "the system if there are five), assumed to be the same for the changed texts."
     )
-    parts = (Column("judge's part", optional=True, about=about), Column("system's part", optional=True))
+    parts = (
+        Column("judge's part", optional=True, about=about),
+        Column("system's part", optional=True),
+    )
     texts = (Column(head, group="texts") for head in ("↑", "=", "↓"))
-    heads = (Column("system", numeric=False), "before", "after", "change", "p", *parts, Column("its p", optional=True))
+    heads = (
+        Column("system", numeric=False),
+        "before",
+        "after",
+        "change",
+        "p",
+        *parts,
+        Column("its p", optional=True),
+    )
     return table(
         ("column", *heads, *texts),
         rows,
@@ -361,11 +452,22 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
         bars = {}
         for mean in means:
             e, change = mean.row.estimate, mean.change
-            bars[mean.system] = charts.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
-        axis = charts.around(end for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
-        panels.append(charts.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
+            bars[mean.system] = charts.Bar(
+                e.value, e.low, e.high, change.text, tone=tones.get(change.tone, "")
+            )
+        axis = charts.around(
+            end
+            for bar in bars.values()
+            for end in (bar.value, bar.low, bar.high)
+            if end is not None
+        )
+        panels.append(
+            charts.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column))
+        )
     caption = "Change of the mean, after minus before, with 95% intervals."
-    return replace(charts.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True)
+    return replace(
+        charts.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True
+    )
 
 
 # Settings, failures, items and what is not compared
@@ -388,8 +490,17 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
     for (state, error), same in kinds.items():
         place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
         columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
-        rows.append((f"{state} {one_line(error)}", len(same), columns, f"{place}: {one_line(same[0].message, 200)}"))
-    heads = [Column(head, numeric=head == "count") for head in ("failure", "count", "columns", "example")]
+        rows.append(
+            (
+                f"{state} {one_line(error)}",
+                len(same),
+                columns,
+                f"{place}: {one_line(same[0].message, 200)}",
+            )
+        )
+    heads = [
+        Column(head, numeric=head == "count") for head in ("failure", "count", "columns", "example")
+    ]
     yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
 
@@ -410,14 +521,21 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         shown: set[str] = set()  # systems whose text is above
         for shift in item.shifts[:_MAX_SHIFTS]:
             before, after = (side.get(_key(shift), "") for side in words)
-            facts = [("judge", after)] if before == after else [("judge before", before), ("judge after", after)]
+            facts = (
+                [("judge", after)]
+                if before == after
+                else [("judge before", before), ("judge after", after)]
+            )
             if shift.system not in shown:
                 facts.append(("text", outputs.get((shift.item, shift.system), "")[:_MAX_TEXT]))
             shown.add(shift.system)
             blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
             blocks.append(Facts(tuple((name, one_line(text)) for name, text in facts if text)))
         first = _shift_text(comparison, item.shifts[0])
-        yield Details(f"{one_line(item.item, 80)} ({100 * item.size:.0f}% of the scale): {first}", tuple(blocks))
+        yield Details(
+            f"{one_line(item.item, 80)} ({100 * item.size:.0f}% of the scale): {first}",
+            tuple(blocks),
+        )
 
 
 def _key(shift: Shift) -> tuple[str, str, str]:
@@ -440,15 +558,25 @@ def _not_compared(comparison: RunComparison) -> Iterator[str]:
     columns_by_systems: dict[tuple[str, ...], list[str]] = {}
     for column in before.columns:
         scored = {row.system for row in runs.means if row.column == column.name}
-        missing = tuple(name for name in before.systems if name in after.systems and name not in scored)
-        if missing and column.name in comparison.columns and column.name not in dict(runs.incomparable):
+        missing = tuple(
+            name for name in before.systems if name in after.systems and name not in scored
+        )
+        if (
+            missing
+            and column.name in comparison.columns
+            and column.name not in dict(runs.incomparable)
+        ):
             columns_by_systems.setdefault(missing, []).append(one_line(column.name))
     for missing, columns in columns_by_systems.items():
         yield f"No text of {_listed(map(one_line, missing))} has a value in both runs for {_listed(columns)}."
     for name, reason in runs.incomparable:
         yield f"{one_line(name)} is not compared: {reason}."
     for name, only in zip(comparison.names, runs.only, strict=True):
-        for kind, names in (("item", only.items), ("system", only.systems), ("column", only.columns)):
+        for kind, names in (
+            ("item", only.items),
+            ("system", only.systems),
+            ("column", only.columns),
+        ):
             if names:
                 listed = _listed(one_line(n, 80) for n in names)
                 yield f"Only in {one_line(name)}: {plural(len(names), kind)} ({listed})."

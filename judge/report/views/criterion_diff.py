@@ -27,16 +27,22 @@ def view(diff: CriterionDiff) -> Document:
     names = " → ".join(diff.names)
     rows = list(_rows(diff))
     changes = [
-        f"{change.what}: {one_line(change.before, 200)} → {one_line(change.after, 200)}" for change in diff.changes
+        f"{change.what}: {one_line(change.before, 200)} → {one_line(change.after, 200)}"
+        for change in diff.changes
     ]
     if prompts and prompts.cost is None and prompts.price_source:
         changes.insert(0, f"The cost is unknown: {prompts.price_source}.")
     prompt_blocks = [
         block
         for place, each in enumerate(prompts.differences if prompts else ())
-        for block in (Heading(f"{'Also, on' if place else 'On'} {plural(each.texts, 'text')}"), Diff(each.lines))
+        for block in (
+            Heading(f"{'Also, on' if place else 'On'} {plural(each.texts, 'text')}"),
+            Diff(each.lines),
+        )
     ]
-    summary: list[Block] = [table(_HEADS, rows, _KEY, name="diff", caption="Before and after.")] if rows else []
+    summary: list[Block] = (
+        [table(_HEADS, rows, _KEY, name="diff", caption="Before and after.")] if rows else []
+    )
     summary += [Bullets(tuple(changes))] if changes else []
     if judged is None:  # the lines that differ are the summary
         summary += prompt_blocks if prompts else [Diff(diff.diff)] if diff.diff else []
@@ -44,7 +50,8 @@ def view(diff: CriterionDiff) -> Document:
     if judged and judged.agreement:
         caption = f"Spearman's correlation with people's ratings of {judged.rating}."
         by_level = [
-            (*_agreement_row(a, OVER[a.level]), Cell(f"{(a.difference or a.after).n:,}")) for a in judged.agreement
+            (*_agreement_row(a, OVER[a.level]), Cell(f"{(a.difference or a.after).n:,}"))
+            for a in judged.agreement
         ]
         agreement = table((*_HEADS, "n"), by_level, _KEY, caption=caption, name="agreement")
         sections.append(Section("agreement", "Agreement with people", lambda: [agreement]))
@@ -64,7 +71,10 @@ def view(diff: CriterionDiff) -> Document:
         data=_data(diff, [first.rstrip("."), *others]),
         records=tuple(
             {"quantity": name.text}
-            | {side: cell.text if cell.value is None else cell.value for side, cell in sides.items()}
+            | {
+                side: cell.text if cell.value is None else cell.value
+                for side, cell in sides.items()
+            }
             | {"p": p.text}
             for name, before, after, change, p in rows
             for sides in [{"before": before, "after": after, "change": change}]
@@ -78,8 +88,13 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
     if judged is not None:
         leading = judged.leading
         if leading and (e := leading.difference):
-            verbs = "The new wording agrees better with people", "The new wording agrees worse with people"
-            size = f"Spearman changes by {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
+            verbs = (
+                "The new wording agrees better with people",
+                "The new wording agrees worse with people",
+            )
+            size = (
+                f"Spearman changes by {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
+            )
             verdict = _verdict(verbs, "agreement with people", e, leading.is_significant)
             yield f"{verdict}: {size}."
         means = judged.comparison.runs.means if judged.comparison else ()
@@ -123,23 +138,36 @@ def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
             sides = [Cell(number(value, places), value=value) for value in (row.before, row.after)]
             changed = estimate_cell(row.estimate, places, signed, mark="*" * row.significant)
             yield Cell("mean score"), *sides, changed, Cell(p_cell(row.adjusted))
-        sides = [Cell(f"{failed:,} of {n:,}") for failed, n in zip(judged.failed, judged.judgments, strict=True)]
+        sides = [
+            Cell(f"{failed:,} of {n:,}")
+            for failed, n in zip(judged.failed, judged.judgments, strict=True)
+        ]
         yield Cell("failed judgments"), *sides, none, none
         for flips in judged.flips:
             if flips.total:
-                count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=percent(flips.flipped / flips.total))
+                count = Cell(
+                    f"{flips.flipped:,} of {flips.total:,}",
+                    note=percent(flips.flipped / flips.total),
+                )
                 yield Cell(f"flips: {flips.name}"), none, none, count, none
     if prompts is not None:
         before, after = prompts.tokens
         sides = [Cell(f"{tokens:,.0f}", value=tokens) for tokens in prompts.tokens]
-        yield Cell("tokens per prompt"), *sides, Cell(f"{signed(100 * (after / before - 1), 1)}%"), none
+        yield (
+            Cell("tokens per prompt"),
+            *sides,
+            Cell(f"{signed(100 * (after / before - 1), 1)}%"),
+            none,
+        )
         if prompts.cost is not None:
             sides = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
             yield Cell("cost of 1,000 judgments", note=prompts.price_source), *sides, none, none
 
 
 def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
-    sides = [Cell(number(e.value, PLACES), value=e.value) for e in (agreement.before, agreement.after)]
+    sides = [
+        Cell(number(e.value, PLACES), value=e.value) for e in (agreement.before, agreement.after)
+    ]
     difference = agreement.difference
     change = estimate_cell(difference, PLACES, signed, mark="*" * agreement.is_significant)
     return Cell(name), *sides, change, Cell(p_cell(difference.p if difference else None))
@@ -153,6 +181,9 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
     if (judged := diff.judged) is not None:
         data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)} | {
             "comparison": comparison.data(judged.comparison) if judged.comparison else None,
-            "agreement": [{**asdict(record), "significant": record.is_significant} for record in judged.agreement],
+            "agreement": [
+                {**asdict(record), "significant": record.is_significant}
+                for record in judged.agreement
+            ],
         }
     return data

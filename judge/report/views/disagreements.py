@@ -8,7 +8,18 @@ from math import ceil
 from typing import Any
 
 from judge.core.format import one_line, plural, signed
-from judge.report.document import Block, Cell, Column, Content, Details, Excerpt, Excerpts, Heading, Table, table
+from judge.report.document import (
+    Block,
+    Cell,
+    Column,
+    Content,
+    Details,
+    Excerpt,
+    Excerpts,
+    Heading,
+    Table,
+    table,
+)
 from judge.report.format import column_title, mean_text, score_text, share_label
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
@@ -32,7 +43,9 @@ def of_result(result: Result) -> tuple[Disagreements, ...]:
     return disagreements(result.table.samples, judges, Bootstrap(seed=seed))
 
 
-def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked: bool) -> Iterator[Block]:
+def blocks(
+    compared: Sequence[Disagreements], best: str, level: Level, *, linked: bool
+) -> Iterator[Block]:
     """Yield the disagreements of the judge `best`; those of other judges are folded.
 
     `level` is that of the correlations. With `linked`, texts link to the page's item browser.
@@ -47,15 +60,22 @@ def blocks(compared: Sequence[Disagreements], best: str, level: Level, *, linked
             yield Details(f"Disagreements{several}", inner)
 
 
-def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linked: bool) -> Iterator[Block]:
+def _of_judge(
+    compared: Sequence[Disagreements], judge: str, level: Level, linked: bool
+) -> Iterator[Block]:
     each = ceil(_GAPS / len(compared))
-    sides = (("Judge higher than people", "higher", "high"), ("Judge lower than people", "lower", ""))
+    sides = (
+        ("Judge higher than people", "higher", "high"),
+        ("Judge lower than people", "lower", ""),
+    )
     for label, side, order in sides:
         gaps = [(d, gap) for d in compared for gap in getattr(d, side)[:each]]
         gaps.sort(key=lambda pair: -_share(*pair))
         if gaps:
             yield Heading(f"{label}{judge}")
-            yield Excerpts("", tuple(_excerpt(d, gap, order if linked else None) for d, gap in gaps))
+            yield Excerpts(
+                "", tuple(_excerpt(d, gap, order if linked else None) for d, gap in gaps)
+            )
     yield from (_confusion_table(d, d.confusion) for d in compared if d.confusion)
     rows, correlations = [], dict[str, None]()
     for d in (d for d in compared if d.raters):
@@ -63,7 +83,15 @@ def _of_judge(compared: Sequence[Disagreements], judge: str, level: Level, linke
         correlations[OVER[usable]] = None
         for rater in d.raters:
             points = estimate_cell(rater.difference, 2, signed)
-            rows.append((d.criterion, rater.rater, estimate_cell(rater.spearman.get(usable), 2), points, rater.texts))
+            rows.append(
+                (
+                    d.criterion,
+                    rater.rater,
+                    estimate_cell(rater.spearman.get(usable), 2),
+                    points,
+                    rater.texts,
+                )
+            )
     if rows:
         yield table(
             ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
@@ -87,14 +115,18 @@ def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
     """Return a text; with an `order` it links to the items in this order of the gaps."""
     link = ""
     if order is not None:
-        link = items.link(item=gap.item, system=gap.system, column=items.gap_name(d.criterion), order=order)
+        link = items.link(
+            item=gap.item, system=gap.system, column=items.gap_name(d.criterion), order=order
+        )
     raters = ", ".join(
         f"{rater}: {score_text(d.column, vote)}"
         + (f" “{one_line(gap.comments[rater], _MAX_COMMENT)}”" if rater in gap.comments else "")
         for rater, vote in gap.ratings
     )
     return Excerpt(
-        f"{signed(100 * gap.size, 0)}%" if share_label(d.column) else signed(gap.size, 1 if _span(d) > 1 else 2),
+        f"{signed(100 * gap.size, 0)}%"
+        if share_label(d.column)
+        else signed(gap.size, 1 if _span(d) > 1 else 2),
         gap.system,
         gap.item,
         column_title(d.criterion),
@@ -108,7 +140,9 @@ def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
 
 def _scores_text(d: Disagreements, gap: Gap) -> str:
     """Write both sides in points of the scale, or in percent for the probability of a label."""
-    judge, people = (mean_text(d.column, value, 2).removesuffix(".00") for value in (gap.judge, gap.people))
+    judge, people = (
+        mean_text(d.column, value, 2).removesuffix(".00") for value in (gap.judge, gap.people)
+    )
     return f"judge {judge}, people {people}"
 
 
@@ -129,7 +163,11 @@ def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
         [
             f"people {name}",
             *(
-                Cell(f"{n:,}", value=n, shade=_STRONG * n / most * (1 if p == j else -1) if n else None)
+                Cell(
+                    f"{n:,}",
+                    value=n,
+                    shade=_STRONG * n / most * (1 if p == j else -1) if n else None,
+                )
                 for j, n in enumerate(counts)
             ),
         ]
@@ -140,7 +178,9 @@ def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
         ("", *(Column(name, group="judge") for name in names)),
         rows,
         # Of two levels, none is more than one level apart from the other.
-        f"Same level {exact}." if len(names) < 3 else f"Same level {exact}, at most one level apart {near}.",
+        f"Same level {exact}."
+        if len(names) < 3
+        else f"Same level {exact}, at most one level apart {near}.",
         caption=f"Confusion by level: {plural(confusion.n, 'rating')} of {d.criterion}, the judge's likeliest level.",
         name=f"confusion-{d.criterion}",
     )
@@ -150,7 +190,11 @@ def data(compared: Iterable[Disagreements], criterion: str) -> dict[str, Any]:
     """Return what JSON has of a criterion: `disagreements`, an entry per judge."""
     entries = []
     for d in (d for d in compared if d.criterion == criterion):
-        entry = {name: value for name, value in asdict(d).items() if name not in ("criterion", "column", "named")}
+        entry = {
+            name: value
+            for name, value in asdict(d).items()
+            if name not in ("criterion", "column", "named")
+        }
         if d.confusion:
             entry["confusion"] |= {"exact": d.confusion.share(0), "adjacent": d.confusion.share(1)}
         entries.append(entry)

@@ -29,16 +29,28 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     rows: dict[str, Drivers] = {}
     for group in groups(result):
         judged = {name: known[name, False] for name in group.parts if (name, False) in known}
-        rows |= {", ".join(filter(None, (group.name, group.parts[name]))): drivers for name, drivers in judged.items()}
+        rows |= {
+            ", ".join(filter(None, (group.name, group.parts[name]))): drivers
+            for name, drivers in judged.items()
+        }
         if judged and (group.name, True) in known:
             rows[f"{group.name}, people"] = known[group.name, True]
     if not any(drivers.each for drivers in rows.values() if not drivers.people):
         return
     yield Paragraph(_ABOUT)
-    each = {name: {driver.name: driver.correlation for driver in drivers.each} for name, drivers in rows.items()}
+    each = {
+        name: {driver.name: driver.correlation for driver in drivers.each}
+        for name, drivers in rows.items()
+    }
     drawn = {name: correlations for name, correlations in each.items() if correlations}
     names = [name for name in NAMES if any(name in correlations for correlations in drawn.values())]
-    ends = [end for row in drawn.values() for e in row.values() for end in (e.value, e.low, e.high) if end is not None]
+    ends = [
+        end
+        for row in drawn.values()
+        for e in row.values()
+        for end in (e.value, e.low, e.high)
+        if end is not None
+    ]
     limit = 0.5 if max(map(abs, ends)) <= 0.5 else 1.0
     panels = [
         Panel(
@@ -51,16 +63,24 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
         )
         for name in names
     ]
-    yield replace(intervals("drivers", f"Correlation with {listed(names)}", [*drawn], panels), tabled=True)
+    yield replace(
+        intervals("drivers", f"Correlation with {listed(names)}", [*drawn], panels), tabled=True
+    )
     yield table(
         ("scores", "explained", "by chance", *names, "texts"),
         [
             (
                 Cell(name, drivers.note, tone="muted" if drivers.people else ""),
                 share_cell(drivers.together),
-                None if drivers.chance is None else Cell(percent(drivers.chance), value=drivers.chance),
+                None
+                if drivers.chance is None
+                else Cell(percent(drivers.chance), value=drivers.chance),
                 *(estimate_cell(each[name].get(driver), 2, signed) for driver in names),
-                Cell(f"{drivers.texts:,}", "within items" if drivers.within else "pooled", value=drivers.texts),
+                Cell(
+                    f"{drivers.texts:,}",
+                    "within items" if drivers.within else "pooled",
+                    value=drivers.texts,
+                ),
             )
             for name, drivers in rows.items()
         ],

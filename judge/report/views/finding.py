@@ -6,9 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, permutations
 
-from judge.core.format import first_names, format_interval, format_p, number, one_line, plural, signed
+from judge.core.format import (
+    first_names,
+    format_interval,
+    format_p,
+    number,
+    one_line,
+    plural,
+    signed,
+)
 from judge.core.records import Column
-from judge.report.format import column_title, estimate_text, interval_text, mean_text, share_label, share_of_scale
+from judge.report.format import (
+    column_title,
+    estimate_text,
+    interval_text,
+    mean_text,
+    share_label,
+    share_of_scale,
+)
 from judge.report.views.columns import (
     change_text,
     compared_columns,
@@ -51,8 +66,12 @@ def finding(result: Result) -> tuple[str, ...]:
 
 def _all_failed(result: Result, judged: set[str]) -> str:
     """Say that no judgment succeeded (without a judge: no value) and with which errors; "" if any succeeded."""
-    names, noun = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
-    if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
+    names, noun = (
+        (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
+    )
+    if names & (
+        {score.column for score in result.table.scores} | {column for _, column in result.estimates}
+    ):
         return ""
     kinds = Counter[str]()
     for kind in build_provenance(result).failures:
@@ -89,9 +108,13 @@ def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
     if comparison.against:
         return _finding_against(result, comparison)
     if not comparison.best:
-        return [f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"]
+        return [
+            f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"
+        ]
     behind = [system for system in order if system not in comparison.best]
-    sentences = _winners(result, comparison, behind) if behind else _no_difference(result, comparison)
+    sentences = (
+        _winners(result, comparison, behind) if behind else _no_difference(result, comparison)
+    )
     return [*sentences, *_metric_disagrees(result, comparison)]
 
 
@@ -117,7 +140,9 @@ def _winners(result: Result, comparison: Comparison, behind: Sequence[str]) -> I
         f"{_name(behind[0])}{next_} trails by {_gap(result, comparison, trails)}{p} and is worse on {worse:,} of "
         f"{trails.estimate.n:,} items."
     )
-    ties = [pair for pair in pairwise(behind) if (d := differences.get(frozenset(pair))) and not d.apart]
+    ties = [
+        pair for pair in pairwise(behind) if (d := differences.get(frozenset(pair))) and not d.apart
+    ]
     if len(ties) == 1:
         yield f"No significant difference between {_names(ties[0])}."
 
@@ -138,7 +163,9 @@ def _no_difference(result: Result, comparison: Comparison) -> Iterator[str]:
         yield f"{lead}."
         yield _too_few(result, comparison, n, f"no difference between {len(order)} systems")
         return
-    ahead = {_in_order(result, comparison, d): d for d in comparison.differences if d.estimate.value}
+    ahead = {
+        _in_order(result, comparison, d): d for d in comparison.differences if d.estimate.value
+    }
     # On the items of both, the system with the best mean may be behind.
     closest = ahead.get((first, second))
     if closest is None:
@@ -177,8 +204,12 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     column, texts = _column(result, comparison), {}
     for d in tested:
         e = d.estimate
-        points = f"{signed(100 * e.value, 0)} points {format_interval(e.low, e.high, 0, 100)}".rstrip()
-        texts[d.system] = points if share_label(column) else change_text(e, min(2, places(result, column)))
+        points = (
+            f"{signed(100 * e.value, 0)} points {format_interval(e.low, e.high, 0, 100)}".rstrip()
+        )
+        texts[d.system] = (
+            points if share_label(column) else change_text(e, min(2, places(result, column)))
+        )
     marks = marks_against(comparison, column.better)
     sentences = [*_split_against(marks, texts, name, title)]
     n = max(d.estimate.n for d in tested)
@@ -190,19 +221,27 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _split_against(marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str) -> Iterator[str]:
+def _split_against(
+    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str
+) -> Iterator[str]:
     """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
     `marks` are the significant differences from `name`, `texts` all of them in numbers, by system.
     """
-    better, worse, others = ([s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", ""))
+    better, worse, others = (
+        [s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", "")
+    )
     if better:
         yield f"{_first_names(better)} {'beats' if len(better) == 1 else 'beat'} {name} on {title}"
     elif others:
         yield f"No system beats {name} on {title}"
     else:
         yield f"{name} beats {_all_others(worse)} on {title}"
-    named = (("Significantly better", better), ("Significantly worse", worse), ("No significant difference", others))
+    named = (
+        ("Significantly better", better),
+        ("Significantly worse", worse),
+        ("No significant difference", others),
+    )
     for words, systems in named:
         if systems:
             yield f"{words}: {first_names((f'{_name(s)} ({texts[s]})' for s in systems), _MAX_NAMED)}."
@@ -246,7 +285,9 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
             means = [
                 (share, column, e.value)
                 for column in result.table.columns
-                if column.kind == "criterion" and not column.judge and (e := result.estimates.get((top, column.name)))
+                if column.kind == "criterion"
+                and not column.judge
+                and (e := result.estimates.get((top, column.name)))
                 if (share := share_of_scale(column, e.value)) is not None
             ]
             lowest = ""
@@ -265,14 +306,22 @@ def _ranking_finding(result: Result) -> list[str]:
         return []
     ranking, *others = rankings
     first, second, *_ = ranking.standings
-    title, items = column_title(ranking.column), plural(first.items, "item") if first.items else "all items"
+    title, items = (
+        column_title(ranking.column),
+        plural(first.items, "item") if first.items else "all items",
+    )
     if ranking.against in {s.system for s in ranking.standings}:
         rivals = [s for s in ranking.standings if s.system != ranking.against]
         marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
-        rates = {s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip() for s in rivals}
+        rates = {
+            s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip()
+            for s in rivals
+        }
         sentences = [*_split_against(marks, rates, _name(ranking.against), title)]
         n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
-        few = f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
+        few = (
+            f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
+        )
         return [*sentences, *[few] * (n < least)]
     (text, low, _, interval), (follows, _, high, _) = (_size(ranking, s) for s in (first, second))
     winners = _winners_of(ranking)
@@ -281,15 +330,22 @@ def _ranking_finding(result: Result) -> list[str]:
     else:
         verb = "is the strongest" if ranking.by_strength else "wins most comparisons"
         apart = None if low is None or high is None else low > high
-        clear = "" if apart is None else f"; the intervals {'do not overlap' if apart else 'overlap'}"
+        clear = (
+            "" if apart is None else f"; the intervals {'do not overlap' if apart else 'overlap'}"
+        )
         sentences = [
             f"{_name(first.system)} {verb} on {title}: {f'{text} {interval}'.rstrip()} over {items}",
             f"{_name(second.system)} follows with {follows}{clear}.",
         ]
     if ranking.by_strength:
         sentences.append("Strengths decide, not win rates: the systems met different rivals.")
-    elsewhere = [(each.column, winners) for each in others if len(winners := _winners_of(each)) == 1]
-    return [*sentences, *(f"{_names(best)} is first on {column_title(name)}." for name, best in elsewhere[:2])]
+    elsewhere = [
+        (each.column, winners) for each in others if len(winners := _winners_of(each)) == 1
+    ]
+    return [
+        *sentences,
+        *(f"{_names(best)} is first on {column_title(name)}." for name, best in elsewhere[:2]),
+    ]
 
 
 def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | None, str]:
@@ -303,7 +359,11 @@ def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | Non
 def _winners_of(ranking: Ranking) -> list[str]:
     """Return the systems that share the first place."""
     sizes = [(s.strength or 0.0) if ranking.by_strength else s.win_rate for s in ranking.standings]
-    return [s.system for s, size in zip(ranking.standings, sizes, strict=True) if sizes[0] - size <= _NEAR]
+    return [
+        s.system
+        for s, size in zip(ranking.standings, sizes, strict=True)
+        if sizes[0] - size <= _NEAR
+    ]
 
 
 def _column(result: Result, comparison: Comparison) -> Column:

@@ -17,7 +17,9 @@ SCHEMA = "judge.criteria.improve/1"
 def view(improvement: Improvement) -> Document:
     """Make the report of an attempt."""
     finding = list(_finding(improvement))
-    reasons = tuple(f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason)
+    reasons = tuple(
+        f"Revision {t.number}: {one_line(t.reason, 300)}" for t in improvement.trials if t.reason
+    )
     selection = improvement.selection
     present = Trial(0, agreement=selection.values[0] if selection else None)
     trials = (present, *improvement.trials)
@@ -73,11 +75,15 @@ def _finding(improvement: Improvement) -> Iterator[str]:
             yield f"Revision {improvement.chosen} agrees better with people{tested}"
         elif improvement.fails_more:
             yield f"The judge fails more often with revision {improvement.chosen}: {file} stays"
-            written = f"Failed judgments: {improvement.failed[1]:,}, before {improvement.failed[0]:,}."
+            written = (
+                f"Failed judgments: {improvement.failed[1]:,}, before {improvement.failed[0]:,}."
+            )
         else:
             yield f"No significant gain{tested}: {file} stays"
             written = ""
-        size = f"Spearman {change_text(gain, PLACES)} on {gain.n:,} unseen {UNITS[agreement.level]}s."
+        size = (
+            f"Spearman {change_text(gain, PLACES)} on {gain.n:,} unseen {UNITS[agreement.level]}s."
+        )
         yield f"{size} {written}".rstrip()
 
 
@@ -89,7 +95,12 @@ def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
         mark = "*" * (improvement.improved and trial.number > 0)
         training = None if trial.agreement is None else number(trial.agreement, PLACES)
         rows.append(
-            (name, training, estimate_cell(tests.get(trial.number), PLACES, mark=mark), one_line(trial.reason, 36))
+            (
+                name,
+                training,
+                estimate_cell(tests.get(trial.number), PLACES, mark=mark),
+                one_line(trial.reason, 36),
+            )
         )
     return table(
         ("", "training", "test", Column("what it changes", numeric=False)),

@@ -36,7 +36,10 @@ class Replies:
     @property
     def brief(self) -> bool:
         """Whether all of them fit on a line."""
-        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts) and len(self.texts) <= _BRIEF
+        return (
+            all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts)
+            and len(self.texts) <= _BRIEF
+        )
 
     @property
     def total(self) -> int:
@@ -88,7 +91,9 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         part = (p.distribution or {}).get(label, 0.0) / total
         if part > 0:
             bars.append(f"M{8 * k + 4} 20V{min(19, 20 - round(20 * part))}")
-            shares.append(f"{minus(label)}: {part:.0%}" if part >= 0.005 else f"{minus(label)}: <1%")
+            shares.append(
+                f"{minus(label)}: {part:.0%}" if part >= 0.005 else f"{minus(label)}: <1%"
+            )
     share = share_of_scale(column, row.value) if column.better else None
     text, failing = score_text(column, row.value, places), column.passes(row.value) is False
     return Finding(
@@ -100,7 +105,9 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         labels=len(column.labels or p.distribution or ()),
         method=_method_text(p, places),
         reason=p.reason or "",
-        below=f"{'just ' if text == pass_text(column) else ''}below {pass_text(column)}" if failing else "",
+        below=f"{'just ' if text == pass_text(column) else ''}below {pass_text(column)}"
+        if failing
+        else "",
         answers=_answers(p),
         quote=p.quote or "",
         **names,
@@ -112,7 +119,11 @@ def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
     marked = []
     for answer in source.answers:
         known = "" if answer.provenance.mass is None else f" {answer.value:.2f}"
-        mark = "? no answer" if answer.value is None else f"{'✓' if answer.value >= 0.5 else '✗'}{known}"
+        mark = (
+            "? no answer"
+            if answer.value is None
+            else f"{'✓' if answer.value >= 0.5 else '✗'}{known}"
+        )
         weight = "" if answer.weight == 1 else f" (weight {answer.weight:g})"
         marked.append((mark, answer.question + weight))
     return tuple(marked)
@@ -140,7 +151,11 @@ class CheckedClaim:
     def nearest(self) -> str:
         """The most similar sentence of the source, in words."""
         sentence = one_line(self.evidence, _MAX_SENTENCE)
-        return f"Most similar in the source: “{sentence}”" if sentence else "The source has no similar sentence."
+        return (
+            f"Most similar in the source: “{sentence}”"
+            if sentence
+            else "The source has no similar sentence."
+        )
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -153,11 +168,17 @@ def support_threshold(column: Column) -> float:
     return float(found[1]) if (found := _THRESHOLD.search(column.signature)) else 0.5
 
 
-def checked_claims(sample: Sample, column: Column, row: Score | Failure | None) -> tuple[CheckedClaim, ...]:
+def checked_claims(
+    sample: Sample, column: Column, row: Score | Failure | None
+) -> tuple[CheckedClaim, ...]:
     """Return the claims behind a value of `claims_precision` or `nli` (those of the output, checked against the source)
     or of `claims_recall` (of the references, against the output); none for other columns and for a damaged record.
     """
-    if column.kind != "metric" or column.name not in (*CLAIMS, REFERENCE_CLAIMS) or not isinstance(row, Score):
+    if (
+        column.kind != "metric"
+        or column.name not in (*CLAIMS, REFERENCE_CLAIMS)
+        or not isinstance(row, Score)
+    ):
         return ()
     threshold, own = support_threshold(column), column.name in CLAIMS
     against = (sample.source or "") if own else sample.output
@@ -195,18 +216,26 @@ class Piece(NamedTuple):
         return " · ".join(notes)
 
 
-def marked(text: str, quotes: Sequence[tuple[str, str]], claims: Sequence[CheckedClaim] = ()) -> tuple[Piece, ...]:
+def marked(
+    text: str, quotes: Sequence[tuple[str, str]], claims: Sequence[CheckedClaim] = ()
+) -> tuple[Piece, ...]:
     """Split a text at the ends of quotations and of unsupported claims, which may overlap.
 
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
-    quoted = [(at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0]
+    quoted = [
+        (at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0
+    ]
     placed = [(*claim.span, claim) for claim in claims if claim.span and not claim.supported]
-    cuts = sorted({0, len(text), *(end for start, stop, _ in [*quoted, *placed] for end in (start, stop))})
+    cuts = sorted(
+        {0, len(text), *(end for start, stop, _ in [*quoted, *placed] for end in (start, stop))}
+    )
     return tuple(
         Piece(
             text[a:b],
-            " · ".join(dict.fromkeys(name for start, stop, name in quoted if start <= a and b <= stop)),
+            " · ".join(
+                dict.fromkeys(name for start, stop, name in quoted if start <= a and b <= stop)
+            ),
             tuple(claim for start, stop, claim in placed if start <= a and b <= stop),
             ", ".join(f"{claim.probability:.2f}" for _, stop, claim in placed if stop == b),
         )
@@ -226,7 +255,10 @@ def _method_text(p: Provenance, places: int) -> str:
     """Say in a few words how a score was produced."""
     if p.method in ("panel", IDENTICAL):
         return p.note or p.method
-    readings = {"prose": "read from a sentence", "repaired": "read from the answer to a repair question"}
+    readings = {
+        "prose": "read from a sentence",
+        "repaired": "read from the answer to a repair question",
+    }
     parts = [p.method, *([readings[p.reading]] if p.reading in readings else [])]
     if p.method == "samples":
         draws = round(p.n / p.mass) if p.mass else p.n
@@ -280,7 +312,11 @@ class Compared:
     def preference(self, system: str) -> float | None:
         """Return the mean preference for a system over its pairs."""
         pairs = [pair for pair in self.pairs if system in (pair.first, pair.second)]
-        values = [p.preference if p.first == system else 1 - p.preference for p in pairs if p.preference is not None]
+        values = [
+            p.preference if p.first == system else 1 - p.preference
+            for p in pairs
+            if p.preference is not None
+        ]
         return sum(values) / len(values) if values else None
 
 
@@ -289,7 +325,9 @@ def compared(
 ) -> tuple[Compared, ...]:
     """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair together."""
     place = {system: at for at, system in enumerate(systems)}
-    by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
+    by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {
+        column: {} for column in labels
+    }
     for row in rows:
         if row.column in by_column and {row.system, row.rival} <= place.keys():
             swapped = place[row.system] > place[row.rival]
@@ -384,7 +422,20 @@ def question_table(lines: Sequence[Line], name: str) -> Table:
     first, *others = similarities(lines) or ("similarity",)
     rows = []
     for line in lines:
-        counted = line.value(first) if line.similarity else f"not counted: {line.left_out or 'no reason recorded'}"
-        texts = (line.theme, line.question, line.from_source, line.from_output, counted, *map(line.value, others))
+        counted = (
+            line.value(first)
+            if line.similarity
+            else f"not counted: {line.left_out or 'no reason recorded'}"
+        )
+        texts = (
+            line.theme,
+            line.question,
+            line.from_source,
+            line.from_output,
+            counted,
+            *map(line.value, others),
+        )
         rows.append(map(one_line, texts))
-    return text_table(("theme", "question", "from source", "from output", first, *others), rows, name=name)
+    return text_table(
+        ("theme", "question", "from source", "from output", first, *others), rows, name=name
+    )

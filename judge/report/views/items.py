@@ -52,7 +52,9 @@ def link(**state: str) -> str:
     The keys are `system`, `versus` (a second system, for a comparison side by side), `column`, `item` (to open it),
     `order` (`high`, `spread` or `name`) and `q` (words to search for).
     """
-    return "items?" + urlencode({k: escape_controls(v) for k, v in state.items() if v}, quote_via=quote)
+    return "items?" + urlencode(
+        {k: escape_controls(v) for k, v in state.items() if v}, quote_via=quote
+    )
 
 
 def browser(result: Result) -> ItemBrowser:
@@ -116,7 +118,9 @@ class Output:
     @property
     def human(self) -> str:
         """People's ratings: `coherence 4`."""
-        return ", ".join(f"{name} {minus(f'{value:.3g}')}" for name, value in self.sample.human.items())
+        return ", ".join(
+            f"{name} {minus(f'{value:.3g}')}" for name, value in self.sample.human.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,11 @@ class Measure:
     @property
     def numbers(self) -> dict[Text, float]:
         """The values that are there."""
-        return {text: value for text, value in self.values.items() if value is not None and value is not False}
+        return {
+            text: value
+            for text, value in self.values.items()
+            if value is not None and value is not False
+        }
 
     def share(self, text: Text) -> float | None:
         """Return the text's place on the scale, from 0 (worst) to 1 (best)."""
@@ -164,7 +172,10 @@ class Measure:
             "places": self.places,
             "leads": self.leads,
             "item": self.per_item,
-            "values": [value if value is None or value is False else float(f"{value:.4g}") for value in values],
+            "values": [
+                value if value is None or value is False else float(f"{value:.4g}")
+                for value in values
+            ],
         }
 
 
@@ -235,13 +246,20 @@ class Items:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of the texts that the sheets contain; the two texts of a comparison are outputs."""
-        names = {hole.partition(" ")[2] for sheet in self.sheets for _, parts in sheet for hole in parts[1::2]}
+        names = {
+            hole.partition(" ")[2]
+            for sheet in self.sheets
+            for _, parts in sheet
+            for hole in parts[1::2]
+        }
         return frozenset(names | {"output"} if "first" in names else names)
 
     @property
     def data(self) -> dict[str, Any]:
         """What the page's script reads; outputs are in the order of the page."""
-        outputs = [(item.name, output.sample.system) for item in self.items for output in item.outputs]
+        outputs = [
+            (item.name, output.sample.system) for item in self.items for output in item.outputs
+        ]
         place = {system: k for k, system in enumerate(self.systems)}
         return {
             "items": [item.name for item in self.items],
@@ -275,14 +293,20 @@ def _scored(result: Result) -> Items:
         for column in group.columns
         if column.name in stored
     }
-    leads = [name for name, measure in shown.items() if measure.column.kind == "criterion" and not measure.judge]
+    leads = [
+        name
+        for name, measure in shown.items()
+        if measure.column.kind == "criterion" and not measure.judge
+    ]
     leads = leads or [name for name, measure in shown.items() if measure.column.better][:1]
     measures = []
     for name, measure in shown.items():
         column, numbers = measure.column, measure.numbers.values()
         low = min(numbers, default=None) if column.low is None else column.low
         high = max(numbers, default=None) if column.high is None else column.high
-        measures.append(replace(measure, column=replace(column, low=low, high=high), leads=name in leads))
+        measures.append(
+            replace(measure, column=replace(column, low=low, high=high), leads=name in leads)
+        )
     measures += _spreads(measures)
     measures += _people_gaps(measures, table.samples)
     samples = _samples_by_item(result)
@@ -318,10 +342,14 @@ def _output(
     for failure, *more in lacking.values():
         name = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(name, "", Replies(), failure=failure))
-    qags = next(filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ())
+    qags = next(
+        filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ()
+    )
     claims = {name: checked_claims(sample, columns[name].column, row) for name, row in rows.items()}
     own = next((claims[name] for name in CLAIMS if claims.get(name)), ())
-    return Output(sample, others, tuple(findings), tuple(metrics), qags, own, claims.get(REFERENCE_CLAIMS, ()))
+    return Output(
+        sample, others, tuple(findings), tuple(metrics), qags, own, claims.get(REFERENCE_CLAIMS, ())
+    )
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
@@ -367,9 +395,16 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
             continue
         people = {s.key: s.human[name] for s in kept}
         values: dict[Text, float | bool | None] = dict.fromkeys(s.key for s in samples)
-        values |= {key: score - people[key] for key, score in measure.numbers.items() if key in people}
+        values |= {
+            key: score - people[key] for key, score in measure.numbers.items() if key in people
+        }
         width = (column.high or 0.0) - (column.low or 0.0)
-        yield Measure(gap_name(measure.name), Column(gap_name(name), "metric", "", -width, width, better=""), 2, values)
+        yield Measure(
+            gap_name(measure.name),
+            Column(gap_name(name), "metric", "", -width, width, better=""),
+            2,
+            values,
+        )
 
 
 def _ranked(result: Result) -> Items:
@@ -392,21 +427,33 @@ def _ranked(result: Result) -> Items:
     preferred, flips = [], []
     for k, (column, label) in enumerate(labels.items()):
         texts = [
-            (name, sample.system, comparisons[name][k]) for name, outputs in samples.items() for sample, _ in outputs
+            (name, sample.system, comparisons[name][k])
+            for name, outputs in samples.items()
+            for sample, _ in outputs
         ]
         shares = {(name, system): contest.preference(system) for name, system, contest in texts}
         counts = {(name, system): float(contest.flips) for name, system, contest in texts}
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferred.append(Measure(f"{label}: preferred", wins, 2, shares))
-        most = Column(f"{column}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower")
+        most = Column(
+            f"{column}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower"
+        )
         flips.append(Measure(f"{label}: flips", most, 0, counts, leads=True, per_item=True))
     measures = [*preferred, *flips]
     order = _worst_first(samples, measures)
-    pairs = {name: sum(len(contest.pairs) for contest in contests) for name, contests in comparisons.items()}
+    pairs = {
+        name: sum(len(contest.pairs) for contest in contests)
+        for name, contests in comparisons.items()
+    }
     fitting = _fitting([name for name, _ in order], pairs, MOST_PAIRS)
     items = [
         replace(
-            _item(name, [Output(*output) for output in samples[name]], sum(map(failed, rows[name])), lowest),
+            _item(
+                name,
+                [Output(*output) for output in samples[name]],
+                sum(map(failed, rows[name])),
+                lowest,
+            ),
             comparisons=comparisons[name],
         )
         for name, lowest in order
@@ -424,9 +471,15 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
         scores = []
         for sample, _ in outputs:
             text = (name, sample.system)
-            shares = [(share, measure) for measure in leads if (share := measure.share(text)) is not None]
+            shares = [
+                (share, measure) for measure in leads if (share := measure.share(text)) is not None
+            ]
             # A text that lacks a score has no mean.
-            mean = sum(share for share, _ in shares) / len(shares) if 0 < len(shares) == len(leads) else 0.0
+            mean = (
+                sum(share for share, _ in shares) / len(shares)
+                if 0 < len(shares) == len(leads)
+                else 0.0
+            )
             scores += [((share, mean), measure, text) for share, measure in shares]
         if scores:
             keys[name], measure, text = min(scores, key=lambda score: score[0])
@@ -434,12 +487,18 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
             system = "" if measure.per_item else text[1]
             lowest[name] = Lowest(value, round(2 * keys[name][0] - 1, 2), system, measure.name)
     order = sorted(samples, key=lambda name: keys.get(name, (math.inf, 0)))
-    fitting = _fitting(order, {name: len(outputs) for name, outputs in samples.items()}, MOST_OUTPUTS)
+    fitting = _fitting(
+        order, {name: len(outputs) for name, outputs in samples.items()}, MOST_OUTPUTS
+    )
     return [(name, lowest.get(name)) for name in order if name in fitting]
 
 
 def _items(
-    result: Result, items: Sequence[Item], measures: Sequence[Measure], samples: _Samples, columns: Sequence[str]
+    result: Result,
+    items: Sequence[Item],
+    measures: Sequence[Measure],
+    samples: _Samples,
+    columns: Sequence[str],
 ) -> Items:
     shown, texts = sum(len(item.outputs) for item in items), sum(map(len, samples.values()))
     note = (
@@ -463,7 +522,14 @@ def _items(
                 if (item, system) in numbers
             }
             used[place] = [sheets["usual"], unknown | others]
-    return Items(tuple(items), note, result.table.systems, tuple(measures), tuple(prompts.get("sheets", ())), used)
+    return Items(
+        tuple(items),
+        note,
+        result.table.systems,
+        tuple(measures),
+        tuple(prompts.get("sheets", ())),
+        used,
+    )
 
 
 def _samples_by_item(result: Result) -> _Samples:
@@ -472,20 +538,26 @@ def _samples_by_item(result: Result) -> _Samples:
     read -= {"source", "output", "reference", "references", "first", "second"}
     by_item: dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]] = {}
     for s in result.table.samples:
-        others = tuple((name, str(s.extra[name])) for name in sorted(read) if s.extra.get(name) is not None)
+        others = tuple(
+            (name, str(s.extra[name])) for name in sorted(read) if s.extra.get(name) is not None
+        )
         by_item.setdefault(s.item, []).append((s, others))
     return by_item
 
 
 def _item(name: str, outputs: Sequence[Output], lost: int, lowest: Lowest | None) -> Item:
-    shared = tuple(pair for pair in outputs[0].others if all(pair in output.others for output in outputs))
+    shared = tuple(
+        pair for pair in outputs[0].others if all(pair in output.others for output in outputs)
+    )
     samples = [output.sample for output in outputs]
     return Item(
         name=name,
         source=next((s.source for s in samples if s.source is not None), None),
         references=next((s.references for s in samples if s.references), ()),
         others=shared,
-        outputs=tuple(replace(o, others=tuple(p for p in o.others if p not in shared)) for o in outputs),
+        outputs=tuple(
+            replace(o, others=tuple(p for p in o.others if p not in shared)) for o in outputs
+        ),
         failed=lost,
         lowest=lowest,
     )

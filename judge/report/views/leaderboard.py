@@ -55,7 +55,12 @@ from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding,
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
-from judge.report.views.validation import agreement_chart, agreement_tiles, main_agreement, people_blocks
+from judge.report.views.validation import (
+    agreement_chart,
+    agreement_tiles,
+    main_agreement,
+    people_blocks,
+)
 from judge.results.result import Result, failure_counts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
@@ -65,7 +70,9 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
-_UNEVEN = "Not every system has a text for every item: means over different items do not compare well."
+_UNEVEN = (
+    "Not every system has a text for every item: means over different items do not compare well."
+)
 _TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
 """The tones of the marks of significant differences; they get a star."""
 
@@ -116,7 +123,11 @@ def build_leaderboard(result: Result) -> Leaderboard:
         passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
     estimates = dict(result.estimates)
-    estimates |= {(system, rates[name].name): e for (system, name), e in result.pass_rates.items() if name in rates}
+    estimates |= {
+        (system, rates[name].name): e
+        for (system, name), e in result.pass_rates.items()
+        if name in rates
+    }
     scores = {rate.name: name for name, rate in rates.items()}
     rows = {}
     columns = [column for group in groups for column in group.columns]
@@ -124,13 +135,18 @@ def build_leaderboard(result: Result) -> Leaderboard:
         marks: dict[str, Mark] = {}
         if comparison := tested.get(column.name):
             best: Mark = "best" if len(comparison.best) == 1 else "same"
-            marks = {**marks_against(comparison, column.better), **dict.fromkeys(comparison.best, best)}
+            marks = {
+                **marks_against(comparison, column.better),
+                **dict.fromkeys(comparison.best, best),
+            }
         for system in total:
             counts = total[system], failed[system, scores.get(column.name, column.name)]
             row = Row(system, column.name, None, None, None, 0, *counts, None, "")
             if e := estimates.get((system, column.name)):
                 mark = marks.get(system, "")
-                row = replace(row, mean=e.value, low=e.low, high=e.high, n=e.n, method=e.method, mark=mark)
+                row = replace(
+                    row, mean=e.value, low=e.low, high=e.high, n=e.n, method=e.method, mark=mark
+                )
             rows[system, column.name] = row
     ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
     return Leaderboard(
@@ -139,7 +155,11 @@ def build_leaderboard(result: Result) -> Leaderboard:
         systems=tuple(dict.fromkeys([*ranks, *total])),
         groups=groups,
         rows=rows,
-        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
+        of_texts=tuple(
+            c
+            for c in columns
+            if c in result.table.columns and c.name not in result.table.corpus_columns
+        ),
         against=against,
         rates=rates,
     )
@@ -164,12 +184,17 @@ def view(result: Result) -> Document:
     facts = [
         f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
         f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
-        *dict.fromkeys((number_of_items(result), plural(sum(count_texts(result).values()), "text"))),
+        *dict.fromkeys(
+            (number_of_items(result), plural(sum(count_texts(result).values()), "text"))
+        ),
         f"{lost:,} failed",
         str(info.get("started") or "")[:10],
     ]
     noun, succeeded, _ = _made(result, lost)
-    counts = [f"{succeeded:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
+    counts = [
+        f"{succeeded:,} {'judged' if noun == 'judgments' else 'measured'}",
+        f"{lost:,} failed",
+    ]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     if cost := (info.get("cost") or {}).get("usd"):
@@ -180,20 +205,31 @@ def view(result: Result) -> Document:
         finding=finding(result),
         scope=number_of_items(result),
         about=tuple(filter(None, facts)),
-        notices=(*about.banners, *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1)),
+        notices=(
+            *about.banners,
+            *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1),
+        ),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
         footer=(
             ", ".join(counts),
             *panel.summary_lines(result),
-            *(f"Failed   {provenance.failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
+            *(
+                f"Failed   {provenance.failure_text(kind, 120)}"
+                for kind in about.failures[:1]
+                if lost
+            ),
         ),
         next=tuple(_next_commands(result, board)),
-        data=means_data(result, board.systems, board.columns, tuple(board.rows.values()), about.failures),
+        data=means_data(
+            result, board.systems, board.columns, tuple(board.rows.values()), about.failures
+        ),
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
-        tone="good" if main and (0 < len(main.best) < len(main.ranks) or marks_against(main, "")) else "",
+        tone="good"
+        if main and (0 < len(main.best) < len(main.ranks) or marks_against(main, ""))
+        else "",
         language=str((info.get("language") or {}).get("name") or ""),
     )
 
@@ -202,7 +238,9 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
     tiles = [*agreement_tiles(result)]
     if closest := closest_pair(result):
         first, second, needed = closest
-        label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
+        label = (
+            f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
+        )
         tiles.append(Tile(f"≈ {needed:,}", label, link="differences"))
     noun, succeeded, failed = _made(result, lost)
     label, link = f"{noun} failed", "failures" if lost else ""
@@ -229,16 +267,22 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("failures", "Failures", lambda: provenance.failure_blocks(result))
     yield from provenance.reading_section(result)
     if result.table.samples:
-        yield Section("items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)])
+        yield Section(
+            "items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)]
+        )
     if len(board.systems) > 1 and result.comparisons:
-        yield Section("differences", "System against system", lambda: difference_blocks(result), folded=True)
+        yield Section(
+            "differences", "System against system", lambda: difference_blocks(result), folded=True
+        )
     if result.rated:
         yield Section("people", "Against people", lambda: people_blocks(result), folded=True)
     if result.calibrated:
         make = partial(calibration_blocks, result.calibrated)
         yield Section("calibrated", "On people's scale", make, folded=True)
     if result.drivers:
-        yield Section("drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True)
+        yield Section(
+            "drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True
+        )
 
     def charts() -> tuple[Block, ...]:
         return (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))
@@ -261,16 +305,36 @@ def _made(result: Result, lost: int) -> tuple[str, int, int]:
 
 def _short_table(result: Result, board: Leaderboard) -> Table:
     """Rank, system, the overall score with a bar, the criteria, and one metric: scores from elsewhere before ROUGE."""
-    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"][:_MAX_CRITERIA]
+    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"][
+        :_MAX_CRITERIA
+    ]
     if columns:
-        metrics = {group.name: group.columns[0] for group in board.groups if group.columns[0].kind == "metric"}
-        external = [name for name, column in metrics.items() if column.signature.startswith(f"{name}|external")]
-        reference = next((metrics[name] for name in (*external, *REFERENCE_METRICS) if name in metrics), None)
+        metrics = {
+            group.name: group.columns[0]
+            for group in board.groups
+            if group.columns[0].kind == "metric"
+        }
+        external = [
+            name
+            for name, column in metrics.items()
+            if column.signature.startswith(f"{name}|external")
+        ]
+        reference = next(
+            (metrics[name] for name in (*external, *REFERENCE_METRICS) if name in metrics), None
+        )
         columns += [reference] if reference else []
     else:
-        columns = ([column for column in board.columns if column.better] or [*board.columns])[:_MAX_METRICS]
-    columns = [shown for column in columns for shown in (column, board.rates.get(column.name)) if shown]
-    passing = {board.rates[column.name].name: pass_text(column) for column in columns if column.name in board.rates}
+        columns = ([column for column in board.columns if column.better] or [*board.columns])[
+            :_MAX_METRICS
+        ]
+    columns = [
+        shown for column in columns for shown in (column, board.rates.get(column.name)) if shown
+    ]
+    passing = {
+        board.rates[column.name].name: pass_text(column)
+        for column in columns
+        if column.name in board.rates
+    }
     heads = [
         Head("pass", note=f"at {passing[column.name]}", better=column.better)
         if column.name in passing
@@ -282,10 +346,22 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
     for system in board.systems:
         place = board.place(system)
         ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
-        cells = [_short_cell(result, board, board.rows[system, c.name], c, bar=k == 0) for k, c in enumerate(columns)]
-        rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells))
+        cells = [
+            _short_cell(result, board, board.rows[system, c.name], c, bar=k == 0)
+            for k, c in enumerate(columns)
+        ]
+        rows.append(
+            (*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells)
+        )
     key = _short_key(board, columns, passing)
-    return table((*ranked, Head("", numeric=False), *heads), rows, key=key, name="leaderboard", sorts=True, short=True)
+    return table(
+        (*ranked, Head("", numeric=False), *heads),
+        rows,
+        key=key,
+        name="leaderboard",
+        sorts=True,
+        short=True,
+    )
 
 
 def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *, bar: bool) -> Cell:
@@ -302,9 +378,13 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         cell,
         text=f"({row.coverage}) {text}" if row.coverage else text,
         title=" ".join(filter(None, (cell.text, cell.note, f"n = {row.n:,}"))),
-        shade=max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL)) if shaded and share is not None else None,
+        shade=max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
+        if shaded and share is not None
+        else None,
         bar=Bar(share, low, high) if bar and share is not None else None,
-        link=items.link(system=row.system, column=score) if score in {c.name for c in board.of_texts} else "",
+        link=items.link(system=row.system, column=score)
+        if score in {c.name for c in board.of_texts}
+        else "",
     )
 
 
@@ -315,7 +395,11 @@ def _short_key(board: Leaderboard, columns: Sequence[Column], passing: Mapping[s
     shares.pop("", None)
     least = {*passing.values()}
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
-    best = f"significantly different from {one_line(board.against, 30)}" if board.against else "significantly best"
+    best = (
+        f"significantly different from {one_line(board.against, 30)}"
+        if board.against
+        else "significantly best"
+    )
     parts = {
         f"* {best}": any(row.mark in _TONES for row in rows),
         f"%: mean probability of {' or '.join(shares)}": shares,
@@ -342,11 +426,19 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
         for column in board.columns:
             row = board.rows[system, column.name]
             cell = _cell(result, column, row)
-            cells.append(replace(cell, note=f"{cell.note} ({row.coverage})".lstrip() if row.coverage else cell.note))
+            cells.append(
+                replace(
+                    cell,
+                    note=f"{cell.note} ({row.coverage})".lstrip() if row.coverage else cell.note,
+                )
+            )
         if board.ranks:
             rank = board.ranks.get(system)
             interval = f"[{rank.low}, {rank.high}]" if rank and rank.low < rank.high else ""
-            cells.insert(0, Cell(str(rank.rank) if rank else "–", interval, value=rank.rank if rank else None))
+            cells.insert(
+                0,
+                Cell(str(rank.rank) if rank else "–", interval, value=rank.rank if rank else None),
+            )
         rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
     caption = " ".join(_caption(result, board))
     yield table(("system", *ranks, *heads), rows, caption=caption, name="scores", sorts=True)
@@ -354,7 +446,9 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
 
 def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     """Say how the means, intervals, ranks and marks were made, one sentence each."""
-    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns]
+    of_items = [
+        e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns
+    ]
     methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
     yield f"Means over {plural(max((row.total for row in board.rows.values()), default=0), 'item')}."
     if methods:
@@ -367,9 +461,15 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         note = "; the range is the 95% interval of the rank" if ranges else ""
         yield f"Ranked by {column_title(board.ranked_by)}{note}."
     if any(row.mark in _TONES for row in board.rows.values()):
-        which = f"different from {one_line(board.against)}" if board.against else "better than every other system"
+        which = (
+            f"different from {one_line(board.against)}"
+            if board.against
+            else "better than every other system"
+        )
         yield f"* significantly {which} ({TEST_NAME}, p < 0.05 after Holm)."
-    if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
+    if corpus := [
+        column.name for column in result.table.columns if column.name in result.table.corpus_columns
+    ]:
         yield f"Computed over all texts of a system together: {', '.join(corpus)}."
     if any(row.coverage for row in board.rows.values()):
         yield "(a/b): a of b texts have a score."
@@ -408,10 +508,17 @@ _FIELDS = (
 
 def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     """Yield a row per column and system for CSV."""
-    ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
+    ranks = {
+        (comparison.column, rank.system): rank
+        for comparison in result.comparisons
+        for rank in comparison.ranks
+    }
     for column in board.columns:
         for system in board.systems:
-            place = (getattr(ranks.get((column.name, system)), end, None) for end in ("rank", "low", "high"))
+            place = (
+                getattr(ranks.get((column.name, system)), end, None)
+                for end in ("rank", "low", "high")
+            )
             known = {
                 **asdict(board.rows[system, column.name]),
                 **{"kind": column.kind, "signature": column.signature},
@@ -429,9 +536,12 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         for field in ("reason", "quote")
         if any(getattr(s.provenance, field) for s in result.table.column_scores(name))
     }
-    empty: dict[str, Any] = {column.name: None for column in result.table.columns} | words | {"failures": ""}
+    empty: dict[str, Any] = (
+        {column.name: None for column in result.table.columns} | words | {"failures": ""}
+    )
     values: dict[tuple[str, str], dict[str, Any]] = {
-        s.key: {"item": s.item, "system": s.system, "output": s.output, **empty} for s in result.table.samples
+        s.key: {"item": s.item, "system": s.system, "output": s.output, **empty}
+        for s in result.table.samples
     }
     for score in result.table.scores:
         if (row := values.get(score.key)) is not None and not score.rival:

@@ -30,9 +30,16 @@ def worst_texts(result: Result, n: int) -> list[Text]:
     shares: dict[tuple[str, str], list[Text]] = {}
     for score in result.table.scores:
         column = columns.get(score.column)
-        if column and not score.rival and (share := share_of_scale(column, score.value)) is not None:
+        if (
+            column
+            and not score.rival
+            and (share := share_of_scale(column, score.value)) is not None
+        ):
             shares.setdefault(score.key, []).append((share, score, column))
-    worst = [(min(texts, key=lambda t: t[0]), sum(t[0] for t in texts) / len(texts)) for texts in shares.values()]
+    worst = [
+        (min(texts, key=lambda t: t[0]), sum(t[0] for t in texts) / len(texts))
+        for texts in shares.values()
+    ]
     return [text for text, _ in sorted(worst, key=lambda pair: (pair[0][0], pair[1]))[:n]]
 
 

@@ -9,7 +9,14 @@ from judge.report.charts import heat_map
 from judge.report.document import Block, Cell, Chart, Details, Table, table
 from judge.report.format import share_label
 from judge.report.views.charts import titles
-from judge.report.views.columns import TEST_NAME, compared_columns, display_columns, estimate_cell, p_cell, places
+from judge.report.views.columns import (
+    TEST_NAME,
+    compared_columns,
+    display_columns,
+    estimate_cell,
+    p_cell,
+    places,
+)
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS, Matrix
@@ -17,7 +24,11 @@ from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison
 
 _MAX_PAIRS = 30  # in a table; if there are more, only those with the best system
-_TITLES: Mapping[Level, str] = {"item": "all texts", "document": "within items", "system": "between systems"}
+_TITLES: Mapping[Level, str] = {
+    "item": "all texts",
+    "document": "within items",
+    "system": "between systems",
+}
 
 
 def difference_blocks(result: Result) -> Iterator[Block]:
@@ -55,7 +66,9 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
     ]
     key = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
     if comparison.detectable is not None:
-        key.append(f"Detectable difference: {number(factor * comparison.detectable, decimals)} (80% power).")
+        key.append(
+            f"Detectable difference: {number(factor * comparison.detectable, decimals)} (80% power)."
+        )
     if comparison.note:
         key.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     return table(
@@ -70,17 +83,24 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
 
 def correlation_blocks(result: Result) -> Iterator[Chart]:
     """Yield the correlations between all columns: a matrix per level that has values."""
-    matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
+    matrices = {
+        matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
+    }
     for level in (level for level in LEVELS if level in matrices):
         matrix = matrices[level]
         size = range(len(matrix.names))
-        cells = [[_correlation(matrix, row, column) if row != column else None for column in size] for row in size]
+        cells = [
+            [_correlation(matrix, row, column) if row != column else None for column in size]
+            for row in size
+        ]
         # The diagonal has values even if no two columns can be compared.
         if any(cell and cell.text != "–" for row in cells for cell in row):
             note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
             caption = f"Spearman's rho {OVER[level]}.{note}"
             title = f"Correlation of the columns, {_TITLES[level]}"
-            yield heat_map(f"correlations-{level}", title, matrix.names, matrix.names, cells, caption=caption)
+            yield heat_map(
+                f"correlations-{level}", title, matrix.names, matrix.names, cells, caption=caption
+            )
 
 
 def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
@@ -89,4 +109,6 @@ def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
         return Cell("–", title="not defined")
     ends = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
     size = plural(matrix.n[row][column], UNITS[matrix.level])
-    return Cell(number(value, 2), shade=value, title=f"{number(value, 2)} {ends}".rstrip() + f", {size}")
+    return Cell(
+        number(value, 2), shade=value, title=f"{number(value, 2)} {ends}".rstrip() + f", {size}"
+    )

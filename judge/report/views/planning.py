@@ -9,7 +9,17 @@ from functools import partial
 
 from judge.core.format import dollars, duration, format_p, minus, plural
 from judge.core.messages import option
-from judge.report.document import Block, Bullets, Column, Content, Document, Facts, Section, Table, table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Content,
+    Document,
+    Facts,
+    Section,
+    Table,
+    table,
+)
 from judge.results.planning import Diagnosis, Forecast, JudgeForecast, RunPower, price_text
 from judge.stats.power import POWER
 
@@ -26,7 +36,10 @@ def view(forecast: Forecast) -> Document:
     judgments = " and ".join(plural(n, unit) for unit, n in units.items() if n)
     if forecast.requests:
         exact = all(judge.estimate.exact for judge in forecast.judges)
-        parts = [f"{'' if exact else 'About '}{plural(forecast.requests, 'request')}", price_text(forecast.price)]
+        parts = [
+            f"{'' if exact else 'About '}{plural(forecast.requests, 'request')}",
+            price_text(forecast.price),
+        ]
         parts += [f"about {duration(forecast.seconds)}"] if forecast.seconds is not None else []
         headline = ", ".join(parts)
     elif any(judge.estimate.total.cached for judge in forecast.judges):
@@ -34,7 +47,11 @@ def view(forecast: Forecast) -> Document:
     else:
         headline = "No requests: no judge scores anything."
     sections = [
-        Section(f"judge-{k}", f"{each.estimate.judge} · {each.endpoint}".rstrip(" ·"), partial(_blocks, each))
+        Section(
+            f"judge-{k}",
+            f"{each.estimate.judge} · {each.endpoint}".rstrip(" ·"),
+            partial(_blocks, each),
+        )
         for k, each in enumerate(forecast.judges)
     ]
     if forecast.notes:
@@ -42,7 +59,9 @@ def view(forecast: Forecast) -> Document:
     notices = []
     if forecast.budget is not None and forecast.requests:
         if forecast.fits is None:
-            reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+            reach = (
+                "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+            )
         elif forecast.fits >= forecast.requests:
             reach = f"all {forecast.requests:,} requests fit"
         else:
@@ -94,14 +113,18 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         rate = ""
         if money.rate is not None:
             # Below a cent, a price has two significant digits.
-            read, written = (f"${amount:,.2f}" if amount >= 0.01 else dollars(amount) for amount in money.rate)
+            read, written = (
+                f"${amount:,.2f}" if amount >= 0.01 else dollars(amount) for amount in money.rate
+            )
             rate = f": {read} per million input tokens, {written} per million output tokens"
         price = f"{dollars(money.price)} ({money.why}{rate})"
         if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
             price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
     facts = {"method": judge.method, "price": price}
     seconds = judge.time.seconds
-    facts["time"] = judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
+    facts["time"] = (
+        judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
+    )
     yield Facts(tuple((name, text) for name, text in facts.items() if text))
 
 
@@ -109,11 +132,15 @@ def view_of_power(power: RunPower) -> Document:
     """Lay out the power of a run."""
     pairs = [(column.column, pair) for column in power.columns for pair in column.pairs]
     sentences = list(_power_sentences(power))
-    method = ["Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."]
+    method = [
+        "Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."
+    ]
     method += [
         f"{plural(systems, 'system')}: p must be below {column.level:.2g} (.05 / {column.tests:,} comparisons, "
         f"Holm's first step), which takes at least {column.min_items} items."
-        for systems, column in sorted({column.systems: column for column in power.columns if column.pairs}.items())
+        for systems, column in sorted(
+            {column.systems: column for column in power.columns if column.pairs}.items()
+        )
     ]
     return Document(
         title=f"Power of {power.run}",
@@ -151,7 +178,11 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         elif pair.items_for_observed is not None and power.difference is None:
             yield f"{subject}detecting {size} needs {_items(pair.items_for_observed)}."
     elif column.systems > 2:
-        name += f" between {power.against} and another system" if power.against else " between any two systems"
+        name += (
+            f" between {power.against} and another system"
+            if power.against
+            else " between any two systems"
+        )
     if power.difference is not None and pair.items_needed is not None:
         needed = _items(pair.items_needed)
         yield f"{subject}{detecting} a difference of {power.difference:g} {name} needs {needed}."
@@ -171,7 +202,11 @@ def _power_table(power: RunPower) -> Table:
             minus(f"{pair.difference:+.3g}"),
             f"{pair.sd:.3g}",
             "too few items" if pair.detectable is None else f"{pair.detectable:.3g}",
-            None if not power.pair else "significant" if pair.significant else pair.items_for_observed,
+            None
+            if not power.pair
+            else "significant"
+            if pair.significant
+            else pair.items_for_observed,
             pair.items_needed,
         )
         for column in power.columns
@@ -179,7 +214,12 @@ def _power_table(power: RunPower) -> Table:
     ]
     heads = (
         "column",
-        Column("pair", numeric=False, optional=True, about="Pairs: those with the median and the largest SD."),
+        Column(
+            "pair",
+            numeric=False,
+            optional=True,
+            about="Pairs: those with the median and the largest SD.",
+        ),
         "items",
         "difference",
         Column("SD", about="SD: of the differences between the two systems, item by item."),
@@ -210,7 +250,10 @@ def view_of_setup(diagnosis: Diagnosis) -> Document:
             Section(f"part-{place}", part, partial(tuple, [Facts(facts)]))
             for place, (part, findings) in enumerate(diagnosis.parts())
             for facts in [
-                tuple((f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text) for f in findings)
+                tuple(
+                    (f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text)
+                    for f in findings
+                )
             ]
         ),
         data={"ok": diagnosis.ok, "findings": diagnosis.findings},

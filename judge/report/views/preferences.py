@@ -37,7 +37,11 @@ def view(validation: Validation) -> Document:
         notices=validation.notes,
         summary=(_table(compared, short=True),),
         sections=(Section("people", "Agreement with people", lambda: blocks(compared)),),
-        data={"title": validation.title, "notes": validation.notes, "preferences": [*map(asdict, compared)]},
+        data={
+            "title": validation.title,
+            "notes": validation.notes,
+            "preferences": [*map(asdict, compared)],
+        },
         records=tuple(records),
     )
 
@@ -67,8 +71,13 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
         for each in compared
         if each.excluded
     ]
-    methods = dict.fromkeys(e.method for each in compared for row in each.rows for e in (row.same, row.kappa) if e)
-    return [_table(compared, short=False), Paragraph(" ".join([*notes, f"Method: {'; '.join(methods)}."]))]
+    methods = dict.fromkeys(
+        e.method for each in compared for row in each.rows for e in (row.same, row.kappa) if e
+    )
+    return [
+        _table(compared, short=False),
+        Paragraph(" ".join([*notes, f"Method: {'; '.join(methods)}."])),
+    ]
 
 
 def _table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:

@@ -17,7 +17,17 @@ from typing import Any
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.data import ledger
-from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph, Section, table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Code,
+    Details,
+    Facts,
+    Heading,
+    Paragraph,
+    Section,
+    table,
+)
 from judge.results.result import Result, failure_counts
 from judge.scoring.checklist import split
 
@@ -57,7 +67,9 @@ def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
         if name in accepted:
             value = accepted[name]
             text = _ACCEPTED[name].format(value) if name in _ACCEPTED else f"{name}: {value}"
-        phrases.append(one_line(f"{text} ({plural(unmet[name], 'answer')})" if name in unmet else text))
+        phrases.append(
+            one_line(f"{text} ({plural(unmet[name], 'answer')})" if name in unmet else text)
+        )
     return tuple(phrases)
 
 
@@ -65,8 +77,16 @@ def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a sentence for each judge whose server did not honour a parameter that affects its scores."""
     sentences = []
     for name, judge in (info.get("judges") or {}).items():
-        unmet = {parameter: n for parameter, n in (judge.get("unmet") or {}).items() if parameter != _HARMLESS}
-        accepted = {parameter: value for parameter, value in (judge.get("learned") or {}).items() if parameter in unmet}
+        unmet = {
+            parameter: n
+            for parameter, n in (judge.get("unmet") or {}).items()
+            if parameter != _HARMLESS
+        }
+        accepted = {
+            parameter: value
+            for parameter, value in (judge.get("learned") or {}).items()
+            if parameter in unmet
+        }
         if unmet:
             phrases = refusals({"unmet": unmet, "learned": accepted})
             sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
@@ -120,22 +140,35 @@ def build_provenance(result: Result) -> Provenance:
     for judge, facts in judges.items():
         settings = dict(facts.get("settings") or {})
         system = settings.pop("system", "")
-        parts = [f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)]
+        parts = [
+            f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)
+        ]
         for mapping in (value for value in settings.values() if isinstance(value, Mapping)):
-            parts += [f"{name} {v if isinstance(v, str) else json.dumps(v)}" for name, v in mapping.items()]
+            parts += [
+                f"{name} {v if isinstance(v, str) else json.dumps(v)}"
+                for name, v in mapping.items()
+            ]
         parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
         texts = [one_line(" · ".join(parts)), "; ".join(refusals(facts))]
         if len(judges) > 1:
-            texts = [one_line(str(facts.get("base_url") or facts.get("provider") or "")), *texts, _usage(facts)]
+            texts = [
+                one_line(str(facts.get("base_url") or facts.get("provider") or "")),
+                *texts,
+                _usage(facts),
+            ]
         if remark := " · ".join(filter(None, texts)):
             remarks.append((one_line(str(judge)), remark))
     path, model = (info.get("data") or {}).get("path"), info.get("model")
     folders = str(path).replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
     name = "/".join(folders[-2 if "*" in folders[-1] else -1 :]) if path else "Judge report"
-    title = (info.get("plan") or {}).get("title") or (f"{name}, judged by {model}" if model else name)
+    title = (info.get("plan") or {}).get("title") or (
+        f"{name}, judged by {model}" if model else name
+    )
     methods = _methods_by_column(result)
-    columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
+    columns = sorted(
+        result.table.columns, key=lambda c: c.kind != "criterion"
+    )  # stable: else the table's order
     return Provenance(
         title=one_line(str(title)),
         banners=tuple(dict.fromkeys(_banners(result))),
@@ -146,7 +179,11 @@ def build_provenance(result: Result) -> Provenance:
         signed=tuple(
             (
                 one_line(c.name),
-                _joined(c.signature, f"({_method_counts(n)})" if (n := methods.get(c.name)) else "", sep=" "),
+                _joined(
+                    c.signature,
+                    f"({_method_counts(n)})" if (n := methods.get(c.name)) else "",
+                    sep=" ",
+                ),
             )
             for c in columns
             if c.signature
@@ -163,8 +200,14 @@ def _banners(result: Result) -> Iterator[str]:
     yield from (one_line(str(note)) for note in info.get("notes") or ())
     yield from warnings(info)
     yield from map(one_line, ledger.notes(result.table.samples))
-    judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
-    by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
+    judgments = [
+        part for score in result.table.scores for part in split(score) if isinstance(part, Score)
+    ]
+    by_mass = [
+        score.provenance
+        for score in judgments
+        if score.provenance.method in ("logprobs", "decisions")
+    ]
     masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
     if thin := [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]:
         yield (
@@ -199,7 +242,9 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     rows = []
     for key, columns in kinds.items():
         failure = examples[key]
-        reply = f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
+        reply = (
+            f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
+        )
         judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
         example = f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
         rows.append(FailureKind(*key, columns.total(), tuple(columns), example))
@@ -211,7 +256,9 @@ def readings(result: Result) -> tuple[Readings, ...]:
 
     Nothing for columns without replies in words, and for those of older runs, which did not store it.
     """
-    counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
+    counts = {
+        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
+    }
     for row in chain.from_iterable(map(split, result.table.rows())):
         if row.column in counts:
             if isinstance(row, Failure):
@@ -220,7 +267,9 @@ def readings(result: Result) -> tuple[Readings, ...]:
                 counts[row.column][row.provenance.reading or "unknown"] += 1
     kinds = ("strict", "prose", "repaired", "unread")
     return tuple(
-        Readings(name, *(n[kind] for kind in kinds)) for name, n in counts.items() if n.total() and not n["unknown"]
+        Readings(name, *(n[kind] for kind in kinds))
+        for name, n in counts.items()
+        if n.total() and not n["unknown"]
     )
 
 
@@ -238,7 +287,11 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
     if budget := info.get("budget"):
-        form = "${:,.4f} of ${:,.2f} spent" if budget["unit"] == "usd" else "{:,.0f} of {:,.0f} tokens spent"
+        form = (
+            "${:,.4f} of ${:,.2f} spent"
+            if budget["unit"] == "usd"
+            else "{:,.0f} of {:,.0f} tokens spent"
+        )
         spent = form.format(budget["spent"], budget["amount"])
     facts = {
         "Data": _joined(
@@ -248,27 +301,37 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
         ),
         "Texts": size,
         "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
-        "Language": _joined(language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "),
+        "Language": _joined(
+            language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "
+        ),
         "Weighting": _joined(info.get("weighting"), _method_counts(methods), sep=": "),
         "Started": _joined(
             started,
             f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else "",
         ),
         "Status": _joined(
-            info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
+            info.get("status"),
+            f"{lost:,} failed" if lost else "",
+            f"{abstained:,} abstained" if abstained else "",
         ),
         "Budget": spent,
-        "Version": f"judge {one_line(str(info['judge_version']))}" if info.get("judge_version") else "",
+        "Version": f"judge {one_line(str(info['judge_version']))}"
+        if info.get("judge_version")
+        else "",
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
 
 def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
     """Count the scores of each criterion column by method, and the answers of checklists."""
-    counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
+    counts = {
+        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
+    }
     for score in result.table.scores:
         if score.column in counts:
-            counts[score.column].update(part.provenance.method for part in split(score) if isinstance(part, Score))
+            counts[score.column].update(
+                part.provenance.method for part in split(score) if isinstance(part, Score)
+            )
     return counts
 
 
@@ -279,29 +342,49 @@ def _method_counts(methods: Counter[str]) -> str:
 
 def _joined(*parts: Any, sep: str = ", ") -> str:
     """Join the non-empty parts, each on one line; keep no-break spaces."""
-    return sep.join("\u00a0".join(map(one_line, str(part).split("\u00a0"))) for part in parts if part)
+    return sep.join(
+        "\u00a0".join(map(one_line, str(part).split("\u00a0"))) for part in parts if part
+    )
 
 
 def _usage(info: Mapping[str, Any]) -> str:
     """Summarise requests, tokens and cost in one line, and what generation cost."""
-    requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
+    requests, usage, cost = (
+        info.get("requests") or {},
+        info.get("usage") or {},
+        info.get("cost") or {},
+    )
     parts = []
     if requests:
         replayed = info.get("provider") == "replay"
         counts = {"read from the recording" if replayed else "sent": requests.get("sent", 0)}
         if requests.get("answered", requests.get("sent")) != requests.get("sent"):
             counts["answered"] = requests["answered"]
-        counts |= {k: requests[k] for k in ("cached", "shared", "retried", "timeouts", "failed") if requests.get(k)}
+        counts |= {
+            k: requests[k]
+            for k in ("cached", "shared", "retried", "timeouts", "failed")
+            if requests.get(k)
+        }
         parts.append("requests: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
     if any(usage.values()):
         cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
-        thought = f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
+        thought = (
+            f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
+        )
         tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
         parts.append("tokens: " + tokens)
     if cost:
         usd = cost.get("usd")
-        price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
-        parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
+        price = (
+            "unknown"
+            if usd is None
+            else f"${usd:,.4f}"
+            if usd or requests.get("sent")
+            else "nothing"
+        )
+        parts.append(
+            _joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" ")
+        )
     if writing := generation_cost(info):
         parts.append(f"of which generation: ${writing:,.4f}")
     return one_line(" · ".join(parts))
@@ -309,8 +392,12 @@ def _usage(info: Mapping[str, Any]) -> str:
 
 def generation_cost(info: Mapping[str, Any]) -> float | None:
     """Return what the outputs cost that a run's systems wrote, in US dollars; None if it is unknown."""
-    costs = [system["cost"] for system in (info.get("systems") or {}).values() if system.get("cost")]
-    return None if any(cost["usd"] is None for cost in costs) else sum(cost["usd"] for cost in costs)
+    costs = [
+        system["cost"] for system in (info.get("systems") or {}).values() if system.get("cost")
+    ]
+    return (
+        None if any(cost["usd"] is None for cost in costs) else sum(cost["usd"] for cost in costs)
+    )
 
 
 def failure_blocks(result: Result) -> Iterator[Block]:
@@ -323,10 +410,17 @@ def reading_section(result: Result) -> Iterator[Section]:
     """Yield a section that counts how the replies were read, unless all scores were read in the requested form."""
     read = readings(result)
     heads = ("", "as requested", "from a sentence", "repair question", "no score")
-    rows = [(one_line(r.column, 60), *(f"{n:,}" for n in (r.strict, r.prose, r.repaired, r.unread))) for r in read]
+    rows = [
+        (one_line(r.column, 60), *(f"{n:,}" for n in (r.strict, r.prose, r.repaired, r.unread)))
+        for r in read
+    ]
     if any(r.prose or r.repaired for r in read):
         key = "Where judge read the scores. Judgments without a score have failed."
-        yield Section("readings", "How replies were read", lambda: [table(heads, rows, key=key, name="readings")])
+        yield Section(
+            "readings",
+            "How replies were read",
+            lambda: [table(heads, rows, key=key, name="readings")],
+        )
 
 
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
@@ -348,13 +442,21 @@ def method_blocks(result: Result) -> Iterator[Block]:
     for name, criterion in (result.info.get("criteria") or {}).items():
         title = one_line(str(criterion.get("title") or name))
         digest = str(criterion.get("digest") or "")[:12]
-        blocks: list[Block] = [Bullets(tuple(map(str, criterion["steps"])))] if criterion.get("steps") else []
+        blocks: list[Block] = (
+            [Bullets(tuple(map(str, criterion["steps"])))] if criterion.get("steps") else []
+        )
         if examples := criterion.get("examples"):
-            shown = (f"{one_line(str(e.get('score')))}: {one_line(str(e.get('output')), 200)}" for e in examples)
+            shown = (
+                f"{one_line(str(e.get('score')))}: {one_line(str(e.get('output')), 200)}"
+                for e in examples
+            )
             blocks += [Heading("Examples", 4), Bullets(tuple(shown))]
         for file, text in (criterion.get("templates") or {}).items():
             blocks += [Heading(one_line(str(file)), 4), Code(str(text), "jinja")]
         if blocks:
             yield Details(f"Prompt: {title} {digest}".rstrip(), tuple(blocks))
     if versions := result.info.get("versions"):
-        yield Paragraph(", ".join(f"{one_line(str(k))} {one_line(str(v))}" for k, v in versions.items()), "muted")
+        yield Paragraph(
+            ", ".join(f"{one_line(str(k))} {one_line(str(v))}" for k, v in versions.items()),
+            "muted",
+        )

@@ -30,7 +30,12 @@ from judge.report.views.charts import matrix_chart, ranking_charts
 from judge.report.views.columns import TEST_NAME, groups, share_cell
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
-from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
+from judge.report.views.provenance import (
+    build_provenance,
+    failure_blocks,
+    method_blocks,
+    reading_section,
+)
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
@@ -48,7 +53,9 @@ _AT_EQUAL_LENGTH = (
     "deviations), with 95% percentile intervals over resampled items, from 30 items on. It is not AlpacaEval's "
     "length-controlled win rate."
 )
-_BY_STRENGTH = "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
+_BY_STRENGTH = (
+    "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
+)
 
 
 def view(result: Result) -> Document:
@@ -65,15 +72,26 @@ def view(result: Result) -> Document:
         title=about.title,
         finding=(*sentences, *preferences.sentences(people)),
         scope="" if sentences and sentences[0].endswith(f"over {n_items}") else n_items,
-        about=(plural(len(result.table.systems), "system"), n_items, plural(pairs, "pair"), f"{failed:,} failed"),
+        about=(
+            plural(len(result.table.systems), "system"),
+            n_items,
+            plural(pairs, "pair"),
+            f"{failed:,} failed",
+        ),
         notices=about.banners,
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result, people)),
-        footer=(f"{plural(pairs, 'pair')} compared, {failed:,} failed", *panel.summary_lines(result)),
+        footer=(
+            f"{plural(pairs, 'pair')} compared, {failed:,} failed",
+            *panel.summary_lines(result),
+        ),
         data=ranked_data(result, about.failures, people),
         records=tuple(
             {name: getattr(standing, name) for name in names}
-            | {name: getattr(standing.equal_length, key, None) for name, key in _EQUAL_LENGTH.items()}
+            | {
+                name: getattr(standing.equal_length, key, None)
+                for name, key in _EQUAL_LENGTH.items()
+            }
             | {"signature": signatures.get(standing.column)}
             for ranking in result.rankings
             for standing in ranking.standings
@@ -84,7 +102,10 @@ def view(result: Result) -> Document:
 
 
 def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block]:
-    tiles = [Tile(f"{pairs:,}", "pairs compared"), Tile(f"{failed:,}", "judgments failed", "bad" if failed else "")]
+    tiles = [
+        Tile(f"{pairs:,}", "pairs compared"),
+        Tile(f"{failed:,}", "judgments failed", "bad" if failed else ""),
+    ]
     for ranking in rankings[:2]:
         if ranking.flip_rate is not None:
             label = f"of verdicts changed with the order ({column_title(ranking.column)})"
@@ -97,12 +118,21 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
         rows = [
             (
                 name,
-                *(_win_rate(standings.get((r.column, name)), bar=not place) for place, r in enumerate(rankings)),
+                *(
+                    _win_rate(standings.get((r.column, name)), bar=not place)
+                    for place, r in enumerate(rankings)
+                ),
             )
             for name in dict.fromkeys(system for _, system in standings)
         ]
-        heads = [Head(""), *(Head(column_title(ranking.column), better="higher") for ranking in rankings)]
-        key = "win rate: share of comparisons won, ties count half" + "; ordered by strength" * rankings[0].by_strength
+        heads = [
+            Head(""),
+            *(Head(column_title(ranking.column), better="higher") for ranking in rankings),
+        ]
+        key = (
+            "win rate: share of comparisons won, ties count half"
+            + "; ordered by strength" * rankings[0].by_strength
+        )
         yield table(heads, rows, key, name="standings", sorts=True, short=True)
 
 
@@ -112,7 +142,9 @@ def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator
         for column in group.columns:
             if column.name in rankings:
                 judge = group.parts[column.name]
-                title = f"{column_title(group.name)}, {judge}" if judge else column_title(group.name)
+                title = (
+                    f"{column_title(group.name)}, {judge}" if judge else column_title(group.name)
+                )
                 make = partial(_ranking_blocks, result, rankings[column.name])
                 yield Section(f"ranking-{column.name}", title, make)
     if people:
@@ -155,7 +187,9 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
                 s.system,
                 _win_rate(s, bar=True),
                 share_cell(s.equal_length),
-                None if s.strength is None else Cell(number(s.strength, 2), strength, value=s.strength),
+                None
+                if s.strength is None
+                else Cell(number(s.strength, 2), strength, value=s.strength),
                 Cell(f"{s.wins:,}-{s.losses:,}-{s.ties:,}", undecided, value=s.wins),
                 s.n,
                 s.items or None,
@@ -188,26 +222,41 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
 def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield _standings(ranking, short=False)
     # Both orders of a pair have a score: they count once.
-    same = (s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL)
+    same = (
+        s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL
+    )
     counts = {
-        "identical texts, ties without a judge": len({(s.item, frozenset((s.system, s.rival))) for s in same}),
+        "identical texts, ties without a judge": len(
+            {(s.item, frozenset((s.system, s.rival))) for s in same}
+        ),
         "left out, because an answer is missing": ranking.incomplete,
         "failed judgments": ranking.failed,
     }
-    parts = [f"{plural(ranking.pairs, 'pair')} compared", *(f"{name}: {n:,}" for name, n in counts.items() if n)]
+    parts = [
+        f"{plural(ranking.pairs, 'pair')} compared",
+        *(f"{name}: {n:,}" for name, n in counts.items() if n),
+    ]
     sentences = [f"{'; '.join(parts)}."]
     if ranking.against:
-        sentences.append(f"Every system met {ranking.against} only. * p < {ALPHA:g} ({TEST_NAME}, Holm-corrected).")
+        sentences.append(
+            f"Every system met {ranking.against} only. * p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)."
+        )
     elif ranking.by_strength:
         sentences.append(_BY_STRENGTH)
     if ranking.flip_rate is not None:
         changed = percent(ranking.flip_rate)
-        sentences.append(f"The verdict changed with the order in {changed} of the judged pairs (flip rate).")
+        sentences.append(
+            f"The verdict changed with the order in {changed} of the judged pairs (flip rate)."
+        )
     if ranking.position_bias is not None:
         preference = percent(0.5 + ranking.position_bias)
-        sentences.append(f"The text shown first got {preference} of the preference; without position bias it gets 50%.")
+        sentences.append(
+            f"The text shown first got {preference} of the preference; without position bias it gets 50%."
+        )
     else:
-        sentences.append("No pair was judged in both orders, so the effect of the order is unknown.")
+        sentences.append(
+            "No pair was judged in both orders, so the effect of the order is unknown."
+        )
     yield Paragraph(" ".join(sentences))
     if ranking.note:
         yield Notice(ranking.note)

@@ -23,16 +23,30 @@ HELP = (
 
 def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
     """Say on which criteria a judge may replace a rater; nothing if none could be tested."""
-    rows = [(rated.criterion, row) for rated in criteria for row in rated.judges if row.name == judge]
-    tests = [(name, test) for name, row in rows if (test := row.alt_test) and test.winning_rate is not None]
+    rows = [
+        (rated.criterion, row) for rated in criteria for row in rated.judges if row.name == judge
+    ]
+    tests = [
+        (name, test)
+        for name, row in rows
+        if (test := row.alt_test) and test.winning_rate is not None
+    ]
     for passed in (True, False):
-        if rates := [f"{name} {number(t.winning_rate or 0.0, _PLACES)}" for name, t in tests if t.passed is passed]:
+        if rates := [
+            f"{name} {number(t.winning_rate or 0.0, _PLACES)}"
+            for name, t in tests
+            if t.passed is passed
+        ]:
             yield f"{_verdict(judge, passed)} (ω at ε {tests[0][1].epsilon:g}): {', '.join(rates)}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
     # A judge that fails is not shown to be worse: the texts may be too few.
-    return f"{judge} may replace a rater" if passed else f"It is not shown that {judge} may replace a rater"
+    return (
+        f"{judge} may replace a rater"
+        if passed
+        else f"It is not shown that {judge} may replace a rater"
+    )
 
 
 def rater_blocks(rated: Rated) -> Iterator[Block]:
@@ -94,16 +108,27 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
         if row.alt_test:
             method = f"alternative annotator test, epsilon {row.alt_test.epsilon:g}"
             tested = sum(each.p is not None for each in row.alt_test.raters)
-            for name, value in (("winning_rate", row.alt_test.winning_rate), ("advantage", row.alt_test.advantage)):
-                yield _record((row.name, "judge"), name, value, tested) | {"method": row.alt_test.reason or method}
+            for name, value in (
+                ("winning_rate", row.alt_test.winning_rate),
+                ("advantage", row.alt_test.advantage),
+            ):
+                yield _record((row.name, "judge"), name, value, tested) | {
+                    "method": row.alt_test.reason or method
+                }
     for rater in rated.raters:
         who = rater.rater, "rater"
         for e in filter(None, (rater.spearman, rater.alpha)):
-            yield _record(who, e.name, e.value, e.n) | {"low": e.low, "high": e.high, "method": e.method}
+            yield _record(who, e.name, e.value, e.n) | {
+                "low": e.low,
+                "high": e.high,
+                "method": e.method,
+            }
         same = rater.same / rater.repeated if rater.repeated else None
         values = {"mean": rater.mean, "same": same}
         counts = {"mean": rater.ratings, "same": rater.repeated}
-        yield from (_record(who, what, v, counts.get(what)) for what, v in values.items() if v is not None)
+        yield from (
+            _record(who, what, v, counts.get(what)) for what, v in values.items() if v is not None
+        )
 
 
 def _record(who: tuple[str, str], what: str, value: float | None, n: int | None) -> dict[str, Any]:

@@ -96,7 +96,13 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     for each in list(slices.items)[: _MAX_ROWS if short else None]:
         cells = [
             marked_mean(
-                column, mean.mean, places, mean.gap, mean.adjusted, marked=mean.significant, since="against the rest"
+                column,
+                mean.mean,
+                places,
+                mean.gap,
+                mean.adjusted,
+                marked=mean.significant,
+                since="against the rest",
             )
             if (mean := means.get((each, system)))
             else None
@@ -104,7 +110,11 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
         ]
         rows.append([each, slices.items[each], *cells])
     key = "▲ ▼: significantly above or below the other items."
-    key += f" {plural(len(slices.items) - len(rows), 'more slice')}: --full." if len(rows) < len(slices.items) else ""
+    key += (
+        f" {plural(len(slices.items) - len(rows), 'more slice')}: --full."
+        if len(rows) < len(slices.items)
+        else ""
+    )
     return table(
         (slices.by, "items", *(Column(system, better=column.better) for system in systems)),
         rows,

@@ -49,10 +49,15 @@ def view(outcomes: Outcomes) -> Document:
     pairs = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts]
     failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
     # A gate that passes names what it passed without evidence.
-    named = failing or [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
+    named = failing or [
+        (outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"
+    ]
     names = ", ".join(outcome.suite.name for outcome in outcomes)
     several = len(outcomes) > 1
-    lines = [f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}" for o, v in named]
+    lines = [
+        f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}"
+        for o, v in named
+    ]
     paths = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
     accepted = failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing)
     options = [*["--update-baseline"] * bool(accepted), *["--full"] * bool(failing)]
@@ -89,7 +94,10 @@ def view(outcomes: Outcomes) -> Document:
         records=tuple(
             {"suite": outcome.suite.name, "path": _path(outcome)}
             | {name: value for name, value in asdict(verdict).items() if name != "estimate"}
-            | {name: getattr(verdict.estimate, name, None) for name in ("value", "low", "high", "n", "p", "method")}
+            | {
+                name: getattr(verdict.estimate, name, None)
+                for name in ("value", "low", "high", "n", "p", "method")
+            }
             for outcome, verdict in pairs
         ),
         tests=tuple(map(_test_suite, outcomes)),
@@ -114,8 +122,12 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     compared = [verdict for verdict in missed if verdict.subject == "baseline"]
     named = {
         "Limit not met": [verdict.name for verdict in missed if verdict.subject == "limit"],
-        "Worse than the baseline": [verdict.criterion for verdict in compared if verdict.status == "failed"],
-        "Not comparable with the baseline": [verdict.criterion for verdict in compared if verdict.status != "failed"],
+        "Worse than the baseline": [
+            verdict.criterion for verdict in compared if verdict.status == "failed"
+        ],
+        "Not comparable with the baseline": [
+            verdict.criterion for verdict in compared if verdict.status != "failed"
+        ],
     }
     for text, names in named.items():
         if names:
@@ -131,20 +143,30 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
 def _path(outcome: Outcome) -> str:
     """Return the suite's path, relative if it is below the working directory."""
     path = outcome.suite.path
-    return str(path.absolute().relative_to(Path.cwd()) if path.absolute().is_relative_to(Path.cwd()) else path)
+    return str(
+        path.absolute().relative_to(Path.cwd())
+        if path.absolute().is_relative_to(Path.cwd())
+        else path
+    )
 
 
 def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         suite = f"{outcome.suite.name}: " if len(outcomes) > 1 else ""
         if outcome.trouble:
-            yield outcome.trouble if str(outcome.suite.path) in outcome.trouble else f"{suite}{outcome.trouble}"
+            yield (
+                outcome.trouble
+                if str(outcome.suite.path) in outcome.trouble
+                else f"{suite}{outcome.trouble}"
+            )
         yield from (f"{suite}{text}" for text in (*outcome.warnings, *outcome.notes))
 
 
 def _message(verdict: Verdict) -> str:
     reason = verdict.reason
-    if verdict.status == "error" and verdict.detail.startswith(reason):  # an error, then its message
+    if verdict.status == "error" and verdict.detail.startswith(
+        reason
+    ):  # an error, then its message
         reason = verdict.detail.partition("\n")[0]
     measured = ": ".join(filter(None, [verdict.found, reason])) + _counts(verdict)
     return one_line(f"expected {verdict.expected}, found {measured}", _SENTENCE)
@@ -162,7 +184,9 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
         yield Paragraph(". ".join(summarize([outcome])))
     rows = [
         (
-            Cell(f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"),
+            Cell(
+                f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"
+            ),
             v.expected,
             Cell(v.found, note=f"baseline {v.before}" if v.before else ""),
             f"{v.reason}{_counts(v)}".lstrip(),
@@ -171,7 +195,9 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
         for mark, tone in [_MARKS[v.status]]
     ]
     key = "✓ passed · ✗ failed · ? undecided · ! error"
-    verdicts = text_table(("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases")
+    verdicts = text_table(
+        ("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases"
+    )
     yield Details(plural(len(outcome.verdicts), "verdict"), (verdicts,))
     for verdict in outcome.verdicts:
         if verdict.detail and not verdict.met:
@@ -181,7 +207,9 @@ def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
         compared = plugins.document(outcome.comparison)
         blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
         blocks += [Notice(notice) for notice in compared.notices]
-        blocks += [block for block in compared.summary if not (isinstance(block, Table) and block.short)]
+        blocks += [
+            block for block in compared.summary if not (isinstance(block, Table) and block.short)
+        ]
         for section in compared.sections:
             blocks += [Heading(section.title), *section.blocks]
         yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
@@ -215,6 +243,10 @@ def _test_suite(outcome: Outcome) -> TestSuite:
         status = "passed" if verdict.met else "error" if verdict.status == "error" else "failed"
         message = _message(verdict)
         if status != "passed":
-            message = "\n".join(filter(None, [message, f"{path}:{verdict.line}", verdict.detail[:_REPLY].strip()]))
-        cases.append(TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line))
+            message = "\n".join(
+                filter(None, [message, f"{path}:{verdict.line}", verdict.detail[:_REPLY].strip()])
+            )
+        cases.append(
+            TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line)
+        )
     return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)

@@ -180,8 +180,13 @@ def ranked_data(
     names = [field.name for field in fields(WinRates)]
     return _without_defaults(
         Ranked(
-            systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
-            rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
+            systems=tuple(
+                standing for ranking in result.rankings for standing in ranking.standings
+            ),
+            rankings=tuple(
+                WinRates(**{name: getattr(ranking, name) for name in names})
+                for ranking in result.rankings
+            ),
             preferences=people,
             **_of_any_run(result, failures),
         )
@@ -199,7 +204,11 @@ def schema() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     definition = TypeAdapter(Means | Ranked).json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **definition}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": SCHEMA,
+        **definition,
+    }
 
 
 def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
@@ -208,7 +217,8 @@ def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, 
         "schema": SCHEMA,
         "finding": finding(result),
         "agreement": tuple(
-            Agreement(name, e.value, e.low, e.high, e.n, e.method) for name, e in result.agreement.items()
+            Agreement(name, e.value, e.low, e.high, e.n, e.method)
+            for name, e in result.agreement.items()
         ),
         "splits": panel_splits(result.table),
         "drivers": result.drivers,

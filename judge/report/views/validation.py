@@ -59,7 +59,11 @@ _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _PANELS = ("panel mean", "panel median", "panel majority")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
-_VERDICTS = {-1: "significantly worse than", 0: "no significant difference from", 1: "significantly better than"}
+_VERDICTS = {
+    -1: "significantly worse than",
+    0: "no significant difference from",
+    1: "significantly better than",
+}
 _ONE_RATER = "One rater: compared with the mean of the others."
 
 
@@ -74,11 +78,17 @@ def view(validation: Validation) -> Document:
     best = _best_judge(rated, level) if compared else ""
 
     def blocks() -> Iterable[Block]:
-        return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(rated, level)
+        return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(
+            rated, level
+        )
 
     sections = [Section("people", "Agreement with people", blocks)]
     if validation.calibrated:
-        sections.append(Section("calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)))
+        sections.append(
+            Section(
+                "calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)
+            )
+        )
     return Document(
         title=validation.title,
         finding=(
@@ -91,7 +101,11 @@ def view(validation: Validation) -> Document:
             *validation.notes,
             *(note for criterion in rated[:1] if (note := _other_level(criterion, level))),
             *(note for criterion in rated for note in _failure_notes(criterion, level)),
-            *(one_line(f"{c.column} on people's scale: {c.note}", NOTE) for c in validation.calibrated if c.note),
+            *(
+                one_line(f"{c.column} on people's scale: {c.note}", NOTE)
+                for c in validation.calibrated
+                if c.note
+            ),
         ),
         summary=(_overview(rated, level), *calibration_summary(validation.calibrated)),
         sections=tuple(sections),
@@ -101,7 +115,10 @@ def view(validation: Validation) -> Document:
             "title": validation.title,
             "notes": validation.notes,
             "criteria": [
-                {**asdict(flat(each)), "sentences": {level: list(_sentences(each, level)) for level in LEVELS}}
+                {
+                    **asdict(flat(each)),
+                    "sentences": {level: list(_sentences(each, level)) for level in LEVELS},
+                }
                 | disagreements.data(compared, each.criterion)
                 for each in rated
             ],
@@ -127,8 +144,16 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
                 }
-        rest = {"texts": rated.texts, "excluded": rated.excluded, "failed": 0, "not_compared": "", "signature": ""}
-        yield from ({"criterion": rated.criterion, **record, **rest} for record in rater_records(rated))
+        rest = {
+            "texts": rated.texts,
+            "excluded": rated.excluded,
+            "failed": 0,
+            "not_compared": "",
+            "signature": "",
+        }
+        yield from (
+            {"criterion": rated.criterion, **record, **rest} for record in rater_records(rated)
+        )
 
 
 # The finding and the overview
@@ -144,7 +169,9 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
         yield f"No judge scored {', '.join(rated.criterion for rated in criteria)}; only baselines are shown"
         return
     best = _best_judge(judged, level)
-    over_baselines = {rated.criterion: _over_baselines(rated, best, _usable(rated, level)) for rated in judged}
+    over_baselines = {
+        rated.criterion: _over_baselines(rated, best, _usable(rated, level)) for rated in judged
+    }
     compared = {name: leads for name, leads in over_baselines.items() if leads}
     if not compared:
         yield _too_few_systems(judged[0], level) or f"{best} could not be compared with a baseline"
@@ -162,7 +189,9 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
         yield f"{best} {verdict} {on}"
     sentences = []
     for rated in judged:
-        not_beaten = {name: e for name, e in over_baselines[rated.criterion].items() if _sign(e) < 1}
+        not_beaten = {
+            name: e for name, e in over_baselines[rated.criterion].items() if _sign(e) < 1
+        }
         if leads := not_beaten | _over_judges(rated, best, _usable(rated, level)):
             sentences.append(f"{rated.criterion}: {_leads_text(leads)}.")
     yield from sentences[:_MAX_NAMED]
@@ -187,11 +216,15 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     rows: list[tuple[Content, ...]] = []
     for rated in criteria:
         usable = _usable(rated, level)
-        known = [(e.value, row.name, e) for row, e in _charted(rated, usable) if row.kind == "baseline"]
+        known = [
+            (e.value, row.name, e) for row, e in _charted(rated, usable) if row.kind == "baseline"
+        ]
         _, baseline, lead = max(known, default=(0.0, None, None))
         rater = _spearman(rated.rater, usable)
         for judge in rated.judges or (None,):
-            name = rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
+            name = (
+                rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
+            )
             best = judge is not None and _beats_all(_over_baselines(rated, judge.name, usable))
             e = _spearman(judge, usable)
             judged = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
@@ -205,7 +238,9 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             Column("one rater", better="higher", optional=True, about=_ONE_RATER),
             Column("baseline", better="higher", about="Baseline: the best one."),
             Column("", numeric=False),
-            Column("failed", optional=True, about="Failed: judgments of rated texts without a score."),
+            Column(
+                "failed", optional=True, about="Failed: judgments of rated texts without a score."
+            ),
             units.pop() if len(units) == 1 else "n",
         ),
         rows,
@@ -224,7 +259,9 @@ def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
     """Warn of judges with many failed judgments, or with failures on texts that people rate differently."""
     for row in rated.judges:
         failed = row.failed
-        if failed is None or (failed.n / failed.of < _MANY_FAILED and (failed.p is None or failed.p >= ALPHA)):
+        if failed is None or (
+            failed.n / failed.of < _MANY_FAILED and (failed.p is None or failed.p >= ALPHA)
+        ):
             continue
         note = f"{rated.criterion}: {failed.n:,} of {plural(failed.of, 'judgment')} by {row.name} failed."
         if failed.scored_ratings is not None:
@@ -254,7 +291,12 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
         yield from _criterion_blocks(rated, level)
     if criteria:
         texts = [*_HELP, *(HELP if any(rated.raters for rated in criteria) else ())]
-        known = [e for rated in criteria for row in rated.rows if (e := _spearman(row, _usable(rated, level)))]
+        known = [
+            e
+            for rated in criteria
+            for row in rated.rows
+            if (e := _spearman(row, _usable(rated, level)))
+        ]
         methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
         shared = "a difference uses the texts with both values, and the same resamples."
         texts += [f"[low, high]: {method}; {shared}" for method in methods]
@@ -265,7 +307,9 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     usable, name = _usable(rated, level), rated.criterion
     rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
-        estimates = [row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS]
+        estimates = [
+            row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS
+        ]
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
         cells = [estimate_cell(estimate, _PLACES, tone=tone) for estimate in estimates]
@@ -301,7 +345,9 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         elif reason := row.few.get(usable):
             missing.setdefault(f"Not compared with the judges: %s: {reason}.", []).append(row.name)
         if row.kind == "judge" and row.no_calibration and row.correlation.texts:
-            missing.setdefault(f"No agreement and calibration for %s: {row.no_calibration}.", []).append(row.name)
+            missing.setdefault(
+                f"No agreement and calibration for %s: {row.no_calibration}.", []
+            ).append(row.name)
     notes = [note.replace("%s", ", ".join(names)) for note, names in missing.items()]
     yield from map(Notice, filter(None, [_other_level(rated, level), *notes]))
 
@@ -309,10 +355,18 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
 def _other_level(rated: Rated, level: Level) -> str:
     """Say why a level has no values, and which one is shown; "" if it has."""
     # A row that has texts gives the better reason.
-    rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
-    reason = next((correlation.lacking[level] for correlation in rows if level in correlation.lacking), "")
+    rows = sorted(
+        (row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts
+    )
+    reason = next(
+        (correlation.lacking[level] for correlation in rows if level in correlation.lacking), ""
+    )
     usable = _usable(rated, level)
-    return "" if usable == level else f"No values at level {level}: {reason}. The table is {OVER[usable]}."
+    return (
+        ""
+        if usable == level
+        else f"No values at level {level}: {reason}. The table is {OVER[usable]}."
+    )
 
 
 def _usable(rated: Rated, level: Level) -> Level:
@@ -335,7 +389,9 @@ def _sentences(rated: Rated, level: Level) -> Iterator[str]:
     elif few := _too_few_systems(rated, level):
         yield f"{few}."
     else:
-        best = max(rated.judges, key=lambda row: e.value if (e := _spearman(row, level)) else -1.0).name
+        best = max(
+            rated.judges, key=lambda row: e.value if (e := _spearman(row, level)) else -1.0
+        ).name
         for judge in rated.judges:
             if level not in judge.correlation.lacking:
                 leads = _over_baselines(rated, judge.name, level)
@@ -361,8 +417,13 @@ def _over_baselines(rated: Rated, judge: str, level: Level) -> dict[str, Estimat
 
 
 def _over_judges(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
-    pairs = [pair for pair in rated.versus if pair.level == level and judge in (pair.judge, pair.other)]
-    leads = dict((p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1)) for p in pairs)
+    pairs = [
+        pair for pair in rated.versus if pair.level == level and judge in (pair.judge, pair.other)
+    ]
+    leads = dict(
+        (p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1))
+        for p in pairs
+    )
     return {} if _too_few_systems(rated, level) else leads
 
 
@@ -389,12 +450,19 @@ def _agreement_table(rated: Rated) -> Table | None:
     rows = [(row.name, row.agreement) for row in rated.judges]
     rows += [(rated.rater.signature, rated.rater.agreement)] if rated.rater else []
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
-    measures = [measure for measure in MEASURES if any(measure in agreement.estimates for _, agreement in rows)]
+    measures = [
+        measure
+        for measure in MEASURES
+        if any(measure in agreement.estimates for _, agreement in rows)
+    ]
     if not measures:
         return None
     return table(
         ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
-        [(name, *(estimate_cell(agreement.estimates.get(m), _PLACES) for m in measures)) for name, agreement in rows],
+        [
+            (name, *(estimate_cell(agreement.estimates.get(m), _PLACES) for m in measures))
+            for name, agreement in rows
+        ],
         caption=f"{rated.criterion}: agreement with people's mean, and of the raters with one another.",
         name=f"raters-{rated.criterion}",
     )
@@ -419,7 +487,14 @@ _HELP = (
 
 def main_agreement(result: Result) -> Rated | None:
     """Return the first criterion that people rated and a judge scored, with values for the chart, or None."""
-    return next((rated for rated in result.rated if rated.judges and _charted(rated, _usable(rated, "document"))), None)
+    return next(
+        (
+            rated
+            for rated in result.rated
+            if rated.judges and _charted(rated, _usable(rated, "document"))
+        ),
+        None,
+    )
 
 
 def _charted(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
@@ -431,22 +506,32 @@ def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
     """Draw Spearman's correlation with people on a criterion: the judges, one rater and the baselines."""
     drawn = {
         "one rater" if row.kind == "rater" else row.name: charts.Bar(
-            e.value, e.low, e.high, number(e.value, _SHORT), tone="best" if row.kind == "judge" else ""
+            e.value,
+            e.low,
+            e.high,
+            number(e.value, _SHORT),
+            tone="best" if row.kind == "judge" else "",
         )
         for row, e in _charted(rated, _usable(rated, level))
     }
     name, title = f"people-{rated.criterion}", f"Judge against people: {rated.criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
-    return replace(charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True)
+    return replace(
+        charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True
+    )
 
 
 def agreement_tiles(result: Result) -> Iterator[Tile]:
     """Yield the agreement of the judge and of a reference metric with people, on the main criterion."""
     if rated := main_agreement(result):
-        raters = f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
+        raters = (
+            f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
+        )
         charted = _charted(rated, _usable(rated, "document"))
         for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
             label = f"agreement of the judge with {raters} ({rated.criterion})"
             yield Tile(f"ρ {number(e.value, 2)}", label, link="people")
         for row, e in [pair for pair in charted if pair[0].name in _REFERENCES][:1]:
-            yield Tile(f"ρ {number(e.value, 2)}", f"agreement of {row.name} with people", "muted", "people")
+            yield Tile(
+                f"ρ {number(e.value, 2)}", f"agreement of {row.name} with people", "muted", "people"
+            )

@@ -54,7 +54,9 @@ _NUMBER = re.compile(
     r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in|for)\b)[^\W\d_]{3,})?",
     re.ASCII | re.IGNORECASE,
 )
-_ABOVE = re.compile(r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale")
+_ABOVE = re.compile(
+    r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale"
+)
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s", re.IGNORECASE)
 # After such a sentence, the next one goes on with what is only thought of.
 _SUPPOSES = re.compile(
@@ -123,7 +125,9 @@ class Candidate:
         return self.match["value"]
 
 
-def patterns(score: str, mark: str, title: str, names: LabelIndex, *, pair: bool, words: bool) -> Patterns:
+def patterns(
+    score: str, mark: str, title: str, names: LabelIndex, *, pair: bool, words: bool
+) -> Patterns:
     """Return the patterns of a `score` with its unit and scale, of the marks around it and of the
     criterion's title.
 
@@ -156,7 +160,9 @@ def find_score(text: str, parts: Patterns, judged: str, *, words_may_open: bool)
         raise ParseError("two different scores", text)
     if not given:
         raise NoScore("no score", text)
-    chosen = min(given, key=lambda item: ("named", "asserted", "opening", "alone").index(item.place))
+    chosen = min(
+        given, key=lambda item: ("named", "asserted", "opening", "alone").index(item.place)
+    )
     if _TAKEN_BACK.search(_unquoted(text), chosen.end):
         raise ParseError("a score that is taken back", text)
     _check_own(text, chosen, given, parts, fold(judged))
@@ -167,7 +173,9 @@ def candidates(text: str, parts: Patterns, *, words_may_open: bool = True) -> It
     """Yield all that gives a score in folded text."""
     plain = _unquoted(text)
     spans = sentences(plain)
-    is_list = sum(1 for start, _ in spans if _LIST.match(plain, start) and _begins_line(plain, start))
+    is_list = sum(
+        1 for start, _ in spans if _LIST.match(plain, start) and _begins_line(plain, start)
+    )
     numbers = 0
     several_lines = "\n" in plain.strip()
     for number, (start, end) in enumerate(spans):
@@ -203,7 +211,9 @@ def candidates(text: str, parts: Patterns, *, words_may_open: bool = True) -> It
                     matches = [(opening, "opening")]
         for match, place in matches:
             if _is_label(match["value"], parts.names):
-                yield Candidate(match, start + match.start("value"), start + match.end("value"), place, number)
+                yield Candidate(
+                    match, start + match.start("value"), start + match.end("value"), place, number
+                )
     for pattern in parts.forms.tags:
         for match in pattern.finditer(plain):
             if _is_label(match["value"], parts.names):
@@ -265,7 +275,11 @@ _OR_BEFORE = re.compile(
 
 def _is_label(written: str, names: LabelIndex) -> bool:
     """Return whether a letter is a label and not an article: it is written as in the scale."""
-    return len(written) > 1 or not written.isalpha() or names.labels.get(names.key(written), written) == written
+    return (
+        len(written) > 1
+        or not written.isalpha()
+        or names.labels.get(names.key(written), written) == written
+    )
 
 
 def _is_line(text: str, start: int, end: int) -> bool:
@@ -281,7 +295,9 @@ def _begins_line(text: str, start: int) -> bool:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each sentence of folded text."""
     ends = [end.end() for end in _SENTENCE_END.finditer(text)]
-    return [(a, b) for a, b in zip([0, *ends], [*ends, len(text)], strict=True) if text[a:b].strip()]
+    return [
+        (a, b) for a, b in zip([0, *ends], [*ends, len(text)], strict=True) if text[a:b].strip()
+    ]
 
 
 # What stands before a number if a text gives itself a score, in whatever way.
@@ -308,7 +324,9 @@ def gives(judged: str, label: str, parts: Patterns, *, fractions: bool = False) 
         if parts.names.label(item["value"]) != label or not _is_label(item["value"], parts.names):
             continue
         before = judged[max(0, item.start() - 60) : item.start()]
-        if fractions and (any(item[name] for name in _WHOLE) or re.search(r"[점点分]\s*\Z", item[0])):
+        if fractions and (
+            any(item[name] for name in _WHOLE) or re.search(r"[점点分]\s*\Z", item[0])
+        ):
             return True
         if (
             re.search(r"\[\[|boxed\{|<\w*(?:score|answer|rating)>\s*\Z", before[-30:])
@@ -326,14 +344,18 @@ _WHOLE = ("out_of", "full", "out_of_value", "full_value")
 def repeats(reply: str, judged: str) -> bool:
     """Return whether a reply ends with words, and a score among them, that the judged texts contain
     in that order."""
-    words, ending = (" ".join(["", *_TOKEN.findall(fold(text).casefold()), ""]) for text in (judged, reply))
+    words, ending = (
+        " ".join(["", *_TOKEN.findall(fold(text).casefold()), ""]) for text in (judged, reply)
+    )
     last = ending.split()[-5:]
     return words == ending or (len(last) == 5 and f" {' '.join(last)} " in words)
 
 
 def _begins_like(reply: str, judged: str) -> bool:
     """Return whether the first words of a reply stand in the judged texts in that order."""
-    words, beginning = (" ".join(["", *_TOKEN.findall(text.casefold()), ""]) for text in (judged, reply[:400]))
+    words, beginning = (
+        " ".join(["", *_TOKEN.findall(text.casefold()), ""]) for text in (judged, reply[:400])
+    )
     first = beginning.split()[:6]
     return len(first) > 1 and f" {' '.join(first)} " in words
 
@@ -342,7 +364,9 @@ def _unquoted(text: str) -> str:
     return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), mask_quotations(text))
 
 
-def _check_own(text: str, chosen: Candidate, given: Sequence[Candidate], parts: Patterns, judged: str) -> None:
+def _check_own(
+    text: str, chosen: Candidate, given: Sequence[Candidate], parts: Patterns, judged: str
+) -> None:
     """Raise ParseError if a score may be repeated from the judged texts."""
     label = parts.names.label(chosen.written)
     trouble = ParseError("a score that the judged text contains as well", text)
@@ -363,7 +387,8 @@ def _check_own(text: str, chosen: Candidate, given: Sequence[Candidate], parts: 
                 raise trouble
     if label is not None and gives(judged, label, parts, fractions=chosen.place != "named"):
         apart = (
-            chosen.place == "named" and text[: chosen.start].rpartition("\n")[0].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
+            chosen.place == "named"
+            and text[: chosen.start].rpartition("\n")[0].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
         )
         if not apart or repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
             raise trouble

@@ -313,11 +313,14 @@ PARTICIPLE = Grammar(
 )
 WITH_A_SCORE = Grammar(
     # "It lacks a structure, with a score of 2.", "(score: 2)"
-    assertion=(rf"(?P<with>(?<!\w)(?:hence|thus|with|score|rating|rated)(?:\s++of)?{_AS})SCORE{_TAIL}"),
+    assertion=(
+        rf"(?P<with>(?<!\w)(?:hence|thus|with|score|rating|rated)(?:\s++of)?{_AS})SCORE{_TAIL}"
+    ),
     lead=r"\s*+",
     clause=r"[,;(–—]\s*+\Z",
     before=PARTICIPLE.before,
-    doubt=PARTICIPLE.doubt + r"|\b(?:match|game|half|won|lost|beat|exam|test|season|requested|and|or)\W*\Z",
+    doubt=PARTICIPLE.doubt
+    + r"|\b(?:match|game|half|won|lost|beat|exam|test|season|requested|and|or)\W*\Z",
     after=AFTER,
     doubt_after=DOUBT_AFTER,
 )

@@ -53,7 +53,9 @@ _AFTER = (
     r"(?:\s++(?:final|finale|finali|global|globale|total|totale|general|générale|complessivo|geral"
     r"|overall|akhir|số|النهائية?|النهائي|итоговая))*+"
 )
-_BULLET = r"(?:(?:[-•+–・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)|=>|->|=+|[-]{2,})\s*+)*+"
+_BULLET = (
+    r"(?:(?:[-•+–・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)|=>|->|=+|[-]{2,})\s*+)*+"
+)
 _SCALE_OF = (
     r"(?:\s*+[(\[](?P<low_name>-?[0-9]+)\s*+(?:[-–~〜]|to|から"
     r"|[至到])\s*+(?P<high_name>[0-9]+)[점点分]?\s*+[)\]]|\s*+[(\[]\s*+(?:out\s++of|/|max\.?|sur"
@@ -129,7 +131,9 @@ def forms(score: str, mark: str, title: str) -> Forms:
     bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
     return Forms(
         # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
-        named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE{_CLOSES}{_COPULA}(?={_REASON})"),
+        named=compiled(
+            rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE{_CLOSES}{_COPULA}(?={_REASON})"
+        ),
         # The same with anything behind it: another score in this form makes prose doubtful.
         loosely_named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"),
         # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
@@ -156,11 +160,17 @@ def table_cells(text: str, patterns: Forms) -> Iterator[re.Match[str]]:
         cells = [cell for cell in re.finditer(r"[^|]+", line[0]) if cell[0].strip()]
         if not cells or all(re.fullmatch(r"[\s:-]+", cell[0]) for cell in cells):
             continue
-        names = [number for number, cell in enumerate(cells) if patterns.name.fullmatch(cell[0].strip())]
+        names = [
+            number for number, cell in enumerate(cells) if patterns.name.fullmatch(cell[0].strip())
+        ]
         scores = [
             match
             for cell in cells
-            if (match := patterns.cell.fullmatch(text, line.start() + _begin(cell), line.start() + _end(cell)))
+            if (
+                match := patterns.cell.fullmatch(
+                    text, line.start() + _begin(cell), line.start() + _end(cell)
+                )
+            )
         ]
         if len(names) == 1 and names[0] == 0 and len(scores) == 1:
             yield scores[0]

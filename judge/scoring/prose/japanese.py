@@ -93,7 +93,9 @@ DOUBT_AFTER = r"なら|れば|たら|場合|求め|要求|指示|最高|満点�
 
 SENTENCE = Grammar(
     # "誤りがないため、この要約には5点を付けます。"
-    assertion=(rf"(?<![0-9][.,/])(?<![0-9./~〜-])SCORE\s*+{_ENDING}(?![ぁ-んァ-ヶー一-龥0-9%/+~〜-])"),
+    assertion=(
+        rf"(?<![0-9][.,/])(?<![0-9./~〜-])SCORE\s*+{_ENDING}(?![ぁ-んァ-ヶー一-龥0-9%/+~〜-])"
+    ),
     lead=_LEAD,
     clause=_CLAUSE,
     doubt=rf"{_IF}|{_OTHER}|{_QUALITY}",

@@ -51,7 +51,9 @@ class Reader:
     says_so: re.Pattern[str]
     unless: str
 
-    def assertions(self, sentence: str, are_ends: Callable[[str, str], bool]) -> Iterator[re.Match[str]]:
+    def assertions(
+        self, sentence: str, are_ends: Callable[[str, str], bool]
+    ) -> Iterator[re.Match[str]]:
         """Yield what asserts a score in a sentence, with a group `value`.
 
         `are_ends` tells whether two numbers are the ends of the scale, as the lead "on a scale of 1
@@ -70,7 +72,10 @@ class Reader:
             stated = lead.groupdict().get("low_lead")
             if stated is not None and not are_ends(stated, lead["high_lead"]):
                 continue
-            beside = sentence[lead.start() : match.start("value")] + sentence[match.end("value") : match.end()]
+            beside = (
+                sentence[lead.start() : match.start("value")]
+                + sentence[match.end("value") : match.end()]
+            )
             if self.says_so.search(beside):
                 yield match
 

@@ -50,7 +50,9 @@ class BatchServer:
         self._http.daemon_threads = True
         self._http.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that was killed
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -75,7 +77,9 @@ class BatchServer:
             done = self._routed(method, path, parse_qs(urlsplit(target).query), body, kind)
             return (0, None) if fault is not None else done
 
-    def _routed(self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str) -> tuple[int, Any]:
+    def _routed(
+        self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str
+    ) -> tuple[int, Any]:
         if (method, path) == ("POST", "/v1/chat/completions"):
             asked = json.loads(body)
             self.online.append(asked)
@@ -88,18 +92,24 @@ class BatchServer:
             return 200, _shown(self._created(json.loads(body)))
         if path in ("/v1/files", "/v1/batches"):
             files = [{"id": id, "filename": name} for id, (name, _) in self.files.items()]
-            return 200, self._listed(files if path.endswith("files") else [*map(_shown, self.batches.values())], query)
+            return 200, self._listed(
+                files if path.endswith("files") else [*map(_shown, self.batches.values())], query
+            )
         id, _, content = path.removeprefix("/v1/files/").partition("/")
         if content and id in self.files:
             return 200, self.files[id][1]
         found = self.batches.get(path.removeprefix("/v1/batches/"))
-        return (404, _error(f"No such thing: {path}")) if found is None else (200, self._looked(found))
+        return (
+            (404, _error(f"No such thing: {path}")) if found is None else (200, self._looked(found))
+        )
 
     def _uploaded(self, body: bytes, kind: str) -> dict[str, Any]:
         mark = b"--" + re.search(r"boundary=(\S+)", kind)[1].encode()  # type: ignore[index]
         parts = [part.partition(b"\r\n\r\n") for part in body.split(mark)]
         head, _, content = next(part for part in parts if b"filename=" in part[0])
-        assert any(b'name="purpose"' in head and content.strip() == b"batch" for head, _, content in parts)
+        assert any(
+            b'name="purpose"' in head and content.strip() == b"batch" for head, _, content in parts
+        )
         name = re.search(rb'filename="([^"]+)"', head)[1].decode()  # type: ignore[index]
         id = f"file-{len(self.files)}"
         self.files[id] = (name, content[: -len(b"\r\n")])
@@ -108,18 +118,25 @@ class BatchServer:
     def _created(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert (asked["endpoint"], asked["completion_window"]) == ("/v1/chat/completions", "24h")
         lines = [json.loads(line) for line in self.files[asked["input_file_id"]][1].splitlines()]
-        assert all((line["method"], line["url"]) == ("POST", "/v1/chat/completions") for line in lines)
+        assert all(
+            (line["method"], line["url"]) == ("POST", "/v1/chat/completions") for line in lines
+        )
         id = f"batch-{len(self.batches)}"
         size = sum(len(line["body"]["messages"][0]["content"]) // 4 for line in lines)
         made = {
             "id": id, "status": "in_progress", "input_file_id": asked["input_file_id"], "metadata": asked["metadata"],
             "request_counts": {"total": len(lines), "completed": 0, "failed": 0}, "lines": lines, "size": size,
         }  # fmt: skip
-        running = sum(batch["size"] for batch in self.batches.values() if batch["status"] == "in_progress")
+        running = sum(
+            batch["size"] for batch in self.batches.values() if batch["status"] == "in_progress"
+        )
         self.batches[id] = made
         if self.room is not None and running + size > self.room:
             why = LIMIT.format(self.room)
-            made |= {"status": "failed", "errors": {"data": [{"code": "token_limit_exceeded", "message": why}]}}
+            made |= {
+                "status": "failed",
+                "errors": {"data": [{"code": "token_limit_exceeded", "message": why}]},
+            }
         else:
             self.asked.update(line["custom_id"] for line in lines)
             self.bodies |= {line["custom_id"]: line["body"] for line in lines}
@@ -130,20 +147,28 @@ class BatchServer:
         if batch["status"] == "in_progress" and self.polls[batch["id"]] >= self.looks:
             batch["status"] = self.outcome
             if self.outcome == "failed":
-                batch["errors"] = {"data": [{"code": "mismatched_model", "message": "no such model"}]}
+                batch["errors"] = {
+                    "data": [{"code": "mismatched_model", "message": "no such model"}]
+                }
             else:
                 self._worked_off(batch)
         return _shown(batch)
 
     def _worked_off(self, batch: dict[str, Any]) -> None:
         lines = random.Random(0).sample(batch["lines"], len(batch["lines"]))
-        lines, late = (lines, []) if self.outcome == "completed" else (lines[: self.returned], lines[self.returned :])
+        lines, late = (
+            (lines, [])
+            if self.outcome == "completed"
+            else (lines[: self.returned], lines[self.returned :])
+        )
         good, bad = [], []
         for line in lines:
             status, body = self.answer(line["body"])
             reply = {"status_code": status, "request_id": "r", "body": body}
             (good if status == 200 else bad).append(_line(line, reply, None))
-        bad += [_line(line, None, {"code": "batch_expired", "message": "too late"}) for line in late]
+        bad += [
+            _line(line, None, {"code": "batch_expired", "message": "too late"}) for line in late
+        ]
         for name, found in (("output_file_id", good), ("error_file_id", bad)):
             if found:
                 batch[name] = f"file-{len(self.files)}"
@@ -164,7 +189,12 @@ def _shown(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(line: dict[str, Any], reply: Any, error: Any) -> bytes:
-    return json.dumps({"id": "b", "custom_id": line["custom_id"], "response": reply, "error": error}).encode() + b"\n"
+    return (
+        json.dumps(
+            {"id": "b", "custom_id": line["custom_id"], "response": reply, "error": error}
+        ).encode()
+        + b"\n"
+    )
 
 
 def _error(message: str) -> dict[str, Any]:
@@ -182,7 +212,9 @@ def _handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             body = self._body()
             server.heads = {name.lower(): value for name, value in self.headers.items()}
-            status, data = server.reply(self.command, self.path, body, self.headers.get("content-type", ""))
+            status, data = server.reply(
+                self.command, self.path, body, self.headers.get("content-type", "")
+            )
             if data is None:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -236,26 +268,36 @@ class InlineServer(BatchServer):
         self.native: dict[str, dict[str, Any]] = {}
         self.wrong: list[str] = []
 
-    def _routed(self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str) -> tuple[int, Any]:
+    def _routed(
+        self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str
+    ) -> tuple[int, Any]:
         if path.endswith("/chat/completions"):
             return super()._routed(method, "/v1/chat/completions", query, body, kind)
         if self.heads.get(self.key_header) != self.key or "authorization" in self.heads:
             return self.unauthorized()
         try:
             return self.batched(method, path, query, json.loads(body) if body else None)
-        except (AssertionError, LookupError, TypeError):  # a request that the documentation does not allow
+        except (
+            AssertionError,
+            LookupError,
+            TypeError,
+        ):  # a request that the documentation does not allow
             self.wrong.append(traceback.format_exc())
             return 400, _error("no such request")
 
     def unauthorized(self) -> tuple[int, Any]:
         raise NotImplementedError
 
-    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+    def batched(
+        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+    ) -> tuple[int, Any]:
         raise NotImplementedError
 
     def taken(self, id: str, requests: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
         """The new batch; None where the queue is full."""
-        running = sum(len(batch["requests"]) for batch in self.batches.values() if not batch["ended"])
+        running = sum(
+            len(batch["requests"]) for batch in self.batches.values() if not batch["ended"]
+        )
         if running + len(requests) > self.queue:
             return None
         self.asked.update(requests.keys())
@@ -269,14 +311,24 @@ class InlineServer(BatchServer):
         return batch
 
     def fate(self, request: dict[str, Any]) -> str:
-        return next((fate for text, fate in self.fates.items() if text in json.dumps(request)), "succeeded")
+        return next(
+            (fate for text, fate in self.fates.items() if text in json.dumps(request)), "succeeded"
+        )
 
 
 class AnthropicServer(InlineServer):
     """Message Batches, by platform.claude.com/docs/en/api/messages/batches."""
 
     vendor, key_header = "anthropic", "x-api-key"
-    params: ClassVar = {"model", "max_tokens", "messages", "system", "temperature", "top_p", "stop_sequences"}
+    params: ClassVar = {
+        "model",
+        "max_tokens",
+        "messages",
+        "system",
+        "temperature",
+        "top_p",
+        "stop_sequences",
+    }
 
     def unauthorized(self) -> tuple[int, Any]:
         return 401, self.refusal("authentication_error", "invalid x-api-key")
@@ -284,7 +336,9 @@ class AnthropicServer(InlineServer):
     def refusal(self, kind: str, message: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+    def batched(
+        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+    ) -> tuple[int, Any]:
         assert self.heads["anthropic-version"] == "2023-06-01"
         if method == "POST":
             assert path == "/v1/messages/batches"
@@ -304,19 +358,32 @@ class AnthropicServer(InlineServer):
             return 404, self.refusal("not_found_error", "no such batch")
         if not results:
             return 200, self.shown(self.looked(self.batches[id]))
-        lines = [self.line(custom, params) for custom, params in self.batches[id]["requests"].items()]
+        lines = [
+            self.line(custom, params) for custom, params in self.batches[id]["requests"].items()
+        ]
         return 200, b"".join(json.dumps(line).encode() + b"\n" for line in lines[::-1])
 
     def created(self, requests: list[dict[str, Any]]) -> tuple[int, Any]:
         for entry in requests:
             assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", entry["custom_id"])
             assert {"model", "max_tokens", "messages"} <= entry["params"].keys() <= self.params
-            assert {message["role"] for message in entry["params"]["messages"]} <= {"user", "assistant"}
-        made = self.taken(f"msgbatch_{len(self.batches)}", {e["custom_id"]: e["params"] for e in requests})
-        return (200, self.shown(made)) if made else (429, self.refusal("rate_limit_error", "batch queue is full"))
+            assert {message["role"] for message in entry["params"]["messages"]} <= {
+                "user",
+                "assistant",
+            }
+        made = self.taken(
+            f"msgbatch_{len(self.batches)}", {e["custom_id"]: e["params"] for e in requests}
+        )
+        return (
+            (200, self.shown(made))
+            if made
+            else (429, self.refusal("rate_limit_error", "batch queue is full"))
+        )
 
     def shown(self, batch: dict[str, Any]) -> dict[str, Any]:
-        counts = Counter(self.fate(one) if batch["ended"] else "processing" for one in batch["requests"].values())
+        counts = Counter(
+            self.fate(one) if batch["ended"] else "processing" for one in batch["requests"].values()
+        )
         names = ("processing", "succeeded", "errored", "canceled", "expired")
         return {
             "id": batch["id"], "type": "message_batch", "request_counts": {name: counts[name] for name in names},
@@ -346,9 +413,13 @@ class GoogleServer(InlineServer):
     vendor, key_header = "gemini", "x-goog-api-key"
 
     def unauthorized(self) -> tuple[int, Any]:
-        return 400, {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}
+        return 400, {
+            "error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
+        }
 
-    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+    def batched(
+        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+    ) -> tuple[int, Any]:
         assert query.keys() <= {"pageSize", "pageToken"}
         if method == "POST":
             assert path == "/v1beta/models/test-model:batchGenerateContent"
@@ -356,7 +427,9 @@ class GoogleServer(InlineServer):
         if path == "/v1beta/batches":
             ids, start = list(self.batches), int(query.get("pageToken", ["0"])[0])
             end = start + min(self.page, int(query["pageSize"][0]))
-            page = {"operations": [self.shown(self.batches[id], whole=False) for id in ids[start:end]]}
+            page = {
+                "operations": [self.shown(self.batches[id], whole=False) for id in ids[start:end]]
+            }
             return 200, page | ({"nextPageToken": str(end)} if end < len(ids) else {})
         batch = self.batches.get(path.removeprefix("/v1beta/"))
         if batch is None:
@@ -364,20 +437,30 @@ class GoogleServer(InlineServer):
         return 200, self.shown(self.looked(batch))
 
     def created(self, asked: dict[str, Any]) -> tuple[int, Any]:
-        requests = {one["metadata"]["key"]: one["request"] for one in asked["inputConfig"]["requests"]["requests"]}
+        requests = {
+            one["metadata"]["key"]: one["request"]
+            for one in asked["inputConfig"]["requests"]["requests"]
+        }
         for request in requests.values():
             assert request["contents"][0]["parts"][0]["text"]
             assert request.keys() <= {"model", "contents", "systemInstruction", "generationConfig"}
         made = self.taken(f"batches/{len(self.batches)}", requests)
         if made is None:
-            return 429, {"error": {"code": 429, "message": "quota exceeded", "status": "RESOURCE_EXHAUSTED"}}
+            return 429, {
+                "error": {"code": 429, "message": "quota exceeded", "status": "RESOURCE_EXHAUSTED"}
+            }
         made["name"] = asked["displayName"]
         return 200, self.shown(made)
 
     def shown(self, batch: dict[str, Any], whole: bool = True) -> dict[str, Any]:
         fates = [self.fate(one) for one in batch["requests"].values()]
-        state = "RUNNING" if not batch["ended"] else "EXPIRED" if "expired" in fates else "SUCCEEDED"
-        stats = {"requestCount": str(len(fates)), "successfulRequestCount": str(fates.count("succeeded"))}
+        state = (
+            "RUNNING" if not batch["ended"] else "EXPIRED" if "expired" in fates else "SUCCEEDED"
+        )
+        stats = {
+            "requestCount": str(len(fates)),
+            "successfulRequestCount": str(fates.count("succeeded")),
+        }
         about = {"displayName": batch["name"], "state": f"BATCH_STATE_{state}", "batchStats": stats}
         shown = {"name": batch["id"], "metadata": about, "done": batch["ended"]}
         if whole and state == "SUCCEEDED":
@@ -395,7 +478,11 @@ class GoogleServer(InlineServer):
             "candidatesTokenCount": 2,
             "thoughtsTokenCount": 1,
         }
-        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+        candidate = {
+            "content": {"parts": parts, "role": "model"},
+            "finishReason": "STOP",
+            "index": 0,
+        }
         model = request["model"].removeprefix("models/")
         return {
             "metadata": {"key": key},
@@ -405,11 +492,15 @@ class GoogleServer(InlineServer):
 
 @pytest.fixture(params=[AnthropicServer, GoogleServer], ids=["anthropic", "gemini"])
 def vendor_server(
-    request: pytest.FixtureRequest, make_completion: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    make_completion: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[InlineServer]:
     """A server with a vendor's own batches, whose key is in the environment."""
     usage = {"prompt_tokens": 10, "completion_tokens": 3}
-    server = request.param(lambda _: (200, make_completion("4") | {"model": "test-model", "usage": usage}))
+    server = request.param(
+        lambda _: (200, make_completion("4") | {"model": "test-model", "usage": usage})
+    )
     if server.vendor == "gemini":
         server.url = server.url.replace("/v1", "/v1beta/openai")
     monkeypatch.setenv(f"{server.vendor.upper()}_API_KEY", server.key)

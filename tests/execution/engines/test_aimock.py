@@ -41,12 +41,23 @@ def aimock(tmp_path: Path, wait_until: Callable[..., None]) -> Iterator[str]:
     if node is None:
         pytest.skip("needs node, which is not on this machine")
     if not COMMAND.exists():
-        pytest.skip("needs @copilotkit/aimock in build/aimock or $JUDGE_AIMOCK; `make test-all` installs it with npm")
-    (tmp_path / "replies.json").write_text(json.dumps({"fixtures": [{"match": {}, "response": {"content": CANNED}}]}))
+        pytest.skip(
+            "needs @copilotkit/aimock in build/aimock or $JUDGE_AIMOCK; `make test-all` installs it with npm"
+        )
+    (tmp_path / "replies.json").write_text(
+        json.dumps({"fixtures": [{"match": {}, "response": {"content": CANNED}}]})
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [node, str(COMMAND), "--port", str(port), "--fixtures", str(tmp_path / "replies.json")]
+    command = [
+        node,
+        str(COMMAND),
+        "--port",
+        str(port),
+        "--fixtures",
+        str(tmp_path / "replies.json"),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: _listens(port), process)
     yield f"http://127.0.0.1:{port}"
@@ -77,14 +88,19 @@ def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
     assert [score.value for score in result.table.scores] == [1.0] * 12
     assert result.info["requests"]["answered"] == 12
     (batch,) = listed(aimock, "batches")
-    assert (batch["status"], batch["request_counts"]) == ("completed", {"total": 11, "completed": 11, "failed": 0})
+    assert (batch["status"], batch["request_counts"]) == (
+        "completed",
+        {"total": 11, "completed": 11, "failed": 0},
+    )
     sent = next(file for file in listed(aimock, "files") if file["id"] == batch["input_file_id"])
     assert sent["filename"] == f"{batch['metadata']['judge']}.jsonl"
     asyncio.run(judged(aimock, tmp_path))
     assert len(listed(aimock, "batches")) == 1
 
 
-def test_a_run_goes_on_with_the_batch_it_left(aimock: str, tmp_path: Path, wait_until: Callable[..., None]) -> None:
+def test_a_run_goes_on_with_the_batch_it_left(
+    aimock: str, tmp_path: Path, wait_until: Callable[..., None]
+) -> None:
     async def cut_short() -> None:
         task = asyncio.create_task(judged(aimock, tmp_path))
         await asyncio.to_thread(wait_until, lambda: listed(aimock, "batches"))
@@ -93,7 +109,10 @@ def test_a_run_goes_on_with_the_batch_it_left(aimock: str, tmp_path: Path, wait_
             await task
 
     asyncio.run(cut_short())
-    assert [batch["status"] for batch in listed(aimock, "batches")] in (["validating"], ["in_progress"])
+    assert [batch["status"] for batch in listed(aimock, "batches")] in (
+        ["validating"],
+        ["in_progress"],
+    )
     result = asyncio.run(judged(aimock, tmp_path))
     assert [score.value for score in result.table.scores] == [1.0] * 12
     assert len(listed(aimock, "batches")) == 1

@@ -21,7 +21,14 @@ from judge.commands.plan import one_line_estimate
 from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core.budget import Budget
-from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
+from judge.core.errors import (
+    BudgetReached,
+    ConfigError,
+    DeadlineReached,
+    Refused,
+    StorageError,
+    Transient,
+)
 from judge.core.records import Request, Response, Usage
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Answer, EngineContext, create_engine
@@ -36,7 +43,12 @@ KEY = "sk-secret-of-the-batch-tests"
 
 
 def request(name: str, **params: Any) -> Request:
-    return Request("test-model", ({"role": "user", "content": name},), params or {"temperature": 0}, endpoint="e")
+    return Request(
+        "test-model",
+        ({"role": "user", "content": name},),
+        params or {"temperature": 0},
+        endpoint="e",
+    )
 
 
 def named(count: int) -> list[Request]:
@@ -53,7 +65,12 @@ class Session:
         self.ledger = limits.pop("ledger", None)
         store = BatchJobStore(folder, self.provider.endpoint)
         self.engine = BatchEngine(
-            self.provider.batches, store, self.counts, self.ledger, limits.pop("deadline", None), sleep=self.sleep
+            self.provider.batches,
+            store,
+            self.counts,
+            self.ledger,
+            limits.pop("deadline", None),
+            sleep=self.sleep,
         )
 
     async def sleep(self, seconds: float) -> None:
@@ -113,14 +130,18 @@ def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: P
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_what_the_first_one_taught_stands_in_the_files(batch_server: Any, tmp_path: Path, make_completion: Any) -> None:
+def test_what_the_first_one_taught_stands_in_the_files(
+    batch_server: Any, tmp_path: Path, make_completion: Any
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if "logprobs" in body or "reasoning_effort" in body:
             return 400, {"error": {"message": "Unknown parameter: logprobs", "param": "logprobs"}}
         return 200, make_completion("4")
 
     batch_server.answer = answer
-    answers = go(Session(batch_server, tmp_path).run(request(f"text {n}", top_logprobs=20) for n in range(5)))
+    answers = go(
+        Session(batch_server, tmp_path).run(request(f"text {n}", top_logprobs=20) for n in range(5))
+    )
     assert all(isinstance(one, Response) and one.unmet == ("logprobs",) for one in answers.values())
     assert [sorted(body) for body in batch_server.bodies.values()] == [["messages", "model"]] * 4
 
@@ -138,9 +159,9 @@ def test_files_keep_to_the_limits(echo: Any, tmp_path: Path, limits: dict[str, i
 
 
 def test_a_text_is_one_line_whatever_is_in_it(echo: Any, tmp_path: Path) -> None:
-    text = "a\nb\u2028c\u2029d\x85e \ud83d\ude00 漢字 \ud800".encode("utf-16", "surrogatepass").decode(
-        "utf-16", "replace"
-    )
+    text = "a\nb\u2028c\u2029d\x85e \ud83d\ude00 漢字 \ud800".encode(
+        "utf-16", "surrogatepass"
+    ).decode("utf-16", "replace")
     answers = go(Session(echo, tmp_path).run([request("first"), request(text)]))
     assert answers[text].choices[0].text == text
 
@@ -168,13 +189,21 @@ def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any)
         text = body["messages"][0]["content"]
         if text in bad and len(echo.online) < 2:
             return 500, {"error": {"message": "oops"}}
-        return (400, {"error": {"message": "against the policy"}}) if text == "text 5" else (200, make_completion(text))
+        return (
+            (400, {"error": {"message": "against the policy"}})
+            if text == "text 5"
+            else (200, make_completion(text))
+        )
 
     echo.answer = answer
     session = Session(echo, tmp_path)
     answers = go(session.run(named(8)))
     assert isinstance(answers.pop("text 5"), Refused)
-    assert sorted(body["messages"][0]["content"] for body in echo.online) == ["text 0", "text 3", "text 5"]
+    assert sorted(body["messages"][0]["content"] for body in echo.online) == [
+        "text 0",
+        "text 3",
+        "text 5",
+    ]
     assert {name for name, one in answers.items() if isinstance(one, Transient)} <= {"text 3"}
     assert len(answers) == 7
     assert "left 2 requests to be asked online, at the full price" in session.counts.remarks[0]
@@ -192,7 +221,9 @@ def test_what_a_batch_does_not_bring_goes_online(echo: Any, tmp_path: Path, outc
     assert ("no such model" in session.counts.remarks[0]) == (outcome == "failed")
 
 
-def test_lines_that_are_no_answers_are_passed_over(echo: Any, tmp_path: Path, make_completion: Any) -> None:
+def test_lines_that_are_no_answers_are_passed_over(
+    echo: Any, tmp_path: Path, make_completion: Any
+) -> None:
     session = Session(echo, tmp_path)
     looked = echo._worked_off
 
@@ -201,9 +232,16 @@ def test_lines_that_are_no_answers_are_passed_over(echo: Any, tmp_path: Path, ma
         id = batch["output_file_id"]
         name, content = echo.files[id]
         whole, cut = content.splitlines(), b'{"custom_id": "x", "resp'
-        strange = json.dumps({"custom_id": "unknown", "response": {"status_code": 200, "body": make_completion("?")}})
-        empty = json.dumps(json.loads(whole[0]) | {"response": {"status_code": 200, "body": {"choices": 3}}})
-        echo.files[id] = (name, b"\n".join([b"[]", strange.encode(), empty.encode(), *whole[1:], whole[1], b"", cut]))
+        strange = json.dumps(
+            {"custom_id": "unknown", "response": {"status_code": 200, "body": make_completion("?")}}
+        )
+        empty = json.dumps(
+            json.loads(whole[0]) | {"response": {"status_code": 200, "body": {"choices": 3}}}
+        )
+        echo.files[id] = (
+            name,
+            b"\n".join([b"[]", strange.encode(), empty.encode(), *whole[1:], whole[1], b"", cut]),
+        )
 
     echo._worked_off = garbled
     assert right(go(session.run(named(6))), 6)
@@ -216,7 +254,9 @@ def test_an_answer_file_that_is_gone_is_no_answer(echo: Any, tmp_path: Path) -> 
     assert len(echo.online) == 4
 
 
-def test_a_full_disk_ends_the_run_and_loses_nothing(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_the_run_and_loses_nothing(
+    echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Full(io.BytesIO):
         def write(self, _: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -234,7 +274,9 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(echo: Any, tmp_path: Path, m
 
 def test_a_full_queue_is_waited_for_in_smaller_parts(echo: Any, tmp_path: Path) -> None:
     echo.room, echo.looks = 1200, 3
-    texts = [request(f"{n} " + "word " * 100) for n in range(33)]  # 125 tokens each by the server's count
+    texts = [
+        request(f"{n} " + "word " * 100) for n in range(33)
+    ]  # 125 tokens each by the server's count
     session = Session(echo, tmp_path)
     assert len(go(session.run(texts))) == 33
     assert len(echo.online) == 1
@@ -279,13 +321,20 @@ def test_a_reply_that_got_lost_is_looked_for(echo: Any, tmp_path: Path, call: st
     echo.page = 1
     for n in range(3):
         echo.files[f"other-{n}"] = (f"other-{n}.jsonl", b"")
-        echo.batches[f"other-{n}"] = {"id": f"other-{n}", "metadata": None, "size": 0, "status": "completed"}
+        echo.batches[f"other-{n}"] = {
+            "id": f"other-{n}",
+            "metadata": None,
+            "size": 0,
+            "status": "completed",
+        }
     assert right(go(Session(echo, tmp_path).run(named(5))), 5)
     assert (echo.uploads, echo.calls.count("POST /v1/batches")) == (1, 1)
     assert set(echo.asked.values()) == {1}
 
 
-async def interrupted(session: Session, requests: list[Request], server: Any, after: Callable[[], bool]) -> None:
+async def interrupted(
+    session: Session, requests: list[Request], server: Any, after: Callable[[], bool]
+) -> None:
     task = asyncio.create_task(session.run(requests))
     async with asyncio.timeout(60):
         while not after():
@@ -347,7 +396,9 @@ def test_what_never_went_out_is_asked_as_new(echo: Any, tmp_path: Path, damage: 
     echo.batches.clear()
     echo.files.clear()
     assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
-    assert len(echo.online) == 2  # the first of the new ones goes alone, as nothing was learned in this process
+    assert (
+        len(echo.online) == 2
+    )  # the first of the new ones goes alone, as nothing was learned in this process
     assert list(tmp_path.glob("*.json")) == ([state] if damage == "torn" else [])
 
 
@@ -401,7 +452,9 @@ def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_
     assert (part.entries, part.expected) == ({}, {})
 
 
-def test_neither_key_nor_text_is_on_disk(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_key_nor_text_is_on_disk(
+    echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     left_running(echo, tmp_path)
     held = b"".join(path.read_bytes() for path in tmp_path.rglob("*"))
@@ -415,7 +468,8 @@ def test_neither_key_nor_text_is_on_disk(echo: Any, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("after", "waits"), [(20.0, [20.0, 20.0]), (None, [1.0, 2.0]), (0.5, [1.0, 2.0]), (500.0, [60.0] * 2)]
+    ("after", "waits"),
+    [(20.0, [20.0, 20.0]), (None, [1.0, 2.0]), (0.5, [1.0, 2.0]), (500.0, [60.0] * 2)],
 )
 def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
     echo: Any, tmp_path: Path, after: float | None, waits: list[float]
@@ -435,7 +489,11 @@ def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
 def test_trouble_while_waiting_is_waited_out(echo: Any, tmp_path: Path) -> None:
     echo.looks = 5
     echo.faults = [("GET /v1/batches", 503), ("POST /v1/files", 429), ("POST /v1/batches", 500)]
-    echo.faults += [("GET /v1/batches/.*", 502), ("GET /v1/batches/.*", "lost"), ("GET /v1/files/.*/content", 500)]
+    echo.faults += [
+        ("GET /v1/batches/.*", 502),
+        ("GET /v1/batches/.*", "lost"),
+        ("GET /v1/files/.*/content", 500),
+    ]
     assert right(go(Session(echo, tmp_path).run(named(5))), 5)
     assert echo.faults == []
     assert set(echo.asked.values()) == {1}
@@ -515,7 +573,9 @@ def test_what_goes_online_does_not_wait_for_ever_for_what_batches_keep(
     assert ledger.spent == 2 * 101 + 2 * 101 / 2
 
 
-def test_what_a_forgotten_batch_had_kept_goes_first(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_forgotten_batch_had_kept_goes_first(
+    echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     echo.faults = [("GET /v1/batches/.*", 404)]
     session = Session(echo, tmp_path, ledger=paid_in_dollars(monkeypatch, 0.95))
     session.provider.batches.most_requests = 1
@@ -527,14 +587,21 @@ def test_dollars_go_twice_as_far() -> None:
     price = cost_usd("gpt-5.4-mini", DEFAULT_URL, used)
     assert price
     assert cost_usd("gpt-5.4-mini", DEFAULT_URL, used, batched=used) == pytest.approx(price / 2)
-    one = Request("gpt-5.4-mini", ({"role": "user", "content": "x" * 1000},), {"max_tokens": 100}, endpoint=DEFAULT_URL)
+    one = Request(
+        "gpt-5.4-mini",
+        ({"role": "user", "content": "x" * 1000},),
+        {"max_tokens": 100},
+        endpoint=DEFAULT_URL,
+    )
     ledger = BudgetLedger(Budget(10, "usd"))
     assert ledger.covers(payer(one.model, DEFAULT_URL))
     whole, half = ledger.try_reserve(one), ledger.try_reserve(one, 0.5)
     assert whole is not None
     assert half == pytest.approx(whole / 2)
     ledger.commit(half or 0, one, Usage(1000, 10), 0.5)
-    assert ledger.spent == pytest.approx((cost_usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2)
+    assert ledger.spent == pytest.approx(
+        (cost_usd(one.model, DEFAULT_URL, Usage(1000, 10)) or 0) / 2
+    )
 
 
 def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> None:
@@ -554,11 +621,19 @@ def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> 
 # Runs.
 
 
-DATA = [{"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."} for n in range(7)]
+DATA = [
+    {"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."}
+    for n in range(7)
+]
 
 
 def judged(server: Any, **options: Any) -> Any:
-    given = {"criteria": ["relevance"], "metrics": [], "model": "test-model", "base_url": server.url}
+    given = {
+        "criteria": ["relevance"],
+        "metrics": [],
+        "model": "test-model",
+        "base_url": server.url,
+    }
     return evaluate(DATA, **{**given, **options})
 
 
@@ -573,12 +648,22 @@ def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path)
     assert (batch_server.uploads, len(batch_server.online)) == (1, 8)
 
 
-def test_draws_go_in_batches_once_the_first_requests_taught_how(batch_server: Any, tmp_path: Path) -> None:
+def test_draws_go_in_batches_once_the_first_requests_taught_how(
+    batch_server: Any, tmp_path: Path
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if "logprobs" in body:
             return 400, {"error": {"message": "logprobs is not supported", "param": "logprobs"}}
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}
-        return 200, {"model": "m", "choices": [choice] * min(body.get("n", 1), 3), "usage": {"prompt_tokens": 1}}
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "4"},
+        }
+        return 200, {
+            "model": "m",
+            "choices": [choice] * min(body.get("n", 1), 3),
+            "usage": {"prompt_tokens": 1},
+        }
 
     batch_server.answer = answer
     result = judged(batch_server, engine="batch", cache=tmp_path, draws=5)
@@ -597,7 +682,9 @@ def test_draws_go_in_batches_once_the_first_requests_taught_how(batch_server: An
         ({"engine": "bath"}, "did you mean 'batch'"),
     ],
 )
-def test_what_cannot_be_batched_is_said_unpaid(batch_server: Any, options: dict[str, Any], why: str) -> None:
+def test_what_cannot_be_batched_is_said_unpaid(
+    batch_server: Any, options: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
         judged(batch_server, **{"engine": "batch", **options})
     assert batch_server.calls == []
@@ -607,7 +694,9 @@ def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> Non
     from judge.execution import engines
 
     assert (
-        create_engine("local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress()))
+        create_engine(
+            "local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress())
+        )
         is engines.run_local
     )
 
@@ -618,9 +707,25 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     words = [
         "run",
         str(data),
-        *["--criteria", "relevance", "--metrics", "none", "--engine", "batch", "--model", "test-model"],
+        *[
+            "--criteria",
+            "relevance",
+            "--metrics",
+            "none",
+            "--engine",
+            "batch",
+            "--model",
+            "test-model",
+        ],
     ]
-    words += ["--base-url", server.url, "--cache", str(folder / "cache"), "--out", str(folder / "out")]
+    words += [
+        "--base-url",
+        server.url,
+        "--cache",
+        str(folder / "cache"),
+        "--out",
+        str(folder / "out"),
+    ]
     return subprocess.Popen(
         [sys.executable, "-c", "from judge.cli import main; main()", *words],
         stdout=subprocess.PIPE,
@@ -635,7 +740,9 @@ def test_after_a_kill_the_same_command_goes_on(
 ) -> None:
     batch_server.looks = 10**9
     process = command(batch_server, tmp_path)
-    wait_until(lambda: bool(batch_server.polls if moment == "polled" else batch_server.uploads), process)
+    wait_until(
+        lambda: bool(batch_server.polls if moment == "polled" else batch_server.uploads), process
+    )
     process.kill()
     process.communicate()
     batch_server.looks = 1
@@ -644,21 +751,34 @@ def test_after_a_kill_the_same_command_goes_on(
     assert process.returncode == 0, (out, err)
     assert (batch_server.uploads, len(batch_server.batches), len(batch_server.online)) == (1, 1, 1)
     assert set(batch_server.asked.values()) == {1}
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+    assert (
+        json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+    )
 
 
-def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path, wait_until: Callable[..., None]) -> None:
+def test_interrupted_it_says_what_goes_on(
+    batch_server: Any, tmp_path: Path, wait_until: Callable[..., None]
+) -> None:
     batch_server.looks = 10**9
     process = command(batch_server, tmp_path)
     wait_until(lambda: bool(batch_server.polls), process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Still in progress at the provider: batches: 1 in_progress, 0 of 6 requests answered." in err
+    assert (
+        "Still in progress at the provider: batches: 1 in_progress, 0 of 6 requests answered."
+        in err
+    )
     assert "Run the same command again" in err
-    plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
+    plan = {
+        "base_url": batch_server.url,
+        "model": "test-model",
+        "criteria": ["relevance"],
+        "cache": tmp_path / "cache",
+    }
     warned = [
-        "in progress in batches" in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
+        "in progress in batches"
+        in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"

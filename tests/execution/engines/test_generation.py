@@ -24,8 +24,13 @@ ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range
 def systems(tmp_path: Path) -> dict[str, Any]:
     """Two prompts for the model `writer`."""
     for name in ("long", "short"):
-        (tmp_path / f"{name}.jinja").write_text(f"Write a {name} summary: {{{{ source }}}}", encoding="utf-8")
-    return {name: {"prompt": str(tmp_path / f"{name}.jinja"), "model": "writer"} for name in ("long", "short")}
+        (tmp_path / f"{name}.jinja").write_text(
+            f"Write a {name} summary: {{{{ source }}}}", encoding="utf-8"
+        )
+    return {
+        name: {"prompt": str(tmp_path / f"{name}.jinja"), "model": "writer"}
+        for name in ("long", "short")
+    }
 
 
 def written(body: dict[str, Any]) -> bool:
@@ -40,7 +45,9 @@ def run(server: Any, systems: dict[str, Any], **options: Any) -> Any:
 # Batches.
 
 
-def test_outputs_are_written_in_batches(batch_server: Any, systems: dict[str, Any], tmp_path: Path) -> None:
+def test_outputs_are_written_in_batches(
+    batch_server: Any, systems: dict[str, Any], tmp_path: Path
+) -> None:
     result = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
     assert sum(map(written, batch_server.online)) == 2  # each system's first
     assert sum(map(written, batch_server.bodies.values())) == 8
@@ -48,7 +55,9 @@ def test_outputs_are_written_in_batches(batch_server: Any, systems: dict[str, An
     assert len(result.table.scores) == 10
     sent = len(batch_server.calls)
     again = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
-    assert [(s.key, s.output) for s in again.table.samples] == [(s.key, s.output) for s in result.table.samples]
+    assert [(s.key, s.output) for s in again.table.samples] == [
+        (s.key, s.output) for s in result.table.samples
+    ]
     assert not {"POST /v1/files", "POST /v1/chat/completions"} & {*batch_server.calls[sent:]}
 
 
@@ -69,9 +78,22 @@ def test_a_batch_is_half_the_price_of_generation(
 
 
 def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> subprocess.Popen[str]:
-    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS), encoding="utf-8")
-    (folder / "run.yaml").write_text(json.dumps({"data": "data.jsonl", "systems": systems}), encoding="utf-8")
-    shown = ["--criteria", "relevance", "--metrics", "none", "--model", "reader", "--base-url", server.url]
+    (folder / "data.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in ITEMS), encoding="utf-8"
+    )
+    (folder / "run.yaml").write_text(
+        json.dumps({"data": "data.jsonl", "systems": systems}), encoding="utf-8"
+    )
+    shown = [
+        "--criteria",
+        "relevance",
+        "--metrics",
+        "none",
+        "--model",
+        "reader",
+        "--base-url",
+        server.url,
+    ]
     where = ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
     return subprocess.Popen(
         [sys.executable, "-c", "from judge.cli import main; main()", "run", "run.yaml", *shown, *where, *words],
@@ -79,7 +101,9 @@ def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> su
     )  # fmt: skip
 
 
-def test_a_metric_asks_in_batches(batch_server: Any, tmp_path: Path, make_completion: Callable[..., Any]) -> None:
+def test_a_metric_asks_in_batches(
+    batch_server: Any, tmp_path: Path, make_completion: Callable[..., Any]
+) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         asks = "Write one question" in body["messages"][-1]["content"]
         return 200, make_completion("Where did it leave?" if asks else "port")
@@ -132,13 +156,20 @@ def test_after_a_kill_only_what_is_missing_is_written(
     assert (len(counted), set(counted.values())) == (10, {1})
     info = json.loads((tmp_path / "out/run.json").read_text("utf-8"))["info"]
     assert info["systems"]["long"]["requests"]["cached"] == 5
-    assert info["systems"]["short"]["requests"] | {"sent": 3, "cached": 2} == info["systems"]["short"]["requests"]
+    assert (
+        info["systems"]["short"]["requests"] | {"sent": 3, "cached": 2}
+        == info["systems"]["short"]["requests"]
+    )
 
 
 def test_a_budget_stops_generation_and_nothing_is_written_twice(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path
 ) -> None:
-    chat_server.answer = lambda body: (200, {}, make_completion("A text." if written(body) else "4"))
+    chat_server.answer = lambda body: (
+        200,
+        {},
+        make_completion("A text." if written(body) else "4"),
+    )
     for system in systems.values():
         system["max_tokens"] = 100
     with pytest.raises(BudgetReached, match="the budget of 2,000 tokens is reached") as stopped:
@@ -150,6 +181,8 @@ def test_a_budget_stops_generation_and_nothing_is_written_twice(
     assert "The cache answers what is already paid for." in note
     result = run(chat_server, systems, cache=tmp_path / "c")
     assert len(result.table.scores) == 10
-    prompts = Counter(body["messages"][0]["content"] for body in chat_server.bodies if written(body))
+    prompts = Counter(
+        body["messages"][0]["content"] for body in chat_server.bodies if written(body)
+    )
     assert set(prompts.values()) == {1}
     assert result.info["requests"]["cached"] == first

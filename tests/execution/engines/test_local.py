@@ -53,9 +53,9 @@ def go(watcher: Watcher, count: int, concurrency: int) -> None:
 def test_everything_is_asked_at_the_concurrency_given() -> None:
     watcher = Watcher()
     go(watcher, 50, 7)
-    assert {k: a.choices[0].text for k, a in watcher.answers.items() if isinstance(a, Response)} == {
-        str(i): str(i) for i in range(50)
-    }
+    assert {
+        k: a.choices[0].text for k, a in watcher.answers.items() if isinstance(a, Response)
+    } == {str(i): str(i) for i in range(50)}
     assert watcher.most == 7
 
 

@@ -40,7 +40,9 @@ Complete = Callable[[Request], Coroutine[Any, Any, Response]]
 
 def request(name: str, group: str = "", **params: Any) -> Request:
     asked = params or {"temperature": 0}
-    return Request("m", ({"role": "user", "content": name},), asked, endpoint="e", prefix=(group, 0))
+    return Request(
+        "m", ({"role": "user", "content": name},), asked, endpoint="e", prefix=(group, 0)
+    )
 
 
 def named(count: int) -> list[Request]:
@@ -75,7 +77,9 @@ def answering(answer: Complete, **has: Any) -> Any:
 class Session:
     """Requests of one judge through an engine, and what came of them."""
 
-    def __init__(self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any) -> None:
+    def __init__(
+        self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any
+    ) -> None:
         self.counts, self.answers = JudgeProgress(), dict[str, Answer]()
         self.ledger = limits.get("ledger")
         self.place = EngineContext(provider, None, self.counts, self.ledger, workers=workers)
@@ -139,7 +143,9 @@ def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.Monke
         (":6379", "HOST:PORT"),
     ],
 )
-def test_an_address_that_cannot_be_one_is_refused(address: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_cannot_be_one_is_refused(
+    address: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(ConfigError, match=re.escape(said)):
         ray.check_address()
@@ -150,12 +156,16 @@ def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
-    with pytest.raises(ConfigError, match=rf"RAY_ADDRESS 127\.0\.0\.1:{port} .*refused.*ray start --head"):
+    with pytest.raises(
+        ConfigError, match=rf"RAY_ADDRESS 127\.0\.0\.1:{port} .*refused.*ray start --head"
+    ):
         ray.check_address()
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local"])
-def test_what_only_ray_can_find_is_left_to_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_ray_can_find_is_left_to_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     ray.check_address()
 
@@ -185,7 +195,10 @@ def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
     ],
 )
 def test_where_workers_go(
-    found: list[dict[str, float]], wanted: int | None, places: list[str], monkeypatch: pytest.MonkeyPatch
+    found: list[dict[str, float]],
+    wanted: int | None,
+    places: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Ray:
         @staticmethod
@@ -197,7 +210,15 @@ def test_where_workers_go(
 
 
 ERRORS: list[JudgeError] = [
-    Transient("m", status=503, retry_after=1.5, unreachable=True, billed=True, stops="if_first", limits={"a": "b"}),
+    Transient(
+        "m",
+        status=503,
+        retry_after=1.5,
+        unreachable=True,
+        billed=True,
+        stops="if_first",
+        limits={"a": "b"},
+    ),
     Refused("m", status=400, param="n", billed=True, stops="always"),
     ParseError("m", "raw"),
     ConfigError("m"),
@@ -307,7 +328,12 @@ def connected() -> Iterator[Any]:
 
 
 SAMPLES = [
-    {"item": f"d{i}", "system": system, "source": f"Source {i}.", "output": f"Summary {i} by {system}."}
+    {
+        "item": f"d{i}",
+        "system": system,
+        "source": f"Source {i}.",
+        "output": f"Summary {i} by {system}.",
+    }
     for i in range(6)
     for system in ("a", "b")
 ]
@@ -323,10 +349,19 @@ def test_scores_are_those_of_local_also_within_a_loop(connected: Any) -> None:
 
     def script(one: Any) -> Any:
         asked = one.messages[0]["content"]
-        return {"4": 0.75, "5": 0.25} if "by a" in asked else {"1": 0.5, "2": 0.5} if "3" in asked else "no score"
+        return (
+            {"4": 0.75, "5": 0.25}
+            if "by a" in asked
+            else {"1": 0.5, "2": 0.5}
+            if "3" in asked
+            else "no score"
+        )
 
     async def notebook(engine: str) -> Any:
-        judges = [ScriptedProvider(script, model="one"), ScriptedProvider(lambda _: "5", model="two")]
+        judges = [
+            ScriptedProvider(script, model="one"),
+            ScriptedProvider(lambda _: "5", model="two"),
+        ]
         return evaluate(
             SAMPLES, model=judges, engine=engine, criteria=["coherence", "fluency"], metrics=[], cache=False, draws=3,
             ray_workers=2,
@@ -339,13 +374,26 @@ def test_scores_are_those_of_local_also_within_a_loop(connected: Any) -> None:
 
 @on_ray
 def test_over_http_too_with_what_was_learned(
-    connected: Any, chat_server: Any, make_completion: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    connected: Any,
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The server takes no n and repeats itself in words: who is second need not find that out again."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if body.get("n", 1) > 1:
-            return 400, {}, {"error": {"message": "n is not supported", "param": "n", "type": "invalid_request_error"}}
+            return (
+                400,
+                {},
+                {
+                    "error": {
+                        "message": "n is not supported",
+                        "param": "n",
+                        "type": "invalid_request_error",
+                    }
+                },
+            )
         return 200, {}, make_completion(str(1 + len(body["messages"][0]["content"]) % 5))
 
     chat_server.answer = answer
@@ -398,7 +446,9 @@ def test_workers_share_the_work_and_a_group_stays_together(connected: Any) -> No
 
     session = Session(answering(answer), workers=2)
     session.run([request(f"{n}", f"group {n % 15}") for n in range(60)])
-    by_group = [{session.answers[f"{n}"].choices[0].text for n in range(g, 60, 15)} for g in range(15)]  # type: ignore[union-attr]
+    by_group = [
+        {session.answers[f"{n}"].choices[0].text for n in range(g, 60, 15)} for g in range(15)
+    ]  # type: ignore[union-attr]
     assert [len(pids) for pids in by_group] == [1] * 15
     assert len(set.union(*by_group)) == 2
     assert str(os.getpid()) not in set.union(*by_group)
@@ -414,7 +464,9 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
 
     session = Session(answering(answer), workers=2)
     session.run(named(20))
-    failed = {name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)}
+    failed = {
+        name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
+    }
     assert list(failed) == ["text 7"]
     refused = failed["text 7"]
     assert isinstance(refused, Refused)
@@ -460,7 +512,11 @@ def test_a_worker_that_is_killed_costs_what_it_had(connected: Any) -> None:
     session.on_answer = kill
     session.run(named(400), concurrency=16)
     assert len(session.answers) == 400
-    pids = {answer.choices[0].text for answer in session.answers.values() if isinstance(answer, Response)}
+    pids = {
+        answer.choices[0].text
+        for answer in session.answers.values()
+        if isinstance(answer, Response)
+    }
     assert len(pids) in (3, 4)  # who comes last may find nothing left to do
     lost = session.counts.retried
     assert 1 <= lost <= 32
@@ -475,7 +531,9 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
         os._exit(1)
 
     session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
-    with pytest.raises(Refused, match=r"workers in a row died on \S+ before they had answered anything") as caught:
+    with pytest.raises(
+        Refused, match=r"workers in a row died on \S+ before they had answered anything"
+    ) as caught:
         session.run(named(10), concurrency=1)
     assert caught.value.stops == "always"
     assert session.counts.sent <= 7  # three with each worker, and one waits
@@ -493,7 +551,9 @@ def test_a_request_that_kills_workers_is_given_up_and_the_others_are_not(connect
 
     session = Session(answering(answer), policy=Policy(attempts=4, base=0.0))
     session.run(named(6), concurrency=1)
-    failed = {name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)}
+    failed = {
+        name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
+    }
     assert list(failed) == ["text 2"]
     assert isinstance(failed["text 2"], Transient)
     assert "was lost" in str(failed["text 2"])
@@ -621,7 +681,10 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
     monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
     provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
     assert KEY.encode() not in ray.recipe(provider)
-    with pytest.raises(ConfigError, match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS"):
+    with pytest.raises(
+        ConfigError,
+        match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS",
+    ):
         Session(provider).run(named(3))
     assert not chat_server.bodies
 
@@ -641,9 +704,13 @@ def test_a_script_that_a_worker_reads_otherwise_is_refused(connected: Any, tmp_p
 
 
 def run_program(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | env
+    surroundings = {
+        name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"
+    } | env
     command = [sys.executable, "-c", "from judge.cli import main; main()", *args]
-    return subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=300
+    )
 
 
 @on_ray
@@ -652,11 +719,21 @@ def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
     plan = "examples/compare_systems/run.yaml"
     for engine in ("local", "ray"):
         done = run_program(
-            "run", plan, "--engine", engine, "--out", str(tmp_path / engine), "--no-cache", "--format", "json"
+            "run",
+            plan,
+            "--engine",
+            engine,
+            "--out",
+            str(tmp_path / engine),
+            "--no-cache",
+            "--format",
+            "json",
         )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout), "Ray has printed among the results"
-        said = done.stderr.replace(str(tmp_path / engine), "").replace("Ray: workers are starting", "")
+        said = done.stderr.replace(str(tmp_path / engine), "").replace(
+            "Ray: workers are starting", ""
+        )
         assert "ray" not in said.lower()
     for name in ("scores.parquet", "samples.parquet"):
         one, other = (pd.read_parquet(tmp_path / engine / name) for engine in ("local", "ray"))
@@ -673,8 +750,20 @@ def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any)
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in SAMPLES))
-    args = ("run", str(data), "--model", "m", "--base-url", chat_server.url, "--engine", "ray", "--no-cache")
+    args = (
+        "run",
+        str(data),
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+        "--engine",
+        "ray",
+        "--no-cache",
+    )
     done = run_program(*args, "--out", str(tmp_path / "out"), RAY_ADDRESS="127.0.0.1:1")
     assert done.returncode == 2
-    assert done.stderr.startswith("judge: --engine ray: no Ray cluster answers at $RAY_ADDRESS 127.0.0.1:1")
+    assert done.stderr.startswith(
+        "judge: --engine ray: no Ray cluster answers at $RAY_ADDRESS 127.0.0.1:1"
+    )
     assert not chat_server.bodies

@@ -31,10 +31,18 @@ pytestmark = pytest.mark.ray
 
 PACKAGE = Path(__file__).resolve().parents[3] / "judge"
 VARIABLE = "KEY_OF_THE_CLUSTER_TESTS"
-KEYS = {name: f"sk-key-of-{name}-in-the-cluster-tests" for name in ("driver", "first", "second", "third")}
+KEYS = {
+    name: f"sk-key-of-{name}-in-the-cluster-tests"
+    for name in ("driver", "first", "second", "third")
+}
 CRITERIA, CONCURRENCY = "coherence,fluency_5", 12
 SAMPLES = [
-    {"item": f"d{i}", "system": system, "source": f"Source {i}.", "output": f"What {system} wrote about {i}."}
+    {
+        "item": f"d{i}",
+        "system": system,
+        "source": f"Source {i}.",
+        "output": f"What {system} wrote about {i}.",
+    }
     for i in range(40)
     for system in ("a", "b")
 ]
@@ -71,14 +79,20 @@ class Nodes:
         self._cluster.shutdown()
 
     def _how(self, name: str, **env: str) -> dict[str, Any]:
-        return {"num_cpus": 1, "include_dashboard": False, "env_vars": {VARIABLE: KEYS[name], **env}}
+        return {
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "env_vars": {VARIABLE: KEYS[name], **env},
+        }
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
     """A cluster of one node, to which tests add others."""
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
-    folder = Path(tempfile.mkdtemp(prefix="ray"))  # not pytest's: the names of Ray's sockets may have 107 characters
+    folder = Path(
+        tempfile.mkdtemp(prefix="ray")
+    )  # not pytest's: the names of Ray's sockets may have 107 characters
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -92,7 +106,9 @@ def nodes() -> Iterator[Nodes]:
 class Site:
     """A folder with data, where `judge run` asks a server that answers by what it is asked, and counts."""
 
-    def __init__(self, folder: Path, server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
+    def __init__(
+        self, folder: Path, server: Any, make_completion: Callable[..., dict[str, Any]]
+    ) -> None:
         self.folder, self.server = folder, server
         self.slow = 0.0
         self.news = threading.Condition()
@@ -104,14 +120,23 @@ class Site:
                 self.news.notify_all()
             pause.wait(self.slow)
             score = 1 + zlib.crc32(body["messages"][0]["content"].encode()) % 5
-            return 200, {}, make_completion(str(score), top={str(score): 0.75, str(score % 5 + 1): 0.25})
+            return (
+                200,
+                {},
+                make_completion(str(score), top={str(score): 0.75, str(score % 5 + 1): 0.25}),
+            )
 
         server.answer = answer
         server._http.handle_error = lambda *_: None  # clients that are killed
 
     def local(self) -> pd.DataFrame:
         """The scores of the local engine, asked in this process."""
-        how = {"base_url": self.server.url, "metrics": [], "cache": False, "out": self.folder / "local"}
+        how = {
+            "base_url": self.server.url,
+            "metrics": [],
+            "cache": False,
+            "out": self.folder / "local",
+        }
         evaluate(self.folder / "data.jsonl", CRITERIA, model="m", **how)
         self.server.bodies.clear()
         self.server.headers.clear()
@@ -119,18 +144,43 @@ class Site:
 
     def start(self, address: str, engine: str = "ray") -> subprocess.Popen[str]:
         """`judge run` with this engine, whose results and cache are in the folders `ray` and `cache`."""
-        own = {VARIABLE: KEYS["driver"], "JUDGE_CACHE": str(self.folder / "cache"), "RAY_ADDRESS": address}
-        command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "data.jsonl", "--model", "m"]
-        command += ["--base-url", self.server.url, "--key-env", VARIABLE, "--criteria", CRITERIA, "--metrics", "none"]
+        own = {
+            VARIABLE: KEYS["driver"],
+            "JUDGE_CACHE": str(self.folder / "cache"),
+            "RAY_ADDRESS": address,
+        }
+        command = [
+            sys.executable,
+            "-c",
+            "from judge.cli import main; main()",
+            "run",
+            "data.jsonl",
+            "--model",
+            "m",
+        ]
+        command += [
+            "--base-url",
+            self.server.url,
+            "--key-env",
+            VARIABLE,
+            "--criteria",
+            CRITERIA,
+            "--metrics",
+            "none",
+        ]
         command += ["--engine", engine, "--max-concurrency", str(CONCURRENCY), "--out", "ray"]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.folder, env=os.environ | own, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command, cwd=self.folder, env=os.environ | own, stdout=pipe, stderr=pipe, text=True
+        )
 
     def scores(self, engine: str) -> pd.DataFrame:
         return pd.read_parquet(self.folder / engine / "scores.parquet")
 
     def notes(self) -> list[str]:
-        found: list[str] = json.loads((self.folder / "ray" / "run.json").read_text("utf-8"))["info"]["notes"]
+        found: list[str] = json.loads((self.folder / "ray" / "run.json").read_text("utf-8"))[
+            "info"
+        ]["notes"]
         return found
 
     def asked_by(self) -> Counter[str]:
@@ -166,7 +216,9 @@ def holding(folder: Path, *secrets: str) -> list[Path]:
     """The files beneath a folder in which one of these stands; there are files."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert files
-    return [path for path in files if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    return [
+        path for path in files if any(secret.encode() in path.read_bytes() for secret in secrets)
+    ]
 
 
 def test_two_nodes_answer_as_one_process_does_and_keep_no_key(nodes: Nodes, site: Site) -> None:
@@ -197,7 +249,9 @@ def test_replies_of_all_workers_are_in_the_cache_of_the_run(nodes: Nodes, site: 
 
 def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Site) -> None:
     expected = site.local()
-    site.slow = 0.2  # so that the node has requests in flight when it is lost, also on a busy machine
+    site.slow = (
+        0.2  # so that the node has requests in flight when it is lost, also on a busy machine
+    )
     with nodes.another("second") as node:
         program = site.start(nodes.address)
         try:
@@ -234,9 +288,13 @@ def test_a_node_with_another_version_is_refused_before_anything_is_sent(
     nodes: Nodes, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("other")
-    shutil.copytree(PACKAGE, other / "judge", ignore=shutil.ignore_patterns("__pycache__", "ray.py"))
+    shutil.copytree(
+        PACKAGE, other / "judge", ignore=shutil.ignore_patterns("__pycache__", "ray.py")
+    )
     first = other / "judge" / "core" / "version.py"
-    first.write_text(first.read_text("utf-8").replace(f'"{__version__}"', '"0.0.1"'), encoding="utf-8")
+    first.write_text(
+        first.read_text("utf-8").replace(f'"{__version__}"', '"0.0.1"'), encoding="utf-8"
+    )
     with nodes.another("second", PYTHONPATH=str(other)):
         code, out, err = ended(site.start(nodes.address))
     assert (code, out) == (2, "")

@@ -14,7 +14,10 @@ import pytest
 from judge import evaluate
 from judge.core.errors import ConfigError, Refused, Transient
 
-DATA = [{"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."} for n in range(7)]
+DATA = [
+    {"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."}
+    for n in range(7)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +41,9 @@ def judged(server: Any, folder: Path, **options: Any) -> Any:
 
 
 def creations(server: Any) -> int:
-    return sum(call.startswith("POST") and not call.endswith("/chat/completions") for call in server.calls)
+    return sum(
+        call.startswith("POST") and not call.endswith("/chat/completions") for call in server.calls
+    )
 
 
 def values(result: Any) -> list[float]:
@@ -64,7 +69,11 @@ def test_a_failed_request_goes_online_and_is_a_row_of_its_own(
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         refused = "Output 2." in json.dumps(body)
-        return (400, {"error": {"message": "against the policy"}}) if refused else (200, make_completion("4"))
+        return (
+            (400, {"error": {"message": "against the policy"}})
+            if refused
+            else (200, make_completion("4"))
+        )
 
     vendor_server.answer = answer
     result = judged(vendor_server, tmp_path)
@@ -78,7 +87,9 @@ def test_what_expired_goes_online(vendor_server: Any, tmp_path: Path) -> None:
     vendor_server.fates = {"Output 2.": "expired", "Output 3.": "expired"}
     result = judged(vendor_server, tmp_path)
     assert values(result) == [4.0] * 7
-    brought = 4 if vendor_server.vendor == "anthropic" else 0  # Google: "the batch has no results to retrieve"
+    brought = (
+        4 if vendor_server.vendor == "anthropic" else 0
+    )  # Google: "the batch has no results to retrieve"
     assert len(vendor_server.online) == 7 - brought
 
 
@@ -88,8 +99,24 @@ def test_what_expired_goes_online(vendor_server: Any, tmp_path: Path) -> None:
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     data = folder / "data.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in DATA))
-    words = ["run", str(data), "--criteria", "relevance", "--metrics", "none", "--weighting", "single"]
-    words += ["--engine", "batch", "--model", f"{server.vendor}/test-model", "--base-url", server.url]
+    words = [
+        "run",
+        str(data),
+        "--criteria",
+        "relevance",
+        "--metrics",
+        "none",
+        "--weighting",
+        "single",
+    ]
+    words += [
+        "--engine",
+        "batch",
+        "--model",
+        f"{server.vendor}/test-model",
+        "--base-url",
+        server.url,
+    ]
     words += ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
     return subprocess.Popen(
         [sys.executable, "-c", "from judge.cli import main; main()", *words],
@@ -104,7 +131,12 @@ def test_after_a_kill_the_same_command_goes_on(
     vendor_server: Any, tmp_path: Path, wait_until: Callable[..., None], lost: str
 ) -> None:
     """Also where it died before it could write what the provider calls the batch, and others have batches there."""
-    other = {"id": "batches/of-others", "name": "others", "requests": {f"o{n}": {} for n in range(6)}, "ended": True}
+    other = {
+        "id": "batches/of-others",
+        "name": "others",
+        "requests": {f"o{n}": {} for n in range(6)},
+        "ended": True,
+    }
     vendor_server.batches = {"batches/of-others": other}
     vendor_server.looks, vendor_server.page = 10**9, 1
     process = command(vendor_server, tmp_path)
@@ -122,11 +154,15 @@ def test_after_a_kill_the_same_command_goes_on(
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, (out, err)
     assert (creations(vendor_server), len(vendor_server.online)) == (1, 1)
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+    assert (
+        json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+    )
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-def test_a_creation_without_a_reply_is_looked_for(vendor_server: Any, tmp_path: Path, arrived: bool) -> None:
+def test_a_creation_without_a_reply_is_looked_for(
+    vendor_server: Any, tmp_path: Path, arrived: bool
+) -> None:
     vendor_server.faults = [("POST .*(batches|batchGenerateContent)", "lost" if arrived else 503)]
     assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
     assert (creations(vendor_server), len(vendor_server.batches)) == ((1, 1) if arrived else (2, 1))
@@ -162,7 +198,9 @@ def test_results_that_are_none_are_asked_for_online(vendor_server: Any, tmp_path
     whole = vendor_server.line
 
     def line(key: str, request: Any) -> Any:
-        garbage = next((reply for text, reply in strange.items() if text in json.dumps(request)), None)
+        garbage = next(
+            (reply for text, reply in strange.items() if text in json.dumps(request)), None
+        )
         odd = {"custom_id": key, "metadata": {"key": key}, "result": garbage, "response": garbage}
         return whole(key, request) if garbage is None else odd
 
@@ -187,14 +225,20 @@ def test_results_that_are_no_json_are_asked_for_online(vendor_server: Any, tmp_p
     assert len(vendor_server.online) == 7
 
 
-def test_a_wrong_key_ends_the_run_unpaid(vendor_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_ends_the_run_unpaid(
+    vendor_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wrong = "sk-some-other-key-than-this"
     monkeypatch.setenv(f"{vendor_server.vendor.upper()}_API_KEY", wrong)
     with pytest.raises(Refused, match=r"check the key|API key not valid") as raised:
         judged(vendor_server, tmp_path)
     assert wrong not in str(raised.value)
     assert vendor_server.online == []
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and wrong.encode() in path.read_bytes()]
+    assert not [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and wrong.encode() in path.read_bytes()
+    ]
 
 
 def test_an_address_without_batches_is_said_unpaid(vendor_server: Any, tmp_path: Path) -> None:
@@ -207,7 +251,9 @@ def test_an_address_without_batches_is_said_unpaid(vendor_server: Any, tmp_path:
 # What is asked.
 
 
-def test_a_parameter_that_the_batches_do_not_know_is_said_unpaid(vendor_server: Any, tmp_path: Path) -> None:
+def test_a_parameter_that_the_batches_do_not_know_is_said_unpaid(
+    vendor_server: Any, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match="batches take no logit_bias; leave it or the engine out"):
         judged(vendor_server, tmp_path, extra_body={"logit_bias": {}})
     assert vendor_server.calls == []

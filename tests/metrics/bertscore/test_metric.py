@@ -28,7 +28,9 @@ class Letters:
     seen: list[list[int]]
 
     def __init__(self, model: object, precision: str, device: str | None) -> None:
-        self.facts = TokenizerInfo(limit=LIMIT, prefix=(1,), suffix=(2,), weightless=(1, 2), pad=0, spaced=False)
+        self.facts = TokenizerInfo(
+            limit=LIMIT, prefix=(1,), suffix=(2,), weightless=(1, 2), pad=0, spaced=False
+        )
         self.batch_tokens = 64
         self.seen = []
         Letters.made.append(self)
@@ -88,9 +90,13 @@ def test_four_columns_are_signed_with_all_that_makes_them(model: str) -> None:
 
 
 @pytest.mark.parametrize("rescale", [False, True])
-def test_cosines_have_no_low_end_and_corrected_scores_do(model: str, tmp_path: Path, rescale: bool) -> None:
+def test_cosines_have_no_low_end_and_corrected_scores_do(
+    model: str, tmp_path: Path, rescale: bool
+) -> None:
     (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n2,0.1,0.1,0.1\n")
-    options: dict[str, Any] = {"rescale": True, "baseline": str(tmp_path / "own.tsv")} if rescale else {}
+    options: dict[str, Any] = (
+        {"rescale": True, "baseline": str(tmp_path / "own.tsv")} if rescale else {}
+    )
     columns = BertScore(model=model, layer=2, **options).score([]).columns
     assert [(column.low, column.high) for column in columns] == [*[(None, 1.0)] * 3, (0.0, 1.0)]
 
@@ -136,7 +142,8 @@ def test_without_a_pair_to_score_no_model_is_loaded(model: str) -> None:
 
 def test_each_distinct_text_is_encoded_once(model: str) -> None:
     samples = [
-        sample(out, "a b", ref, n=n) for n, (out, ref) in enumerate([("x", "y"), ("x ", "z"), ("y", "x"), ("x", "y")])
+        sample(out, "a b", ref, n=n)
+        for n, (out, ref) in enumerate([("x", "y"), ("x ", "z"), ("y", "x"), ("x", "y")])
     ]
     BertScore(model=model, layer=2).score(samples)
     assert len(Letters.made[0].seen) == len({"x", "y", "z", "a b"})
@@ -163,7 +170,9 @@ def test_parts_give_what_the_whole_gives(model: str, monkeypatch: pytest.MonkeyP
 
 def test_long_texts_are_read_in_windows_and_said_so(model: str) -> None:
     long = "a b c d e f g h i"
-    result = BertScore(model=model, layer=2).score([sample(long, "a"), sample("a b", "a"), sample("b", long)])
+    result = BertScore(model=model, layer=2).score(
+        [sample(long, "a"), sample("a b", "a"), sample("b", long)]
+    )
     pieces = [row for row in Letters.made[0].seen if len(row) == LIMIT]
     tokens = Letters.made[0].tokens(long)
     assert pieces == [[1, *tokens[:6], 2], [1, *tokens[3:], 2]]
@@ -209,14 +218,22 @@ def test_idf_counts_the_references_of_all_samples_or_the_texts_given(model: str)
     given = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(samples)
     fewer = BertScore(model=model, layer=2, idf=["a c", "a e"]).score(samples)
     assert counted.rows == given.rows != fewer.rows
-    assert [r.columns[0].signature.split("|")[4][:5] for r in (counted, given, fewer)] == ["idf=r", "idf=o", "idf=o"]
+    assert [r.columns[0].signature.split("|")[4][:5] for r in (counted, given, fewer)] == [
+        "idf=r",
+        "idf=o",
+        "idf=o",
+    ]
 
 
-def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(model: str, tmp_path: Path) -> None:
+def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(
+    model: str, tmp_path: Path
+) -> None:
     (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n0,0,0,0\n2,0.5,0.6,0.7\n")
     samples = [sample("a b", "c d e")]
     ((f, p, r, stretched),) = values(BertScore(model=model, layer=2).score(samples).rows)
-    result = BertScore(model=model, layer=2, rescale=True, baseline=str(tmp_path / "own.tsv")).score(samples)
+    result = BertScore(
+        model=model, layer=2, rescale=True, baseline=str(tmp_path / "own.tsv")
+    ).score(samples)
     wanted = [(float(f) - 0.7) / 0.3, (float(p) - 0.5) / 0.5, (float(r) - 0.6) / 0.4, stretched]
     assert values(result.rows)[0] == pytest.approx(wanted)
     assert "|rescale=own@" in result.columns[0].signature
@@ -240,7 +257,9 @@ def test_a_lone_surrogate_is_read_as_the_sign_for_it(model: str) -> None:
     assert found[0] == found[1]
 
 
-def test_an_embedding_that_is_no_number_is_a_failure(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedding_that_is_no_number_is_a_failure(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(self: Letters, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         return [np.full((len(row), 6), np.nan, dtype=np.float32) for row in ids]
 

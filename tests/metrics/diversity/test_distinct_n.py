@@ -44,14 +44,18 @@ def test_is_the_definition(texts: list[str], n: int) -> None:
 
 @pytest.mark.parametrize(("tokens", "options"), [("13a", {}), ("whitespace", {"tokenize": "none"})])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_recorded_values(n: int, tokens: str, options: dict[str, Any], shared_data: Callable[[str], Path]) -> None:
+def test_recorded_values(
+    n: int, tokens: str, options: dict[str, Any], shared_data: Callable[[str], Path]
+) -> None:
     gold = json.loads(shared_data("gold_selfbleu.json").read_text())
     lines = shared_data("summeval.jsonl").read_text().splitlines()
     rows = {(row["doc_id"], row["system"]): row["summary"] for row in map(json.loads, lines)}
     texts = [rows[document, system] for document, system in gold["meta"]["ids"]]
     expected = gold["distinct"][tokens][f"distinct-{n}"]
     assert distinct(texts, n, **options) == pytest.approx(expected["by_ngrams"], abs=1e-12)
-    assert distinct(texts, n, per="tokens", **options) == pytest.approx(expected["by_tokens_Li2016"], abs=1e-12)
+    assert distinct(texts, n, per="tokens", **options) == pytest.approx(
+        expected["by_tokens_Li2016"], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,21 +81,28 @@ def test_rows_of_a_system() -> None:
         ("", "a", "distinct2", 2 / 5),
         ("", "a", "distinct1", 2 / 5),
     ]
-    assert {(row.provenance.n, row.provenance.note) for row in rows} == {(3, "5 tokens; 1 text without any")}
+    assert {(row.provenance.n, row.provenance.note) for row in rows} == {
+        (3, "5 tokens; 1 text without any")
+    }
     assert [column.name for column in result.columns] == ["distinct2", "distinct1"]
-    assert result.columns[0].signature.startswith("distinct2|system|per=tokens|case=mixed|tok=13a|sacrebleu ")
+    assert result.columns[0].signature.startswith(
+        "distinct2|system|per=tokens|case=mixed|tok=13a|sacrebleu "
+    )
     assert {column.better for column in result.columns} == {"higher"}
     assert result.notes == ("distinct: 1 text without any token (a 1); they add nothing to it",)
 
 
 @pytest.mark.parametrize(
-    ("outputs", "kinds"), [(["a b"], ["NoNgram", "NoNgram"]), (["", " "], ["NoToken"] * 4), (["a b c d"], [])]
+    ("outputs", "kinds"),
+    [(["a b"], ["NoNgram", "NoNgram"]), (["", " "], ["NoToken"] * 4), (["a b c d"], [])],
 )
 def test_no_ngram_is_a_failure(outputs: list[str], kinds: list[str]) -> None:
     rows = Distinct().score(samples(*outputs)).rows
     failures = [row for row in rows if isinstance(row, Failure)]
     assert len(rows) == 4
-    assert [(row.item, row.system, row.stage, row.error) for row in failures] == [("", "a", "metric", k) for k in kinds]
+    assert [(row.item, row.system, row.stage, row.error) for row in failures] == [
+        ("", "a", "metric", k) for k in kinds
+    ]
     assert all(row.message.startswith("system a: ") for row in failures)
 
 

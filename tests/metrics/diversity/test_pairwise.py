@@ -21,7 +21,9 @@ from judge.metrics.diversity import PairwiseBleu, pairwise_bleu
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
 GROUPS = st.lists(
-    st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=2, max_size=4), min_size=1, max_size=4
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=2, max_size=4),
+    min_size=1,
+    max_size=4,
 ).filter(lambda groups: any(text.strip() for group in groups for text in group))
 OPTIONS = st.fixed_dictionaries(
     {},
@@ -48,7 +50,10 @@ def naive(groups: Sequence[Sequence[str]], **options: Any) -> tuple[float, float
 
 def samples(*outputs: str, sources: Sequence[str | None] = ()) -> list[Sample]:
     found = sources or [None] * len(outputs)
-    return [Sample(str(n), "a", output, source) for n, (output, source) in enumerate(zip(outputs, found, strict=True))]
+    return [
+        Sample(str(n), "a", output, source)
+        for n, (output, source) in enumerate(zip(outputs, found, strict=True))
+    ]
 
 
 def values(metric: PairwiseBleu, data: Sequence[Sample]) -> list[float]:
@@ -81,8 +86,13 @@ def test_recorded_values(shared_data: Callable[[str], Path]) -> None:
     assert [pairwise_bleu(group) for group in some] == pytest.approx(gold["per_group"], abs=1e-9)
     assert pairwise_bleu(some) == pytest.approx(gold["mean_of_sentence_bleu_13a_exp_eff"], abs=1e-9)
     assert pairwise_bleu(some, pooled=True) == pytest.approx(gold["corpus_bleu_13a"], abs=1e-9)
-    for texts, name in ((some, "fairseq_corpus_bleu_tok_none"), (every, "fairseq_all_100_docs_tok_none")):
-        assert pairwise_bleu(texts, pooled=True, tokenize="none") == pytest.approx(gold[name], abs=1e-9)
+    for texts, name in (
+        (some, "fairseq_corpus_bleu_tok_none"),
+        (every, "fairseq_all_100_docs_tok_none"),
+    ):
+        assert pairwise_bleu(texts, pooled=True, tokenize="none") == pytest.approx(
+            gold[name], abs=1e-9
+        )
 
 
 def test_texts_of_one_source_are_a_group() -> None:
@@ -95,9 +105,14 @@ def test_texts_of_one_source_are_a_group() -> None:
     for row, value in zip(result.rows, (75, 75), strict=True):
         assert isinstance(row, Score)
         assert (row.value, row.provenance.n) == (pytest.approx(value), 4)
-        assert row.provenance.note == "within 2 sources of two or more texts; 1 alone with their source left out"
+        assert (
+            row.provenance.note
+            == "within 2 sources of two or more texts; 1 alone with their source left out"
+        )
     mean, pooled = (column.signature for column in result.columns)
-    assert mean.startswith("pairwise_bleu|mean|groups=source|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu ")
+    assert mean.startswith(
+        "pairwise_bleu|mean|groups=source|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu "
+    )
     assert pooled.startswith("pairwise_bleu_corpus|pooled|groups=source|eff=yes|")
     assert {column.better for column in result.columns} == {"lower"}
 
@@ -118,7 +133,9 @@ def test_else_all_texts_are_one_group(sources: Sequence[str | None]) -> None:
 def test_groups_as_told() -> None:
     data = samples("a b", "a c", "d e", "d e", sources=["s", "s", "t", "t"])
     assert values(PairwiseBleu(max_order=1, groups="source"), data)[0] == pytest.approx(75)
-    assert values(PairwiseBleu(max_order=1, groups="system"), data)[0] == pytest.approx((2 * 50 + 2 * 100) / 12)
+    assert values(PairwiseBleu(max_order=1, groups="system"), data)[0] == pytest.approx(
+        (2 * 50 + 2 * 100) / 12
+    )
 
 
 def test_empty_texts_are_said() -> None:
@@ -127,7 +144,9 @@ def test_empty_texts_are_said() -> None:
     assert isinstance(first, Score)
     assert first.value == pytest.approx(2 * 100 / 6)
     assert first.provenance.note == "all texts of the system are one group; 1 without any token"
-    assert result.notes == ("pairwise_bleu: 1 text without any token (a 1); each of their pairs counts 0",)
+    assert result.notes == (
+        "pairwise_bleu: 1 text without any token (a 1); each of their pairs counts 0",
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +154,12 @@ def test_empty_texts_are_said() -> None:
     [
         (["one"], None, "TooFewTexts", "1 text given: 2 or more are needed"),
         (["", " "], None, "NoToken", "2 texts without any token: there is nothing to score"),
-        (["a", "b"], "source", "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"),
+        (
+            ["a", "b"],
+            "source",
+            "NoSharedSource",
+            "no two texts have one source: leave out groups, or set it to system",
+        ),
         (
             ["a"] * 4,
             None,
@@ -152,10 +176,17 @@ def test_no_value_is_a_failure(
     assert [row.column for row in rows] == ["pairwise_bleu", "pairwise_bleu_corpus"]
     for row in rows:
         assert isinstance(row, Failure)
-        assert (row.item, row.stage, row.error, row.message) == ("", "metric", kind, f"system a: {said}")
+        assert (row.item, row.stage, row.error, row.message) == (
+            "",
+            "metric",
+            kind,
+            f"system a: {said}",
+        )
 
 
 @pytest.mark.parametrize("texts", [[], ["a"], [["a", "b"], ["c"]], ["", ""]])
 def test_function_raises(texts: Any) -> None:
-    with pytest.raises(DataError, match=r"fewer than two texts|2 or more are needed|without any token"):
+    with pytest.raises(
+        DataError, match=r"fewer than two texts|2 or more are needed|without any token"
+    ):
         pairwise_bleu(texts)

@@ -54,7 +54,9 @@ def naive(texts: Sequence[str], **options: Any) -> list[float]:
     settings["max_ngram_order"] = settings.pop("max_order", 4)
     scorer = BLEU(force=True, **settings)
     return [
-        scorer.corpus_score([hypothesis], [[other] for k, other in enumerate(texts) if k != place]).score
+        scorer.corpus_score(
+            [hypothesis], [[other] for k, other in enumerate(texts) if k != place]
+        ).score
         for place, hypothesis in enumerate(texts)
     ]
 
@@ -63,7 +65,10 @@ def samples(*outputs: str, system: str = "a") -> list[Sample]:
     return [Sample(str(place), system, output) for place, output in enumerate(outputs)]
 
 
-@given(st.lists(TEXTS, min_size=2, max_size=7).filter(lambda texts: any(t.strip() for t in texts)), OPTIONS)
+@given(
+    st.lists(TEXTS, min_size=2, max_size=7).filter(lambda texts: any(t.strip() for t in texts)),
+    OPTIONS,
+)
 def test_is_the_definition(texts: list[str], options: dict[str, Any]) -> None:
     assert self_bleu_each(texts, **options) == pytest.approx(naive(texts, **options), abs=1e-9)
 
@@ -74,7 +79,9 @@ def test_recorded_values(variant: str, shared_data: Callable[[str], Path]) -> No
     lines = shared_data("summeval.jsonl").read_text().splitlines()
     rows = {(row["doc_id"], row["system"]): row["summary"] for row in map(json.loads, lines)}
     texts = [rows[document, system] for document, system in gold["meta"]["ids"]]
-    assert self_bleu_each(texts, **GOLD[variant]) == pytest.approx(gold["per_text"][variant], abs=1e-9)
+    assert self_bleu_each(texts, **GOLD[variant]) == pytest.approx(
+        gold["per_text"][variant], abs=1e-9
+    )
     assert self_bleu(texts, **GOLD[variant]) == pytest.approx(gold["self_bleu"][variant], abs=1e-9)
 
 
@@ -95,7 +102,11 @@ def test_script_picks_the_tokenizer(texts: list[str], language: str) -> None:
 
 
 def test_rows_of_systems() -> None:
-    data = [Sample(str(n), system, f"{word} b c d") for n in (1, 2) for system, word in (("x", "a"), ("y", str(n)))]
+    data = [
+        Sample(str(n), system, f"{word} b c d")
+        for n in (1, 2)
+        for system, word in (("x", "a"), ("y", str(n)))
+    ]
     result = SelfBleu(max_order=2).score(data)
     rows = [row for row in result.rows if isinstance(row, Score)]
     assert [(row.item, row.system, row.column, row.provenance.n) for row in rows] == [
@@ -124,14 +135,31 @@ def test_empty_texts_are_said() -> None:
 
 def test_groups_compare_the_texts_of_one_source_alone() -> None:
     """As the mean of each source's own Self-BLEU; a text alone with its source is left out."""
-    ferries = [f"the ferry {n} came {'late' * (n % 3)} to the {'old' * (n % 2)} harbour" for n in range(10)]
+    ferries = [
+        f"the ferry {n} came {'late' * (n % 3)} to the {'old' * (n % 2)} harbour" for n in range(10)
+    ]
     groups = [ferries[:3], ferries[3:8]]
-    rows = [Sample(str(n), "a", text, source=f"s{n}") for n, group in enumerate(groups) for text in group]
-    (row,) = (result := SelfBleu(groups="source").score([*rows, Sample("9", "a", ferries[9], source="s9")])).rows
+    rows = [
+        Sample(str(n), "a", text, source=f"s{n}")
+        for n, group in enumerate(groups)
+        for text in group
+    ]
+    (row,) = (
+        result := SelfBleu(groups="source").score(
+            [*rows, Sample("9", "a", ferries[9], source="s9")]
+        )
+    ).rows
     assert isinstance(row, Score)
-    assert row.value == pytest.approx(sum(map(self_bleu, groups)) / 2) == pytest.approx(self_bleu(groups))
+    assert (
+        row.value
+        == pytest.approx(sum(map(self_bleu, groups)) / 2)
+        == pytest.approx(self_bleu(groups))
+    )
     assert row.value != pytest.approx(self_bleu(ferries[:8]))
-    assert row.provenance.note == "within 2 sources of two or more texts; 1 alone with their source left out"
+    assert (
+        row.provenance.note
+        == "within 2 sources of two or more texts; 1 alone with their source left out"
+    )
     assert result.columns[0].signature.startswith("self_bleu|system|groups=source|eff=yes|")
     (row,) = SelfBleu(groups="source").score(samples("a b", "a c")).rows
     assert isinstance(row, Failure)
@@ -148,9 +176,13 @@ def test_unequal_numbers_are_said() -> None:
 
 
 def test_sentences_left_in_one_piece_are_said() -> None:
-    result = SelfBleu().score(samples("a long English text which is most of all letters here", "and more", CHINESE[0]))
+    result = SelfBleu().score(
+        samples("a long English text which is most of all letters here", "and more", CHINESE[0])
+    )
     (note,) = map(str, result.notes)
-    assert note.startswith("self_bleu: 1 of 3 texts are in a script that the tokenizer 13a does not split into words, ")
+    assert note.startswith(
+        "self_bleu: 1 of 3 texts are in a script that the tokenizer 13a does not split into words, "
+    )
     asked = SelfBleu(tokenize="13a").score(samples(*CHINESE))
     assert f"self_bleu: {len(CHINESE)} of {len(CHINESE)} texts" in str(asked.notes[0])
 

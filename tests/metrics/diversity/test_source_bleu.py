@@ -18,11 +18,18 @@ WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "
 TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
 
 
-@given(TEXT, TEXT.filter(str.strip), st.sampled_from(["exp", "floor", "add-k", "none"]), st.integers(1, 5))
+@given(
+    TEXT,
+    TEXT.filter(str.strip),
+    st.sampled_from(["exp", "floor", "add-k", "none"]),
+    st.integers(1, 5),
+)
 def test_is_sacrebleu(output: str, source: str, smooth: str, order: int) -> None:
     scorer = BLEU(force=True, effective_order=True, smooth_method=smooth, max_ngram_order=order)
     theirs = scorer.sentence_score(output, [source]).score
-    assert source_bleu([output], [source], smooth=smooth, max_order=order) == pytest.approx([theirs], abs=1e-9)
+    assert source_bleu([output], [source], smooth=smooth, max_order=order) == pytest.approx(
+        [theirs], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,9 @@ def test_is_sacrebleu(output: str, source: str, smooth: str, order: int) -> None
 def test_script_of_the_source_picks_the_tokenizer(output: str, source: str, language: str) -> None:
     name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
     theirs = BLEU(effective_order=True, tokenize=name).sentence_score(output, [source]).score
-    result = SourceBleu().score([Sample("1", "a", output, source), Sample("2", "a", "a copy", "a copy")])
+    result = SourceBleu().score(
+        [Sample("1", "a", output, source), Sample("2", "a", "a copy", "a copy")]
+    )
     first, second = result.rows
     assert isinstance(first, Score)
     assert isinstance(second, Score)
@@ -52,25 +61,40 @@ def test_rows_and_column() -> None:
     result = metric.score(data)
     first, second = result.rows
     assert isinstance(first, Score)
-    assert (first.item, first.system, first.column, first.value) == ("1", "a", "source_bleu", pytest.approx(50))
+    assert (first.item, first.system, first.column, first.value) == (
+        "1",
+        "a",
+        "source_bleu",
+        pytest.approx(50),
+    )
     assert second == Score("1", "b", "source_bleu", 0.0, Provenance("metric"))
     (column,) = result.columns
     assert (column.low, column.high, column.better) == (0.0, 100.0, "")
-    assert column.signature.startswith("source_bleu|sentence|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu ")
+    assert column.signature.startswith(
+        "source_bleu|sentence|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu "
+    )
     assert SourceBleu.rowwise
     assert pickle.loads(pickle.dumps(metric)).score(data) == result
 
 
 @pytest.mark.parametrize(("source", "found"), [(None, "no source"), (" \n", "a blank source")])
 def test_without_source_is_a_failure(source: str | None, found: str) -> None:
-    first, second = SourceBleu().score([Sample("7", "a", "x", source, where="d.jsonl:3"), Sample("8", "a", "x")]).rows
+    first, second = (
+        SourceBleu()
+        .score([Sample("7", "a", "x", source, where="d.jsonl:3"), Sample("8", "a", "x")])
+        .rows
+    )
     said = "add a column `source`, or name yours with --map source=COLUMN"
-    assert first == Failure("7", "a", "source_bleu", "metric", "NoSource", f"d.jsonl:3 has {found}: {said}")
+    assert first == Failure(
+        "7", "a", "source_bleu", "metric", "NoSource", f"d.jsonl:3 has {found}: {said}"
+    )
     assert isinstance(second, Failure)
     assert second.message.startswith("item 8 has no source: ")
 
 
-@pytest.mark.parametrize(("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")])
+@pytest.mark.parametrize(
+    ("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")]
+)
 def test_function_raises(sources: list[str], said: str) -> None:
     with pytest.raises(DataError, match=said):
         source_bleu(["x"], sources)

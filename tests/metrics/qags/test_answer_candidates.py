@@ -71,7 +71,9 @@ def test_the_described_example(tool: str, compounds: bool) -> None:
         ),
     ],
 )
-def test_compounds_and_amounts(tool: str, given: str, together: list[str], single: list[str]) -> None:
+def test_compounds_and_amounts(
+    tool: str, given: str, together: list[str], single: list[str]
+) -> None:
     needs(tool)
     assert themes(given) == together
     assert themes(given, tool, compounds=False) == single
@@ -81,20 +83,38 @@ def test_compounds_and_amounts(tool: str, given: str, together: list[str], singl
     ("tool", "given", "expected"),
     [
         ("ja", "昨年七月、東京で会議があった。", ["昨年七月", "東京", "会議"]),
-        ("ja", "昨日東京で今年3人が火曜日の午後3時に", ["昨日", "東京", "今年", "3人", "火曜日", "午後3時"]),
-        ("ja", "正午前、三日後、二年前、12月末、10日朝に", ["正午前", "三日後", "二年前", "12月末", "10日朝"]),
+        (
+            "ja",
+            "昨日東京で今年3人が火曜日の午後3時に",
+            ["昨日", "東京", "今年", "3人", "火曜日", "午後3時"],
+        ),
+        (
+            "ja",
+            "正午前、三日後、二年前、12月末、10日朝に",
+            ["正午前", "三日後", "二年前", "12月末", "10日朝"],
+        ),
         ("ja", "今回のため、以上のとおり、しかし現在は多くが前に", []),
-        ("sudachi", "昨年七月、木曜の会議は三日後、現在は前に", ["昨年七月", "木曜", "会議", "三日後"]),
+        (
+            "sudachi",
+            "昨年七月、木曜の会議は三日後、現在は前に",
+            ["昨年七月", "木曜", "会議", "三日後"],
+        ),
         ("zh", "昨天下午三点，他在星期五离开上海。", ["昨天下午三点", "星期五", "上海"]),
         (
             "zh",
             "村民去年冬天在上海，今年3月5日，去年3人，目前正在",
             ["村民", "去年冬天", "上海", "今年3月5日", "去年", "3人"],
         ),
-        ("ko", "어제 서울에서 금요일 오후에 회의가 있었다.", ["어제", "서울", "금요일 오후", "회의"]),
+        (
+            "ko",
+            "어제 서울에서 금요일 오후에 회의가 있었다.",
+            ["어제", "서울", "금요일 오후", "회의"],
+        ),
     ],
 )
-def test_times_are_themes_and_empty_nouns_are_not(tool: str, given: str, expected: list[str]) -> None:
+def test_times_are_themes_and_empty_nouns_are_not(
+    tool: str, given: str, expected: list[str]
+) -> None:
     needs(tool)
     assert themes(given, tool) == expected
 
@@ -147,7 +167,12 @@ def test_signature_says_what_was_needed() -> None:
 
 
 def test_few_han_are_japanese_among_japanese_texts() -> None:
-    assert languages(["交番の隣に喫茶店がある" * 2, "東京大学", "北京" * 11, "a"]) == ["ja", "ja", "zh", "en"]
+    assert languages(["交番の隣に喫茶店がある" * 2, "東京大学", "北京" * 11, "a"]) == [
+        "ja",
+        "ja",
+        "zh",
+        "en",
+    ]
     assert languages(["清华大学", "北京大学"]) == ["zh", "zh"]
 
 
@@ -224,13 +249,19 @@ PLAIN = "The old ferry left New York and they slept"
 @pytest.mark.parametrize(
     ("chunks", "compounds", "expected"),
     [
-        ([(0, 3), (4, 6), (7, 8)], True, ["old ferry", "New York"]),  # without determiners, nothing of a pronoun
+        (
+            [(0, 3), (4, 6), (7, 8)],
+            True,
+            ["old ferry", "New York"],
+        ),  # without determiners, nothing of a pronoun
         ([(0, 3), (5, 6)], True, ["old ferry", "New York"]),  # the entity is longer than the chunk
         (ValueError("no parser"), True, ["ferry", "New York"]),
         ([], False, ["ferry", "New", "York"]),
     ],
 )
-def test_spacy(monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, expected: list[str]) -> None:
+def test_spacy(
+    monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, expected: list[str]
+) -> None:
     nlp = pipeline(ENGLISH, chunks, [(4, 6)])
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
     answer_candidates._spacy.cache_clear()
@@ -280,7 +311,9 @@ def test_a_broken_english_model_is_said(monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError("[E050]")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in ("spacy", "en_core_web_sm") or None)
+    monkeypatch.setattr(
+        answer_candidates, "find_spec", lambda name: name in ("spacy", "en_core_web_sm") or None
+    )
     answer_candidates._spacy.cache_clear()
     with pytest.raises(ConfigError, match="cannot load the model 'en_core_web_sm'"):
         Nouns().themes([PLAIN])
@@ -299,7 +332,9 @@ def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(f"no {name} anywhere")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    with pytest.raises(ConfigError, match=r"'none_sm': name one that is installed.*no none_sm anywhere"):
+    with pytest.raises(
+        ConfigError, match=r"'none_sm': name one that is installed.*no none_sm anywhere"
+    ):
         Nouns("spacy:none_sm")
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match="pip install spacy"):

@@ -23,7 +23,10 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
     [
         (200, RIVER),
         (len(RIVER), RIVER),
-        (len(RIVER) - 1, "The river rose. A bridge over the river was closed on Monday. The mayor sent people home."),
+        (
+            len(RIVER) - 1,
+            "The river rose. A bridge over the river was closed on Monday. The mayor sent people home.",
+        ),
         (88, "A bridge over the river was closed on Monday. The mayor sent people home."),
         (72, "The river rose. A bridge over the river was closed on Monday."),
         (60, "A bridge over the river was closed on Monday."),
@@ -33,7 +36,9 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
         (6, "closed"),
     ],
 )
-def test_the_themes_sentence_and_its_neighbours_are_shown_as_far_as_they_fit(room: int, shown: str) -> None:
+def test_the_themes_sentence_and_its_neighbours_are_shown_as_far_as_they_fit(
+    room: int, shown: str
+) -> None:
     found = excerpt(RIVER, "closed", at_most(room))
     assert found is not None
     assert found.context == shown
@@ -57,15 +62,23 @@ def test_a_theme_that_does_not_fit_alone_has_no_excerpt() -> None:
         ("", "bridge", ""),
     ],
 )
-def test_a_theme_is_marked_where_it_first_stands_as_a_word(whole: str, theme: str, before: str) -> None:
+def test_a_theme_is_marked_where_it_first_stands_as_a_word(
+    whole: str, theme: str, before: str
+) -> None:
     found = excerpt(whole, theme, at_most(100))
     assert found is not None
     assert found.before == before
     assert found.context == whole
 
 
-@given(st.text(alphabet="ab .。!字", max_size=60), st.text(alphabet="ab 字", max_size=4), st.integers(0, 60))
-def test_an_excerpt_is_a_passage_that_fits_and_holds_the_theme(whole: str, theme: str, room: int) -> None:
+@given(
+    st.text(alphabet="ab .。!字", max_size=60),
+    st.text(alphabet="ab 字", max_size=4),
+    st.integers(0, 60),
+)
+def test_an_excerpt_is_a_passage_that_fits_and_holds_the_theme(
+    whole: str, theme: str, room: int
+) -> None:
     found = excerpt(whole, theme, at_most(room))
     if found is None:
         assert room < max(len(theme), 1) or theme not in whole

@@ -97,7 +97,10 @@ def test_every_golden_file_has_its_test() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_three_prompts_are_the_same_up_to_the_end_of_the_text(language: str) -> None:
-    upto = [whole[: whole.index(fenced(TEXT, "text"))] for whole in (prompt(language, stage) for stage in STAGES)]
+    upto = [
+        whole[: whole.index(fenced(TEXT, "text"))]
+        for whole in (prompt(language, stage) for stage in STAGES)
+    ]
     assert upto == [upto[0]] * 3
 
 
@@ -174,7 +177,10 @@ def test_a_list_of_themes_in_any_form(reply: str) -> None:
 
 
 def test_themes_are_written_as_the_output_has_them() -> None:
-    assert themes("two LORRIES\nalder gap", "Two\nlorries at Alder Gap.") == ["Two lorries", "Alder Gap"]
+    assert themes("two LORRIES\nalder gap", "Two\nlorries at Alder Gap.") == [
+        "Two lorries",
+        "Alder Gap",
+    ]
     assert themes("Ann's lorry", "It was Ann’s lorry.") == ["Ann’s lorry"]
 
 
@@ -196,13 +202,22 @@ def test_a_theme_that_looks_like_a_bullet_or_holds_a_comma_stays_whole() -> None
         ("zh", "大雪封闭了山口。", "1、大雪\n2、山口", ["大雪", "山口"]),
     ],
 )
-def test_themes_in_other_scripts(language: str, output: str, reply: str, expected: list[str]) -> None:
+def test_themes_in_other_scripts(
+    language: str, output: str, reply: str, expected: list[str]
+) -> None:
     assert themes(reply, output, language) == expected
 
 
 @pytest.mark.parametrize(
     ("language", "reply"),
-    [("en", "None."), ("en", "[]"), ("en", "**none**"), ("ja", "なし。"), ("ko", "없음"), ("zh", "无")],
+    [
+        ("en", "None."),
+        ("en", "[]"),
+        ("en", "**none**"),
+        ("ja", "なし。"),
+        ("ko", "없음"),
+        ("zh", "无"),
+    ],
 )
 def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
     found = themes(reply, language=language)
@@ -261,7 +276,11 @@ def test_one_question_in_any_form(reply: str) -> None:
         ("ja", "質問：峠を閉ざしたのは何ですか。", "峠を閉ざしたのは何ですか。"),
         ("ja", "「峠を閉ざしたのは何？」", "峠を閉ざしたのは何？"),
         ("ko", "질문: 고개를 닫은 것은 무엇입니까?", "고개를 닫은 것은 무엇입니까?"),
-        ("ja", "かしこまりました。\n峠を閉ざしたのは何ですか\n答え：雪", "峠を閉ざしたのは何ですか"),
+        (
+            "ja",
+            "かしこまりました。\n峠を閉ざしたのは何ですか\n答え：雪",
+            "峠を閉ざしたのは何ですか",
+        ),
         ("ja", "「なぜ？」と言ったのは誰ですか。", "「なぜ？」と言ったのは誰ですか。"),
         ("ja", "峠を閉ざしたのは何ですか。答え：雪", "峠を閉ざしたのは何ですか。"),
         ("ko", "네, 알겠습니다.\n고개를 닫은 것은 무엇입니까.", "고개를 닫은 것은 무엇입니까."),
@@ -294,9 +313,13 @@ def test_a_question_that_begins_like_a_refusal_is_one(language: str, reply: str)
     assert question(reply, language) == reply
 
 
-def test_a_line_that_ends_in_a_colon_announces_the_next_and_is_a_question_if_it_is_the_last() -> None:
+def test_a_line_that_ends_in_a_colon_announces_the_next_and_is_a_question_if_it_is_the_last() -> (
+    None
+):
     assert question(f"Which question do I ask? This one:\n{QUESTION}") == QUESTION
-    assert question("What did she call it? \u2014 namely:") == "What did she call it? \u2014 namely:"
+    assert (
+        question("What did she call it? \u2014 namely:") == "What did she call it? \u2014 namely:"
+    )
 
 
 def test_the_full_stop_of_a_question_stays_and_the_answer_after_it_goes() -> None:
@@ -359,7 +382,9 @@ def test_one_answer_in_any_form(reply: str) -> None:
     assert answer(reply) == "Heavy snow"
 
 
-@pytest.mark.parametrize("reply", ["U.S.", "3.5", "$5", "1. FC Köln", "-5 °C", "A. Smith", "10:30", "《红楼梦》"])
+@pytest.mark.parametrize(
+    "reply", ["U.S.", "3.5", "$5", "1. FC Köln", "-5 °C", "A. Smith", "10:30", "《红楼梦》"]
+)
 def test_an_answer_is_not_trimmed_of_what_belongs_to_it(reply: str) -> None:
     assert answer(reply) == reply
 
@@ -426,7 +451,9 @@ def test_an_answer_that_only_resembles_a_refusal_is_one(reply: str) -> None:
 
 @pytest.mark.parametrize("reply", ["I cannot go on", "the report does not say why"])
 def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(reply: str) -> None:
-    (found,) = judge_model.open(Judge(reply), "en")[2].answers([("What did she say?", f"She said: “{reply.upper()}.”")])
+    (found,) = judge_model.open(Judge(reply), "en")[2].answers(
+        [("What did she say?", f"She said: “{reply.upper()}.”")]
+    )
     assert found == reply
     assert answer(reply) != reply
 
@@ -445,7 +472,9 @@ def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(rep
         ("zh", "作为一个AI语言模型，我无法完成这个请求。"),
     ],
 )
-def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(language: str, reply: str) -> None:
+def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(
+    language: str, reply: str
+) -> None:
     found = answer(reply, language)
     assert isinstance(found, ModelError)
     assert found.failed

@@ -51,7 +51,12 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
     made = (
         Stage({}, str.split),
         Stage({}, lambda asked: f"{asked[0]}?"),
-        Stage({}, lambda asked: asked[0].removesuffix("?") if asked[0].removesuffix("?") in asked[1] else ""),
+        Stage(
+            {},
+            lambda asked: (
+                asked[0].removesuffix("?") if asked[0].removesuffix("?") in asked[1] else ""
+            ),
+        ),
     )
     monkeypatch.setattr(judge_model, "open", lambda ask, language: made)
     return made
@@ -108,7 +113,9 @@ def test_what_cannot_be_measured_is_a_failure(
     assert re.search(said, found.message)
 
 
-def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(
+    stages: tuple[Stage, Stage, Stage],
+) -> None:
     stages[2].table |= {("b?", "a b c"): "", ("c?", "a b c"): " "}
     (found,) = by_llm([sample("a b c", "a b")])
     assert isinstance(found, Score)  # a 1; b 0, as the source alone answers; c left out
@@ -141,24 +148,38 @@ def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_el
     stages[1].table |= {("b", "a b c"): long, ("c", "a b c"): " ", ("x", "x"): long}
     stages[2].table[("d?", "a d")] = long
     rows = by_llm([sample(output, "a b c d") for output in ("bad", "a b c", "x", "a d")])
-    assert [one.error if isinstance(one, Failure) else one.value for one in rows] == [long.error, 1, "NothingAsked", 1]
+    assert [one.error if isinstance(one, Failure) else one.value for one in rows] == [
+        long.error,
+        1,
+        "NothingAsked",
+        1,
+    ]
     assert [one.provenance.note for one in rows if isinstance(one, Score)] == [
         "2 of 3 questions left out: 1 NoQuestion, 1 QuestionTooLong",
         "1 of 2 questions left out: 1 QuestionTooLong",
     ]
     assert isinstance(rows[2], Failure)
-    assert rows[2].message.endswith("no question counts: 1 of 1 questions left out: 1 QuestionTooLong")
+    assert rows[2].message.endswith(
+        "no question counts: 1 of 1 questions left out: 1 QuestionTooLong"
+    )
 
 
 @pytest.mark.parametrize("stage", [1, 2])
-def test_what_the_judge_failed_is_a_failure_with_its_working(stages: tuple[Stage, Stage, Stage], stage: int) -> None:
+def test_what_the_judge_failed_is_a_failure_with_its_working(
+    stages: tuple[Stage, Stage, Stage], stage: int
+) -> None:
     refused = ModelError("Refused", "the server said no", failed=True)
     stages[stage].table |= {("b", "a b c"): refused} if stage == 1 else {("b?", "a b d"): refused}
-    result = Qags(backend="llm", ask=silent).score([sample("a b c", "a b d"), sample("a", "a", "2")])
+    result = Qags(backend="llm", ask=silent).score(
+        [sample("a b c", "a b d"), sample("a", "a", "2")]
+    )
     found, other = result.rows
     assert isinstance(found, Failure)
     assert found.error == "Refused"
-    assert "for 1 of 3 themes the judge gave no question or answer: the server said no" in found.message
+    assert (
+        "for 1 of 3 themes the judge gave no question or answer: the server said no"
+        in found.message
+    )
     assert [line[4:] for line in json.loads(found.raw)["qags"]] == [
         [{"f1": 1}, ""],
         [{}, "Refused: the server said no"],
@@ -168,26 +189,41 @@ def test_what_the_judge_failed_is_a_failure_with_its_working(stages: tuple[Stage
     assert result.notes == (), "it is among the failures"
 
 
-def test_a_question_that_the_output_answers_otherwise_may_be_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
+    stages: tuple[Stage, Stage, Stage],
+) -> None:
     stages[2].table |= {("y?", "x y z w"): "z", ("z?", "x y z w"): "", ("w?", "x y z w"): "The W!"}
     given = [sample("x y z w", "x y")]
-    (plain,), filtered = by_llm(given), Qags(backend="llm", ask=silent, consistent=True).score(given)
+    (plain,), filtered = (
+        by_llm(given),
+        Qags(backend="llm", ask=silent, consistent=True).score(given),
+    )
     (found,) = filtered.rows
     assert isinstance(plain, Score)
     assert isinstance(found, Score)
     assert (plain.value, found.value) == (pytest.approx(1 / 3), 0.5)
-    assert found.provenance.note == "2 of 4 questions left out: 1 answered by neither, 1 the output answers otherwise"
+    assert (
+        found.provenance.note
+        == "2 of 4 questions left out: 1 answered by neither, 1 the output answers otherwise"
+    )
     assert "|most=20|consistent|similarity=" in filtered.columns[0].signature
 
 
 def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -> None:
     themes, questions, answers = stages
-    samples = [sample("a b", "a b c"), sample("a b", "a b c", "2"), sample("a b", "b", "3"), sample("a", "a b c", "4")]
+    samples = [
+        sample("a b", "a b c"),
+        sample("a b", "a b c", "2"),
+        sample("a b", "b", "3"),
+        sample("a", "a b c", "4"),
+    ]
     by_llm(samples)
     assert themes.seen == ["a b", "a"]
     assert questions.seen == [("a", "a b"), ("b", "a b"), ("a", "a")]
     assert len(answers.seen) == len(set(answers.seen)) == 7
-    assert set(answers.seen) == {(f"{t}?", text) for t in "ab" for text in ("a b c", "a b", "b")} | {("a?", "a")}
+    assert set(answers.seen) == {
+        (f"{t}?", text) for t in "ab" for text in ("a b c", "a b", "b")
+    } | {("a?", "a")}
 
 
 def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]) -> None:
@@ -199,7 +235,12 @@ def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]
 def test_at_most_so_many_themes_spread_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
     (found,) = by_llm([sample("a b c d e f g h", "a b c d e f g h")], most=4)
     assert isinstance(found, Score)
-    assert [line[0] for line in json.loads(found.provenance.raw or "")["qags"]] == ["b", "d", "f", "h"]
+    assert [line[0] for line in json.loads(found.provenance.raw or "")["qags"]] == [
+        "b",
+        "d",
+        "f",
+        "h",
+    ]
     assert found.provenance.note == "4 of 8 themes asked"
 
 
@@ -222,7 +263,9 @@ def test_a_note_counts_the_questions_left_out(stages: tuple[Stage, Stage, Stage]
 def test_answers_that_bertscore_cannot_compare_fail_in_its_column(
     monkeypatch: pytest.MonkeyPatch, stages: tuple[Stage, Stage, Stage]
 ) -> None:
-    def without(self: object, pairs: Sequence[object], languages: object = None) -> list[dict[str, float]]:
+    def without(
+        self: object, pairs: Sequence[object], languages: object = None
+    ) -> list[dict[str, float]]:
         return [{"f1": 1.0} if n else {"f1": 1.0, "exact": 1.0} for n in range(len(pairs))]
 
     monkeypatch.setattr(qags.pipeline.Similarities, "compare", without)
@@ -232,7 +275,9 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(
     assert (exact.error, "'late'" in exact.message) == ("NotCompared", True)
 
 
-def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_opened_at_once_and_their_stages_are_signed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     opened: list[Qags] = []
 
     def fake(options: Qags) -> tuple[Stage, Stage]:
@@ -242,8 +287,18 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pyte
     monkeypatch.setattr(metric_module, "open_models", fake)
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
-    monkeypatch.setattr(metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: ["ferry"]))
-    metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)
+    monkeypatch.setattr(
+        metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: ["ferry"])
+    )
+    metric = Qags(
+        backend="models",
+        questions="t5",
+        answers="qa",
+        beams=2,
+        device="cpu",
+        cache="c",
+        progress=tell,
+    )
     assert opened == [metric]
     result = metric.score([sample(FAITHFUL)])
     assert [one.value for one in result.rows if isinstance(one, Score)] == [1.0]
@@ -260,7 +315,9 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
     asked: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge_model, "open", lambda ask, language: asked.append(language) or stages)
-        patch.setattr(metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool]))
+        patch.setattr(
+            metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool])
+        )
         Qags(ask=silent, language="ko").score([sample(FAITHFUL)])
         assert stages[0].seen == [FAITHFUL]
         Qags(themes="ja", ask=silent).score([sample(FAITHFUL)])
@@ -295,8 +352,14 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ({"template": "x"}, "template is an option of backend=models"),
         ({"question_tokens": 9}, "question_tokens is an option of backend=models"),
         ({"null": False}, "null is an option of backend=models"),
-        ({"bertscore_layer": 3}, "bertscore_layer is an option of similarity=bertscore or corrected"),
-        ({"device": "cpu"}, "device is an option of backend=models and of similarity=bertscore or corrected"),
+        (
+            {"bertscore_layer": 3},
+            "bertscore_layer is an option of similarity=bertscore or corrected",
+        ),
+        (
+            {"device": "cpu"},
+            "device is an option of backend=models and of similarity=bertscore or corrected",
+        ),
     ],
 )
 def test_wrong_options_are_said_at_once(options: dict[str, Any], said: str) -> None:
@@ -310,7 +373,9 @@ def test_missing_packages_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         Qags(themes="ja", ask=silent)
 
 
-def test_a_text_in_decomposed_letters_is_composed_before_it_is_read(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_a_text_in_decomposed_letters_is_composed_before_it_is_read(
+    stages: tuple[Stage, Stage, Stage],
+) -> None:
     by_llm([sample(normalize("NFD", "연락선이 항구에 도착했다."), "연락선")])
     assert stages[0].seen == ["연락선이 항구에 도착했다."]
 

@@ -31,9 +31,19 @@ TEXTS = [
     "Two metres of water closed a bridge; the mayor sent people over the hill.",
     "On Monday the river fell, and the road was dry.",
 ]
-THEMES = [["river", "two metres", "bridge"], ["road", "mayor"], ["bridge", "Rain"], ["water"], ["Monday", "road"]]
+THEMES = [
+    ["river", "two metres", "bridge"],
+    ["road", "mayor"],
+    ["bridge", "Rain"],
+    ["water"],
+    ["Monday", "road"],
+]
 ASKED = [(theme, output) for output, themes in zip(TEXTS, THEMES, strict=True) for theme in themes]
-QUESTIONS = ["What rose?", "Who sent people over the hill?", "What was closed on Monday by two metres of water?"]
+QUESTIONS = [
+    "What rose?",
+    "Who sent people over the hill?",
+    "What was closed on Monday by two metres of water?",
+]
 PAIRS = [(question, text) for question in QUESTIONS for text in [*TEXTS, " ".join(TEXTS * 2)]]
 LENGTH = 8  # of a question, in tokens
 
@@ -43,10 +53,21 @@ def t5(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A T5 with a SentencePiece-like tokenizer."""
     words = sorted({f"▁{word}" for text in [*TEXTS, "answer: context:"] for word in text.split()})
     letters = sorted({letter for word in words for letter in word})
-    scored = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((w, -5.0) for w in words), *((c, -9.0) for c in letters)]
+    scored = [
+        ("<pad>", 0.0),
+        ("</s>", 0.0),
+        ("<unk>", 0.0),
+        *((w, -5.0) for w in words),
+        *((c, -9.0) for c in letters),
+    ]
     pieces = tokenizers.Tokenizer(tokenizers.models.Unigram(scored, unk_id=2))
-    pieces.pre_tokenizer, pieces.decoder = tokenizers.pre_tokenizers.Metaspace(), tokenizers.decoders.Metaspace()
-    pieces.post_processor = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    pieces.pre_tokenizer, pieces.decoder = (
+        tokenizers.pre_tokenizers.Metaspace(),
+        tokenizers.decoders.Metaspace(),
+    )
+    pieces.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=pieces, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     )
@@ -65,7 +86,9 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("bert")
     tokenizer = tiny.word_pieces(folder, [*TEXTS, *QUESTIONS])
     fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "initializer_range": 0.5}
-    return str(tiny.saved(folder, tiny.made("Bert", "ForQuestionAnswering", 2, **fields), tokenizer))
+    return str(
+        tiny.saved(folder, tiny.made("Bert", "ForQuestionAnswering", 2, **fields), tokenizer)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +97,9 @@ def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("roberta")
     tokenizer = tiny.byte_pairs(folder, TEXTS)
     fields = {"vocab_size": 400, "max_position_embeddings": 50, "initializer_range": 0.5}
-    return str(tiny.saved(folder, tiny.made("Roberta", "ForQuestionAnswering", 3, **fields), tokenizer))
+    return str(
+        tiny.saved(folder, tiny.made("Roberta", "ForQuestionAnswering", 3, **fields), tokenizer)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +119,13 @@ def seeker(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def generator(folder: str, **how: Any) -> Generator:
-    settings = {"template": TEMPLATE, "beams": 4, "question_tokens": LENGTH, "input_tokens": 128, "device": "cpu"} | how
+    settings = {
+        "template": TEMPLATE,
+        "beams": 4,
+        "question_tokens": LENGTH,
+        "input_tokens": 128,
+        "device": "cpu",
+    } | how
     return Generator(models.locate(models.GENERATOR, folder), **settings)
 
 
@@ -104,7 +135,10 @@ def reader(folder: str, *, null: bool = False, **how: Any) -> ExtractiveReader:
 
 def opened(questions: str, answers: str, **options: Any) -> tuple[Any, Any]:
     return metric.open_models(
-        Qags(**{"backend": "models", "questions": questions, "answers": answers, "device": "cpu"} | options)
+        Qags(
+            **{"backend": "models", "questions": questions, "answers": answers, "device": "cpu"}
+            | options
+        )
     )
 
 
@@ -115,19 +149,25 @@ def loaded(folder: str, head: str) -> tuple[Any, Any]:
     return transformers.AutoTokenizer.from_pretrained(folder), made
 
 
-def one_by_one(folder: str, asked: Sequence[tuple[str, str]], beams: int = 4) -> list[str | ModelError]:
+def one_by_one(
+    folder: str, asked: Sequence[tuple[str, str]], beams: int = 4
+) -> list[str | ModelError]:
     """What transformers writes for each theme and output by itself."""
     tokenizer, model = loaded(folder, "AutoModelForSeq2SeqLM")
     texts: list[str | ModelError] = []
     for theme, output in asked:
         ids = torch.tensor([tokenizer.encode(f"answer: {theme} context: {output}")])
-        found = model.generate(ids, num_beams=beams, max_new_tokens=LENGTH, early_stopping=beams > 1, do_sample=False)
+        found = model.generate(
+            ids, num_beams=beams, max_new_tokens=LENGTH, early_stopping=beams > 1, do_sample=False
+        )
         text = tokenizer.decode(found[0], skip_special_tokens=True).strip()
         texts.append(text or ModelError("NoQuestion", "the generator wrote nothing"))
     return texts
 
 
-def by_all_spans(folder: str, pairs: Sequence[tuple[str, str]], window: int, stride: int, null: bool) -> list[str]:
+def by_all_spans(
+    folder: str, pairs: Sequence[tuple[str, str]], window: int, stride: int, null: bool
+) -> list[str]:
     """Every span of every window, in windows cut by transformers, read one at a time."""
     tokenizer, model = loaded(folder, "AutoModelForQuestionAnswering")
     answers = []
@@ -138,14 +178,20 @@ def by_all_spans(folder: str, pairs: Sequence[tuple[str, str]], window: int, str
         )  # fmt: skip
         spans, nulls = [], []
         for n in range(len(found["input_ids"])):
-            names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found]
+            names = [
+                name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found
+            ]
             with torch.inference_mode():
                 out = model(**{name: torch.tensor([found[name][n]]) for name in names})
             start, end = out.start_logits[0].tolist(), out.end_logits[0].tolist()
             places = [t for t, which in enumerate(found.sequence_ids(n)) if which == 1]
             nulls.append(start[0] + end[0])
             spans += [
-                (start[a] + end[b], found["offset_mapping"][n][a][0], found["offset_mapping"][n][b][1])
+                (
+                    start[a] + end[b],
+                    found["offset_mapping"][n][a][0],
+                    found["offset_mapping"][n][b][1],
+                )
                 for a in places
                 for b in places
                 if a <= b < a + 30
@@ -159,7 +205,9 @@ def by_all_spans(folder: str, pairs: Sequence[tuple[str, str]], window: int, str
 def test_questions_are_those_that_transformers_writes_one_by_one(t5: str, beams: int) -> None:
     found = generator(t5, beams=beams).questions(ASKED)
     assert found == one_by_one(t5, ASKED, beams)
-    assert len(set(found)) > len(ASKED) // 2, "the model says the same of everything: nothing was tested"
+    assert len(set(found)) > len(ASKED) // 2, (
+        "the model says the same of everything: nothing was tested"
+    )
 
 
 def test_questions_of_batches_of_one_are_the_same(t5: str) -> None:
@@ -177,10 +225,14 @@ def test_each_input_is_written_of_once(t5: str, monkeypatch: pytest.MonkeyPatch)
     assert found[-1] == found[0]
 
 
-def test_the_input_is_cut_around_the_themes_sentence(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_input_is_cut_around_the_themes_sentence(
+    t5: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[str] = []
     asked = generator(t5, input_tokens=32)
-    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    monkeypatch.setattr(
+        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+    )
     asked.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
     assert "Rain is likely until Sunday night." in shown[0]
     assert len(shown[0]) < 200
@@ -188,16 +240,24 @@ def test_the_input_is_cut_around_the_themes_sentence(t5: str, monkeypatch: pytes
     assert shown[1] == f"answer: river context: {TEXTS[0]}"
 
 
-def test_a_template_may_mark_the_theme_in_its_place(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_may_mark_the_theme_in_its_place(
+    t5: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
     monkeypatch.setattr(asked, "_written", lambda prompts: {prompt: prompt for prompt in prompts})
-    assert asked.questions([("two {after}", "By two {after} it rose.")]) == ["ask: By <hl>two {after}<hl> it rose."]
+    assert asked.questions([("two {after}", "By two {after} it rose.")]) == [
+        "ask: By <hl>two {after}<hl> it rose."
+    ]
     assert asked.signature != generator(t5).signature
 
 
 @pytest.mark.parametrize(
     ("written", "question"),
-    [("question: Who sang? ", "Who sang?"), ("Question：誰が？", "誰が？"), ("Question time?", "Question time?")],
+    [
+        ("question: Who sang? ", "Who sang?"),
+        ("Question：誰が？", "誰が？"),
+        ("Question time?", "Question time?"),
+    ],
 )
 def test_a_label_before_a_question_is_dropped(
     t5: str, monkeypatch: pytest.MonkeyPatch, written: str, question: str
@@ -209,8 +269,13 @@ def test_a_label_before_a_question_is_dropped(
 
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
     size = len(transformers.AutoTokenizer.from_pretrained(t5))
-    mute = tiny.copied(t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]})
-    assert generator(mute).questions(ASKED[:2]) == [ModelError("NoQuestion", "the generator wrote nothing")] * 2
+    mute = tiny.copied(
+        t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]}
+    )
+    assert (
+        generator(mute).questions(ASKED[:2])
+        == [ModelError("NoQuestion", "the generator wrote nothing")] * 2
+    )
 
 
 def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
@@ -225,7 +290,13 @@ def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
 @pytest.mark.parametrize(
     "habits",
     [
-        {"do_sample": True, "top_k": 3, "top_p": 0.5, "temperature": 2.0, "num_return_sequences": 2},
+        {
+            "do_sample": True,
+            "top_k": 3,
+            "top_p": 0.5,
+            "temperature": 2.0,
+            "num_return_sequences": 2,
+        },
         {"num_beams": 1, "max_length": 5, "min_length": 7, "length_penalty": 9.0},
         {"num_beam_groups": 2, "diversity_penalty": 0.5},
         {"stop_strings": ["river"], "no_repeat_ngram_size": 1},
@@ -235,9 +306,9 @@ def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
 def test_a_models_own_habits_are_not_followed(
     tiny: Any, t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], habits: dict[str, Any]
 ) -> None:
-    assert generator(tiny.copied(t5, tmp_path, generation_config=habits)).questions(ASKED) == generator(t5).questions(
+    assert generator(tiny.copied(t5, tmp_path, generation_config=habits)).questions(
         ASKED
-    )
+    ) == generator(t5).questions(ASKED)
     assert capfd.readouterr() == ("", "")
 
 
@@ -246,7 +317,9 @@ def test_a_models_window_is_the_limit_of_the_input(
 ) -> None:
     shown: list[str] = []
     asked = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
-    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    monkeypatch.setattr(
+        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+    )
     asked.questions([("Rain", " ".join(TEXTS * 3))])
     assert 12 <= len(asked._ids(shown[0])) <= 24
 
@@ -256,17 +329,23 @@ def test_special_tokens_in_an_output_are_letters_and_in_a_template_tokens(
 ) -> None:
     asked = generator(t5, template="{context} <unk> {theme}")
     shown: list[str] = []
-    monkeypatch.setattr(asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?"))
+    monkeypatch.setattr(
+        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+    )
     asked.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
     assert shown == ["The < unk>river< /s> rose.< pad> <unk> river< /s>"]
-    assert [n for n in asked._ids(shown[0]) if n < 2] == [1], "the end is there once, and nothing is padding"
+    assert [n for n in asked._ids(shown[0]) if n < 2] == [1], (
+        "the end is there once, and nothing is padding"
+    )
 
 
 def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = generator(t5, beams=4, batch_tokens=400)
     sizes: list[int] = []
     write = asked._generated
-    monkeypatch.setattr(asked, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids))
+    monkeypatch.setattr(
+        asked, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
+    )
     asked.questions(ASKED)
     assert max(sizes) <= 400
     assert sum(sizes) > 400
@@ -282,12 +361,19 @@ def test_a_network_that_cannot_compute_says_what_to_set(
 
     monkeypatch.setattr(made._model.network, "generate", full)
     monkeypatch.setattr(found._model.network, "forward", full)
-    with pytest.raises(ConfigError, match=r"^qags: generator .* tokens at once need too much memory: set batch_tokens"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^qags: generator .* tokens at once need too much memory: set batch_tokens",
+    ):
         made.questions(ASKED)
-    with pytest.raises(ConfigError, match=r"^qags: reader .* tokens at once need too much memory: set batch_tokens"):
+    with pytest.raises(
+        ConfigError, match=r"^qags: reader .* tokens at once need too much memory: set batch_tokens"
+    ):
         found.answers(PAIRS)
     odd = generator(tiny.copied(t5, tmp_path, generation_config={"decoder_start_token_id": 10**6}))
-    with pytest.raises(ConfigError, match=r"^qags: generator .* cannot compute \(.+\): name another model"):
+    with pytest.raises(
+        ConfigError, match=r"^qags: generator .* cannot compute \(.+\): name another model"
+    ):
         odd.questions(ASKED)
 
 
@@ -314,7 +400,12 @@ def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
     found = reader(seeker, null=True, stride=8)
     filler = "the river rose and the road was open . " * 20
     texts = [f"{filler}Treasure", f"Treasure {filler}", f"{filler}TREASURE {filler}", filler]
-    assert found.answers([("What rose?", text) for text in texts]) == ["Treasure", "Treasure", "TREASURE", UNANSWERABLE]
+    assert found.answers([("What rose?", text) for text in texts]) == [
+        "Treasure",
+        "Treasure",
+        "TREASURE",
+        UNANSWERABLE,
+    ]
 
 
 def test_null_is_said_only_where_it_is_allowed(seeker: str) -> None:
@@ -330,21 +421,36 @@ def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
     found = reader(seeker, null=True)
     text = "[CLS] the river [SEP] rose [PAD]"
     assert not {0, 2, 3} & set(found._model.tokenizer.encode("river")[1:-1])
-    assert found.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [UNANSWERABLE, "treasure"]
+    assert found.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [
+        UNANSWERABLE,
+        "treasure",
+    ]
 
 
 def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
-    asked = [("river " * 60, TEXTS[0]), (" ", TEXTS[0]), ("What rose?", TEXTS[0]), ("river " * 22, TEXTS[0])]
+    asked = [
+        ("river " * 60, TEXTS[0]),
+        (" ", TEXTS[0]),
+        ("What rose?", TEXTS[0]),
+        ("river " * 22, TEXTS[0]),
+    ]
     found = reader(bert).answers(asked)
-    assert found[0] == ModelError("QuestionTooLong", "the question has 60 tokens, the reader takes 22")
+    assert found[0] == ModelError(
+        "QuestionTooLong", "the question has 60 tokens, the reader takes 22"
+    )
     assert found[1] == ModelError("NoQuestion", "the question is empty")
     assert found[2:] == by_all_spans(bert, asked[2:], 48, 11, null=False)
 
 
 @pytest.mark.parametrize("null", [True, False])
 def test_a_blank_text_answers_nothing(bert: str, null: bool) -> None:
-    assert reader(bert, null=null).answers([("What rose?", ""), ("What rose?", " \n")]) == [UNANSWERABLE] * 2
-    assert reader(bert, null=null).answers([("What rose?", "\u200b \u200b")]) == [UNANSWERABLE], "no token is left"
+    assert (
+        reader(bert, null=null).answers([("What rose?", ""), ("What rose?", " \n")])
+        == [UNANSWERABLE] * 2
+    )
+    assert reader(bert, null=null).answers([("What rose?", "\u200b \u200b")]) == [UNANSWERABLE], (
+        "no token is left"
+    )
 
 
 def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path: Path) -> None:
@@ -353,7 +459,9 @@ def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path:
         model.qa_outputs.bias.fill_(float("nan"))
     folder = tiny.copied(bert, tmp_path)
     tiny.saved(Path(folder), model)
-    assert reader(folder).answers(PAIRS[:1]) == [ModelError("NoAnswer", "the reader's scores are not numbers")]
+    assert reader(folder).answers(PAIRS[:1]) == [
+        ModelError("NoAnswer", "the reader's scores are not numbers")
+    ]
 
 
 def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,7 +482,9 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
     assert told[-1] == (6, 6)
 
 
-def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_open_gives_both_stages_and_says_nothing(
+    t5: str, bert: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     told: list[tuple[int, int]] = []
     made, found = opened(t5, bert, question_tokens=LENGTH, progress=lambda *done: told.append(done))
     questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
@@ -408,7 +518,9 @@ def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], w
 
 
 def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
-    with pytest.raises(ConfigError, match="T5ForConditionalGeneration, which was not made to answer"):
+    with pytest.raises(
+        ConfigError, match="T5ForConditionalGeneration, which was not made to answer"
+    ):
         opened(t5, t5)
     made, _ = opened(bert, bert)
     with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
@@ -438,30 +550,47 @@ def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
         reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
 
 
-def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.MonkeyPatch, t5: str) -> None:
+def test_a_package_that_is_not_there_names_the_pip_line(
+    monkeypatch: pytest.MonkeyPatch, t5: str
+) -> None:
     def absent(package: str) -> str:
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
-    with pytest.raises(MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"
+    ):
         opened(t5, "nobody/reads")
 
 
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
     metric = Qags(
-        themes="llm", ask=lambda asked: [], similarity="bertscore,corrected,f1", bertscore_model=bert, bertscore_layer=1
+        themes="llm",
+        ask=lambda asked: [],
+        similarity="bertscore,corrected,f1",
+        bertscore_model=bert,
+        bertscore_layer=1,
     )
-    assert [(column.low, column.high) for column in metric.score([]).columns] == [(None, 1.0), (0.0, 1.0), (0.0, 1.0)]
+    assert [(column.low, column.high) for column in metric.score([]).columns] == [
+        (None, 1.0),
+        (0.0, 1.0),
+        (0.0, 1.0),
+    ]
 
 
-def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, tmp_path: Path) -> None:
+def test_a_signature_tells_weights_apart_and_holds_no_path(
+    tiny: Any, t5: str, tmp_path: Path
+) -> None:
     again = tmp_path / Path(t5).name
     again.mkdir()
     before = generator(tiny.copied(t5, again)).signature
     assert before == generator(t5).signature
     assert str(tmp_path) not in before
-    assert generator(tiny.copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature != before
+    assert (
+        generator(tiny.copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature
+        != before
+    )
 
 
 JAPANESE = "古い橋は川の水で閉鎖された。町長は人々を丘の上の道へ送ったが、ﾊﾞｽは宝物を運んだ。"
@@ -474,13 +603,21 @@ def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     fugashi, unidic = pytest.importorskip("fugashi"), pytest.importorskip("unidic_lite")
     folder = tmp_path_factory.mktemp("japanese")
     tagger = fugashi.GenericTagger(f'-d "{unidic.DICDIR}" -r "{unidic.DICDIR}/mecabrc"')
-    words = {word.surface for word in tagger(unicodedata.normalize("NFKC", JAPANESE + ASKED_IN_JAPANESE))} - {"川"}
+    words = {
+        word.surface for word in tagger(unicodedata.normalize("NFKC", JAPANESE + ASKED_IN_JAPANESE))
+    } - {"川"}
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words), "橋", "##橋"]), "utf-8")
     tokenizer = transformers.BertJapaneseTokenizer(
-        str(folder / "vocab.txt"), word_tokenizer_type="mecab", mecab_kwargs={"mecab_dic": "unidic_lite"}
+        str(folder / "vocab.txt"),
+        word_tokenizer_type="mecab",
+        mecab_kwargs={"mecab_dic": "unidic_lite"},
     )
-    fields = {"vocab_size": len(tokenizer) + 1, "max_position_embeddings": 48, "num_hidden_layers": 0}
+    fields = {
+        "vocab_size": len(tokenizer) + 1,
+        "max_position_embeddings": 48,
+        "num_hidden_layers": 0,
+    }
     model = tiny.made("Bert", "ForQuestionAnswering", 4, **fields)
     with torch.no_grad():
         model.qa_outputs.weight.zero_()
@@ -491,7 +628,9 @@ def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.saved(folder, model, tokenizer))
 
 
-def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(japanese: str) -> None:
+def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(
+    japanese: str,
+) -> None:
     asked = reader(japanese)
     assert not asked._model.tokenizer.is_fast
     texts = [JAPANESE, JAPANESE.replace("宝物", " 宝物 ") * 3, f"[SEP]{JAPANESE}", "川。"]
@@ -512,7 +651,9 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
         places = [window.offsets[n] for n in own]
         assert places == sorted(places)
         ids = [window.ids[n] for n in own]
-        overlap = next(size for size in range(len(ids), -1, -1) if read[len(read) - size :] == ids[:size])
+        overlap = next(
+            size for size in range(len(ids), -1, -1) if read[len(read) - size :] == ids[:size]
+        )
         assert overlap == (4 if read else 0)
         read += ids[overlap:]
         assert len(window.ids) == len(window.type_ids) == len(window.offsets) <= 24
@@ -584,7 +725,9 @@ def test_a_t5_with_a_sentencepiece_model_alone_writes_questions(tiny: Any, tmp_p
         eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False, minloglevel=2,
     )  # fmt: skip
     (tmp_path / "spiece.model").write_bytes(model.getvalue())
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "T5Tokenizer", "extra_ids": 0}))
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "T5Tokenizer", "extra_ids": 0})
+    )
     torch.manual_seed(1)
     config = transformers.T5Config(
         vocab_size=80, d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, decoder_start_token_id=0,
@@ -606,5 +749,7 @@ def test_a_package_that_a_tokenizer_lacks_is_named_with_its_extra(
         raise ImportError(f"You need to install {package} to use this tokenizer")
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lacks)
-    with pytest.raises(MissingExtra, match=rf"{package.replace('_', '-')}: pip install 'textjudge\[qags\]'"):
+    with pytest.raises(
+        MissingExtra, match=rf"{package.replace('_', '-')}: pip install 'textjudge\[qags\]'"
+    ):
         huggingface.load_tokenizer(models.locate(models.READER, bert))

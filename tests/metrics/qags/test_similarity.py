@@ -17,11 +17,23 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult, bertscore
 from judge.metrics.qags.pipeline import Similarities, f1, normalised, similarities
 
-CORRECTED = {0.667: 0.085, 0.70: 0.25, 0.75: 0.5, 0.80: 0.75, 0.85: 1.0, 0.90: 1.0, 0.95: 1.0, 1.0: 1.0}
+CORRECTED = {
+    0.667: 0.085,
+    0.70: 0.25,
+    0.75: 0.5,
+    0.80: 0.75,
+    0.85: 1.0,
+    0.90: 1.0,
+    0.95: 1.0,
+    1.0: 1.0,
+}
 """(F - .65) / .2, at most 1, on paper."""
 ANSWERS = st.one_of(
     st.lists(
-        st.sampled_from(["The", "the", "a", "an", "Oslo", "oslo.", "ferry,", "3.5", "%", "-", "ferries"]), max_size=5
+        st.sampled_from(
+            ["The", "the", "a", "an", "Oslo", "oslo.", "ferry,", "3.5", "%", "-", "ferries"]
+        ),
+        max_size=5,
     ).map(" ".join),
     st.text(max_size=12),
 )
@@ -49,7 +61,9 @@ class Given:
                     value = f if column.name == "bertscore" else bertscore.rescale_linear(f, low)
                     rows.append(Score(sample.item, "", column.name, value, Provenance("metric")))
                 except ValueError:
-                    rows.append(Failure(sample.item, "", column.name, "metric", "NotFinite", "has no value"))
+                    rows.append(
+                        Failure(sample.item, "", column.name, "metric", "NotFinite", "has no value")
+                    )
         return MetricResult(columns, tuple(rows))
 
 
@@ -75,7 +89,9 @@ def fake_bert(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_squad(first: str, second: str, exact: float, f: float) -> None:
-    assert similarities([(first, second)], ["exact", "f1"]) == [{"exact": exact, "f1": pytest.approx(f)}]
+    assert similarities([(first, second)], ["exact", "f1"]) == [
+        {"exact": exact, "f1": pytest.approx(f)}
+    ]
 
 
 @given(ANSWERS, ANSWERS)
@@ -119,7 +135,10 @@ def test_the_signature_names_what_f1_and_rouge_count() -> None:
     alike.compare([("喫茶店", "茶店"), ("a b", "a"), ("паром", "паром")], ["ja", "ja", "en"])
     assert alike.signature("f1") == "f1|tok=char+squad+words"
     assert alike.signature("rouge1") == f"rouge1|f|stem|tok=en+{text.signature('ja')}+words"
-    assert alike.signature("chrf") == f"chrf|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {sacrebleu.__version__}"
+    assert (
+        alike.signature("chrf")
+        == f"chrf|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {sacrebleu.__version__}"
+    )
 
 
 def test_chrf_is_sacrebleus_of_normalised_answers() -> None:
@@ -136,19 +155,32 @@ def test_chrf_is_sacrebleus_of_normalised_answers() -> None:
     oracle = sacrebleu.CHRF(beta=1)
     expected = [oracle.sentence_score(normalised(b), [normalised(a)]).score / 100 for a, b in pairs]
     expected[5] = 1.0  # nothing is left of either
-    assert similarities(pairs, ["chrf"]) == [{"chrf": pytest.approx(value, abs=1e-12)} for value in expected]
+    assert similarities(pairs, ["chrf"]) == [
+        {"chrf": pytest.approx(value, abs=1e-12)} for value in expected
+    ]
     assert expected[1] == 1 / 4
 
 
 def test_rouge_is_rouge_scores() -> None:
-    pairs = [("the old ferries", "an old ferry"), ("Anna Berg of Oslo", "Oslo, Anna"), ("Oslo", "Bergen")]
+    pairs = [
+        ("the old ferries", "an old ferry"),
+        ("Anna Berg of Oslo", "Oslo, Anna"),
+        ("Oslo", "Bergen"),
+    ]
     oracle = rouge_scorer.RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
-    for (source, output), found in zip(pairs, similarities(pairs, ["rouge1", "rougeL"]), strict=True):
-        assert found == {name: pytest.approx(score.fmeasure) for name, score in oracle.score(source, output).items()}
+    for (source, output), found in zip(
+        pairs, similarities(pairs, ["rouge1", "rougeL"]), strict=True
+    ):
+        assert found == {
+            name: pytest.approx(score.fmeasure)
+            for name, score in oracle.score(source, output).items()
+        }
 
 
 def test_answers_without_a_token_are_alike_or_not() -> None:
-    found = similarities([("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1", "chrf"])
+    found = similarities(
+        [("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1", "chrf"]
+    )
     assert [list(one.values()) for one in found] == [[1] * 4, [0] * 4, [0] * 4]
 
 

@@ -13,18 +13,42 @@ from judge.core.records import Failure, Sample, Score
 from judge.metrics.rouge import Rouge
 
 SAMPLES = [
-    Sample("1", "a", "The ferries were late. Nobody had told us.", references=("The ferry was late; nobody told us.",)),
-    Sample("1", "b", "Late ferries!", references=("The ferry was late; nobody told us.", "Ferries are late. Again.")),
-    Sample("2", "a", "U.S. prices rose 3.5% in May. They fell in June.", references=("Prices fell, up in May.",)),
-    Sample("2", "b", "no-one ran to the running cats", references=("Cats ran.\nNo one runs.", "the running")),
+    Sample(
+        "1",
+        "a",
+        "The ferries were late. Nobody had told us.",
+        references=("The ferry was late; nobody told us.",),
+    ),
+    Sample(
+        "1",
+        "b",
+        "Late ferries!",
+        references=("The ferry was late; nobody told us.", "Ferries are late. Again."),
+    ),
+    Sample(
+        "2",
+        "a",
+        "U.S. prices rose 3.5% in May. They fell in June.",
+        references=("Prices fell, up in May.",),
+    ),
+    Sample(
+        "2",
+        "b",
+        "no-one ran to the running cats",
+        references=("Cats ran.\nNo one runs.", "the running"),
+    ),
     Sample("3", "a", "", references=("nothing",)),
     Sample("3", "b", "text", references=()),
 ]
 
 
-@pytest.mark.parametrize("options", [{}, {"stem": False}, {"types": "rouge3,rougeLsum", "values": "f,p,r"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"stem": False}, {"types": "rouge3,rougeLsum", "values": "f,p,r"}]
+)
 def test_the_package_gives_our_numbers(options: dict[str, Any]) -> None:
-    ours, theirs = (Rouge(implementation=name, **options).score(SAMPLES) for name in ("judge", "rouge-score"))
+    ours, theirs = (
+        Rouge(implementation=name, **options).score(SAMPLES) for name in ("judge", "rouge-score")
+    )
     for mine, other in zip(ours.rows, theirs.rows, strict=True):
         assert (mine.item, mine.system, mine.column) == (other.item, other.system, other.column)
         if isinstance(mine, Score):
@@ -57,7 +81,9 @@ def test_the_signature_names_the_package() -> None:
     ],
 )
 def test_what_the_package_does_not_have_is_refused(option: dict[str, Any], named: str) -> None:
-    with pytest.raises(ConfigError, match=rf"rouge-score does not support {named}.*: omit .* implementation=judge"):
+    with pytest.raises(
+        ConfigError, match=rf"rouge-score does not support {named}.*: omit .* implementation=judge"
+    ):
         Rouge(implementation="rouge-score", **option)
 
 

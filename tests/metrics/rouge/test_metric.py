@@ -77,7 +77,9 @@ def test_lsum_compares_sentence_by_sentence() -> None:
     ],
 )
 def test_other_scripts_by_hand(output: str, reference: str, expected: tuple[float, ...]) -> None:
-    assert values(output, reference, tokenizer="char") == pytest.approx(dict(zip(TYPES, expected, strict=True)))
+    assert values(output, reference, tokenizer="char") == pytest.approx(
+        dict(zip(TYPES, expected, strict=True))
+    )
     english = RougeScorer(["rouge1"], use_stemmer=True).score(reference, output)
     assert english["rouge1"].fmeasure == 0.0  # what the package's own rules make of them
 
@@ -90,10 +92,17 @@ def test_output_in_another_script_than_its_reference() -> None:
 
 def test_scripts_choose_their_tokenizers() -> None:
     """As the tokenizer of that name gives; an alphabet without one is cut by `words`."""
-    for output, reference in (("버스 왔다", "버스가 왔다"), ("паром пришёл", "паром поздно пришёл"), ("a bc", "a")):
+    for output, reference in (
+        ("버스 왔다", "버스가 왔다"),
+        ("паром пришёл", "паром поздно пришёл"),
+        ("a bc", "a"),
+    ):
         chosen = text.tokenizer_for([output, reference])
         assert values(output, reference) == values(output, reference, tokenizer=chosen)
-        assert f"|tok={text.signature(chosen)}|" in signatures(Sample("1", "a", output, references=(reference,)))[0]
+        assert (
+            f"|tok={text.signature(chosen)}|"
+            in signatures(Sample("1", "a", output, references=(reference,)))[0]
+        )
     assert "|tok=words|" in signatures(Sample("1", "a", "паром", references=("паром",)))[0]
 
 
@@ -136,12 +145,20 @@ def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
     (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
     made = [
         Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
-        for options in ({}, {"stopwords": ["the", "a"]}, {"stopwords": ["the"]}, {"exceptions": [tmp_path / "x.exc"]})
+        for options in (
+            {},
+            {"stopwords": ["the", "a"]},
+            {"stopwords": ["the"]},
+            {"exceptions": [tmp_path / "x.exc"]},
+        )
     ]
     sample = Sample("1", "a", "x", references=("y",))
     plain, two, one, exceptions = (metric.score([sample]).columns[0].signature for metric in made)
     tail = f"preset=rouge155|judge {__version__}"
-    assert plain == f"ROUGE-W-1.2|f|nrefs=1|stem=en|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
+    assert (
+        plain
+        == f"ROUGE-W-1.2|f|nrefs=1|stem=en|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
+    )
     assert two.startswith(plain.removesuffix(tail) + "stop=")
     assert exceptions.startswith(plain.removesuffix(tail) + "exc=")
     assert two != one
@@ -149,7 +166,9 @@ def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
 
 
 def test_columns_of_precision_and_recall() -> None:
-    result = Rouge(types=["rouge1"], values=["p", "r", "f"]).score([Sample("1", "a", "x y", references=("x",))])
+    result = Rouge(types=["rouge1"], values=["p", "r", "f"]).score(
+        [Sample("1", "a", "x y", references=("x",))]
+    )
     assert [(row.column, row.value) for row in result.rows if isinstance(row, Score)] == [
         ("rouge1_p", 0.5),
         ("rouge1_r", 1.0),
@@ -167,13 +186,17 @@ def test_values_are_some_of_three(wrong: Any) -> None:
 
 @pytest.mark.parametrize("preset", [None, "rouge155"])
 def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
-    result = Rouge(preset=preset).score([Sample("1", "a", "x", references=("?!", "..."), where="d.jsonl:3")])
+    result = Rouge(preset=preset).score(
+        [Sample("1", "a", "x", references=("?!", "..."), where="d.jsonl:3")]
+    )
     assert len(result.rows) == 4
     for row in result.rows:
         assert isinstance(row, Failure)
         assert (row.item, row.system, row.stage, row.error) == ("1", "a", "metric", "NoTokens")
         assert row.message.startswith("d.jsonl:3 has 2 references without any token")
-        assert row.message.endswith(": there is nothing to compare; chrf compares punctuation and emoji too")
+        assert row.message.endswith(
+            ": there is nothing to compare; chrf compares punctuation and emoji too"
+        )
     rows = Rouge(preset="rouge155").score([Sample("1", "a", "x", references=("駅",))]).rows
     assert "leave out the preset" in str(rows)
 
@@ -206,7 +229,11 @@ def test_an_empty_reference_counts_as_in_the_script() -> None:
     sample = Sample("1", "a", "the cat sat", references=("the cat sat down", ""))
     metric = Rouge(preset="rouge155", types="ROUGE-1,ROUGE-W-1.2", stem=False, values="r,p,f")
     recall, precision, f, *weighted = metric.score([sample]).rows
-    assert [row.value for row in (recall, precision, f) if isinstance(row, Score)] == [0.75, 0.5, 0.6]
+    assert [row.value for row in (recall, precision, f) if isinstance(row, Score)] == [
+        0.75,
+        0.5,
+        0.6,
+    ]
     assert [row.error for row in weighted if isinstance(row, Failure)] == ["NoTokens"] * 3
 
 

@@ -15,10 +15,14 @@ KINDS = ["rouge1", "rouge2", "rougeL", "rougeW", "rougeSU4"]
 LISTED = st.lists(TEXT, min_size=1, max_size=4)
 
 
-def found(output: str, references: Sequence[str], multi: str, **options: object) -> list[RougeScore]:
+def found(
+    output: str, references: Sequence[str], multi: str, **options: object
+) -> list[RougeScore]:
     kinds = [*score([], [], options.get("types", KINDS), preset=options.get("preset"))]  # type: ignore[call-overload]
     columns = score([output], [references], kinds, multi=multi, preset=options.get("preset"))  # type: ignore[arg-type]
-    return [value for column in columns.values() for value in column if isinstance(value, RougeScore)]
+    return [
+        value for column in columns.values() for value in column if isinstance(value, RougeScore)
+    ]
 
 
 def mean(scores: Sequence[RougeScore]) -> RougeScore:
@@ -29,26 +33,36 @@ def mean(scores: Sequence[RougeScore]) -> RougeScore:
 def test_best_and_mean(output: str, references: list[str]) -> None:
     singles = zip(*(found(output, [reference], "best_f") for reference in references), strict=True)
     for place, scores in enumerate(singles):
-        assert found(output, references, "best_f")[place] == max(scores, key=lambda score: score.fmeasure)
-        assert found(output, references, "best_recall")[place] == max(scores, key=lambda score: score.recall)
+        assert found(output, references, "best_f")[place] == max(
+            scores, key=lambda score: score.fmeasure
+        )
+        assert found(output, references, "best_recall")[place] == max(
+            scores, key=lambda score: score.recall
+        )
         assert found(output, references, "mean")[place] == pytest.approx(mean(scores))
 
 
 @given(TEXT, LISTED.filter(lambda listed: len(listed) > 1), st.booleans())
 def test_jackknife(output: str, references: list[str], script: bool) -> None:
-    options = {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L", "ROUGE-W-1.2"]} if script else {}
+    options = (
+        {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L", "ROUGE-W-1.2"]} if script else {}
+    )
     best = "best_recall" if script else "best_f"
     left_out = [
-        found(output, references[:place] + references[place + 1 :], best, **options) for place in range(len(references))
+        found(output, references[:place] + references[place + 1 :], best, **options)
+        for place in range(len(references))
     ]
-    for got, scores in zip(found(output, references, "jackknife", **options), zip(*left_out, strict=True), strict=True):
+    for got, scores in zip(
+        found(output, references, "jackknife", **options), zip(*left_out, strict=True), strict=True
+    ):
         assert got == pytest.approx(mean(scores))
 
 
 @given(TEXT, TEXT)
 def test_of_one_reference_all_are_the_same(output: str, reference: str) -> None:
     (one, *others) = (
-        found(output, [reference], multi) for multi in ("best_f", "best_recall", "pooled", "mean", "jackknife")
+        found(output, [reference], multi)
+        for multi in ("best_f", "best_recall", "pooled", "mean", "jackknife")
     )
     assert all(other == one for other in others)
 

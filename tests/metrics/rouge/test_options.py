@@ -27,7 +27,10 @@ from judge.metrics.rouge import Rouge
         ({"types": 1}, "list of names"),
         ({"types": [1]}, "unknown type '1'"),
         ({"preset": "rouge156"}, "rouge.preset must be one of rouge155, pltrdy"),
-        ({"multi": "best"}, "rouge.multi must be one of best_f, best_recall, pooled, mean, jackknife"),
+        (
+            {"multi": "best"},
+            "rouge.multi must be one of best_f, best_recall, pooled, mean, jackknife",
+        ),
         ({"stem": "yes"}, "rouge.stem must be true or false"),
         ({"tokenizer": "klingon"}, "rouge.tokenizer must be one of en, words, char, spaces, ja"),
         ({"tokenizer": "en", "preset": "rouge155"}, "its own tokenizer"),
@@ -36,7 +39,10 @@ from judge.metrics.rouge import Rouge
         ({"stopwords": 3}, "stopwords must be a file"),
         ({"exceptions": "x.exc"}, "exceptions need the stemmer of preset rouge155"),
         ({"exceptions": "x.exc", "preset": "rouge155", "stem": False}, "exceptions need"),
-        ({"exceptions": "/no/such.exc", "preset": "rouge155"}, "exceptions: cannot read /no/such.exc"),
+        (
+            {"exceptions": "/no/such.exc", "preset": "rouge155"},
+            "exceptions: cannot read /no/such.exc",
+        ),
         ({"exceptions": 3, "preset": "rouge155"}, "exceptions are files"),
         ({"alpha": 1.5}, "rouge.alpha must be a number from 0 to 1"),
         ({"alpha": True}, "rouge.alpha must be a number"),

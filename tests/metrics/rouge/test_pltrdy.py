@@ -27,7 +27,9 @@ VECTORS: list[tuple[str, str, list[tuple[float, float, float]]]] = [  # P, R, F 
 
 
 @pytest.mark.parametrize(("output", "reference", "expected"), VECTORS)
-def test_values_of_the_package(output: str, reference: str, expected: list[tuple[float, float, float]]) -> None:
+def test_values_of_the_package(
+    output: str, reference: str, expected: list[tuple[float, float, float]]
+) -> None:
     found = score([output], [reference], preset="pltrdy")
     assert list(found) == ["rouge-1", "rouge-2", "rouge-l"]
     for (value,), numbers in zip(found.values(), expected, strict=True):
@@ -36,19 +38,30 @@ def test_values_of_the_package(output: str, reference: str, expected: list[tuple
 
 @pytest.mark.parametrize("output", ["", ".", "..."])
 def test_a_text_on_which_the_package_fails_is_a_failure(output: str) -> None:
-    samples = [Sample("1", "a", output, references=("b",)), Sample("2", "a", "b. c", references=("...",))]
+    samples = [
+        Sample("1", "a", output, references=("b",)),
+        Sample("2", "a", "b. c", references=("...",)),
+    ]
     result = Rouge(preset="pltrdy").score(samples)
-    assert [row.error for row in result.rows if isinstance(row, Failure)] == ["EmptyOutput"] * 3 + ["NoTokens"] * 3
+    assert [row.error for row in result.rows if isinstance(row, Failure)] == ["EmptyOutput"] * 3 + [
+        "NoTokens"
+    ] * 3
 
 
 def test_signature_case_form_and_spaces() -> None:
     metric = Rouge(preset="pltrdy", types="rouge-1,rouge-l", values="p")
     result = metric.score([Sample("1", "a", "Ｌate ferry", references=("Late ferry",))])
-    assert [row.value for row in result.rows if isinstance(row, Score)] == [0.5, 0.5]  # read as it is
+    assert [row.value for row in result.rows if isinstance(row, Score)] == [
+        0.5,
+        0.5,
+    ]  # read as it is
     for column in result.columns:
         assert "|p|nrefs=1|stem=no|tok=pltrdy|refs=best|preset=pltrdy|judge " in column.signature
     (note,) = metric.score([Sample("1", "a", "渡轮下午才到港口", references=("渡轮到港口",))]).notes
-    assert str(note) == "rouge: 2 of 2 texts are in a script that the preset pltrdy does not split into words"
+    assert (
+        str(note)
+        == "rouge: 2 of 2 texts are in a script that the preset pltrdy does not split into words"
+    )
 
 
 def test_a_tokenizer_of_white_space() -> None:

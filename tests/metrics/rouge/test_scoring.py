@@ -21,7 +21,20 @@ from judge.core.records import Failure, Sample
 from judge.metrics.rouge import Rouge, RougeScore, score, sequences
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
-WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S.", "skies", "\n"]
+WORDS = [
+    "the",
+    "running",
+    "runs",
+    "cats",
+    "cat",
+    "sat,",
+    "mats.",
+    "no-one",
+    "ran?",
+    "U.S.",
+    "skies",
+    "\n",
+]
 ENGLISH = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
 TINY = st.text("ab\n", max_size=24).map(" ".join)  # ties everywhere
 
@@ -53,16 +66,22 @@ def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
     """Every fourth of 1,600 summaries; precision, recall and F."""
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         pairs = [
-            (lines(row["summary"]), lines(row["references"][0])) for row in map(json.loads, islice(file, 0, None, 4))
+            (lines(row["summary"]), lines(row["references"][0]))
+            for row in map(json.loads, islice(file, 0, None, 4))
         ]
     package = RougeScorer(TYPES, use_stemmer=stem)
-    found = score([output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem)
+    found = score(
+        [output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem
+    )
     for place, (output, reference) in enumerate(pairs):
         expected = package.score(reference, output)
         for kind in TYPES:
             got = found[kind][place]
             assert isinstance(got, RougeScore)
-            assert max(abs(a - b) for a, b in zip(got, expected[kind], strict=True)) < 1e-12, (place, kind)
+            assert max(abs(a - b) for a, b in zip(got, expected[kind], strict=True)) < 1e-12, (
+                place,
+                kind,
+            )
 
 
 @pytest.mark.parametrize("words", [ENGLISH, TINY], ids=["english", "tiny alphabet"])
@@ -103,11 +122,17 @@ POLICES = ["police kill the gunman", "the gunman kill police", "the gunman polic
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("rouge2", [1 / 3, 1 / 3, 2 / 3]), ("rougeL", [3 / 4, 1 / 2, 1 / 2]), ("rougeS", [3 / 6, 1 / 6, 2 / 6])],
+    [
+        ("rouge2", [1 / 3, 1 / 3, 2 / 3]),
+        ("rougeL", [3 / 4, 1 / 2, 1 / 2]),
+        ("rougeS", [3 / 6, 1 / 6, 2 / 6]),
+    ],
 )
 def test_published_sentences_about_the_police(kind: str, expected: list[float]) -> None:
     """Lin 2004, sections 3.1 and 4: ROUGE-2 of the first two equal, ROUGE-L .75, .5, .5, ROUGE-S .5, .167, .333."""
-    assert [one(text, POLICE, kind, stem=False).fmeasure for text in POLICES] == pytest.approx(expected)
+    assert [one(text, POLICE, kind, stem=False).fmeasure for text in POLICES] == pytest.approx(
+        expected
+    )
 
 
 def test_published_union_lcs() -> None:
@@ -120,7 +145,9 @@ def test_published_weighted_lcs() -> None:
     in_row, apart, reference = "a b c d h i k", "a h b k c i d", "a b c d e f g"
     assert one(in_row, reference, "rougeW-2") == pytest.approx((0.571, 0.571, 0.571), abs=5e-4)
     assert one(apart, reference, "rougeW-2") == pytest.approx((0.286, 0.286, 0.286), abs=5e-4)
-    assert one(apart, reference, "rougeW").fmeasure == pytest.approx(0.45354, abs=5e-6)  # f(k) = k^1.2
+    assert one(apart, reference, "rougeW").fmeasure == pytest.approx(
+        0.45354, abs=5e-6
+    )  # f(k) = k^1.2
     assert one(apart, reference, "rougeW-1") == one(apart, reference, "rougeL")
 
 
@@ -140,7 +167,11 @@ EVERY = [
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@given(st.text("abc\n", min_size=2, max_size=30).filter(lambda text: len(text.split()) > 1).map(" ".join))
+@given(
+    st.text("abc\n", min_size=2, max_size=30)
+    .filter(lambda text: len(text.split()) > 1)
+    .map(" ".join)
+)
 def test_equal_texts_score_one(kind: str, text: str) -> None:
     if len(text.split()) > 1:
         assert one(text, text, kind) == pytest.approx((1, 1, 1))
@@ -148,7 +179,9 @@ def test_equal_texts_score_one(kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", EVERY)
 @given(TINY, TINY.filter(str.strip))
-def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(kind: str, output: str, reference: str) -> None:
+def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(
+    kind: str, output: str, reference: str
+) -> None:
     there = one(output, reference, kind)
     assert all(0 <= value <= 1 for value in there)
     if output.strip() and kind != "rougeLsum":  # whose union is over the output's sentences alone
@@ -157,11 +190,15 @@ def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(kind: str, 
 
 
 @given(TINY.map(str.split), TINY.map(str.split), st.integers(0, 4))
-def test_skip_bigrams_with_every_gap_are_those_with_any(output: list[str], reference: list[str], gap: int) -> None:
+def test_skip_bigrams_with_every_gap_are_those_with_any(
+    output: list[str], reference: list[str], gap: int
+) -> None:
     """Counted here pair by pair (Lin 2004, section 5)."""
 
     def pairs(text: list[str], most: int) -> list[tuple[str, str]]:
-        return [(a, b) for i, a in enumerate(text) for j, b in enumerate(text) if 0 < j - i <= most + 1]
+        return [
+            (a, b) for i, a in enumerate(text) for j, b in enumerate(text) if 0 < j - i <= most + 1
+        ]
 
     for kind, most in ((f"rougeS{gap}", gap), ("rougeS", 99)):
         mine, theirs = pairs(output, most), pairs(reference, most)
@@ -185,7 +222,9 @@ def test_lcs_of_mead_by_hand() -> None:
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0, 8.0])
 @pytest.mark.parametrize(("output", "reference"), [("a b d e f g", "a b c"), ("a b c\na d", "a b")])
-def test_lcs_of_mead_weighs_precision_and_recall_by_beta(output: str, reference: str, beta: float) -> None:
+def test_lcs_of_mead_weighs_precision_and_recall_by_beta(
+    output: str, reference: str, beta: float
+) -> None:
     """Lin 2004: F = (1 + beta^2) R P / (R + beta^2 P); of the first pair .4444 at 1, .5556 at 2."""
     row = one(output, reference, "lcs_mead", beta=beta)
     expected = (1 + beta**2) * row.recall * row.precision / (row.recall + beta**2 * row.precision)
@@ -199,8 +238,12 @@ def test_weights_of_f() -> None:
     p, r = 1 / 2, 2 / 5
     assert one(output, reference, "rouge1", alpha=1).fmeasure == pytest.approx(p)
     assert one(output, reference, "rouge1", alpha=0).fmeasure == pytest.approx(r)
-    assert one(output, reference, "rouge1", alpha=0.5).fmeasure == pytest.approx(2 * p * r / (p + r))
-    assert one(output, reference, "rouge1", beta=2).fmeasure == pytest.approx(5 * p * r / (r + 4 * p))  # Lin, eq. 4
+    assert one(output, reference, "rouge1", alpha=0.5).fmeasure == pytest.approx(
+        2 * p * r / (p + r)
+    )
+    assert one(output, reference, "rouge1", beta=2).fmeasure == pytest.approx(
+        5 * p * r / (r + 4 * p)
+    )  # Lin, eq. 4
     assert one("q", reference, "rouge1", alpha=0.3).fmeasure == 0
 
 
@@ -212,8 +255,12 @@ def test_stopwords_go_before_stemming(tmp_path) -> None:
     assert failure("x", "the Running", "rouge1", stopwords=["the", "running"]).error == "NoTokens"
 
 
-@pytest.mark.parametrize("output", ["B ran. A sat.", "B ran.\n A sat.", "B ran\nA sat", "b ran a sat"])
-@pytest.mark.parametrize("options", [{}, {"preset": "rouge155", "types": "ROUGE-L"}, {"implementation": "rouge-score"}])
+@pytest.mark.parametrize(
+    "output", ["B ran. A sat.", "B ran.\n A sat.", "B ran\nA sat", "b ran a sat"]
+)
+@pytest.mark.parametrize(
+    "options", [{}, {"preset": "rouge155", "types": "ROUGE-L"}, {"implementation": "rouge-score"}]
+)
 def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str, Any]) -> None:
     options = {"types": "rougeLsum", **options}
     reference = "a sat b ran"
@@ -226,10 +273,17 @@ def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str,
 @pytest.mark.parametrize("multi", ["best_f", "best_recall", "pooled", "mean", "jackknife"])
 def test_what_has_no_number_is_a_failure(multi: str) -> None:
     assert failure("a", [], "rouge1", multi=multi).message == "output 0 has no reference"
-    assert failure("a", ["", " \n"], "rouge1", multi=multi).message == "output 0 has only blank references"
+    assert (
+        failure("a", ["", " \n"], "rouge1", multi=multi).message
+        == "output 0 has only blank references"
+    )
     assert failure("a", "?!", "rougeLsum", multi=multi).error == "NoTokens"
     assert one("", "a", "rougeLsum", multi=multi) == (0, 0, 0)
-    assert one("a b", ["", "...", "a b"], "rouge2", multi=multi) == (1, 1, 1)  # nothing can be compared with the others
+    assert one("a b", ["", "...", "a b"], "rouge2", multi=multi) == (
+        1,
+        1,
+        1,
+    )  # nothing can be compared with the others
 
 
 def test_long_texts() -> None:
@@ -252,7 +306,10 @@ def test_long_texts() -> None:
 
 
 def test_long_sentences_against_each_other() -> None:
-    ups, downs = " ".join(f"w{n} x" for n in range(50_000)), " ".join(f"x w{n}" for n in range(50_000))
+    ups, downs = (
+        " ".join(f"w{n} x" for n in range(50_000)),
+        " ".join(f"x w{n}" for n in range(50_000)),
+    )
     assert one(ups, downs, "rougeL").fmeasure > 0.9
     assert failure(ups, downs, "rougeLsum").error == "TextTooLong"
 
@@ -269,14 +326,18 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sequences, "_MOST_WORDS", 5)
     monkeypatch.setattr(sequences, "_MOST_KEPT_TOKENS", 5)
     found = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
-    assert found == {"rouge2": [(0.5, 0.5, 0.5)] * 50, "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50}
+    assert found == {
+        "rouge2": [(0.5, 0.5, 0.5)] * 50,
+        "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50,
+    }
     kept = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
     assert len(kept._words) <= 5 + 4
     assert len(kept._kept) <= 4
 
 
 @pytest.mark.parametrize(
-    ("outputs", "references"), [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])]
+    ("outputs", "references"),
+    [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])],
 )
 def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> None:
     with pytest.raises(DataError, match=r"lists of equal length|is a list of texts"):
@@ -305,9 +366,16 @@ def test_the_first_of_two_references_of_equal_recall_counts(words: int) -> None:
     whole = [f"w{place}" for place in range(60)]
     references = [" ".join(whole[:words]), "w59"]
     (found,) = score(
-        [" ".join(whole)], [references], ["ROUGE-W-1.2"], preset="rouge155", stem=False, multi="best_recall"
+        [" ".join(whole)],
+        [references],
+        ["ROUGE-W-1.2"],
+        preset="rouge155",
+        stem=False,
+        multi="best_recall",
     )["ROUGE-W-1.2"]
-    (first,) = score([" ".join(whole)], references[:1], ["ROUGE-W-1.2"], preset="rouge155", stem=False)["ROUGE-W-1.2"]
+    (first,) = score(
+        [" ".join(whole)], references[:1], ["ROUGE-W-1.2"], preset="rouge155", stem=False
+    )["ROUGE-W-1.2"]
     assert found == first
 
 

@@ -14,7 +14,20 @@ from judge.metrics.rouge import RougeScore, score
 
 MULTI = {"ref1/A": "best_f", "ref11/A": "pooled", "ref11/B": "best_recall", "jack11/B": "jackknife"}
 # Words of the edge cases that the script's own list, which is not at hand, has too
-STOPWORDS = [*"abcdefghijklmnopqrstuvwxyz", "the", "of", "and", "is", "on", "in", "us", "there", "was", "sat", "down"]
+STOPWORDS = [
+    *"abcdefghijklmnopqrstuvwxyz",
+    "the",
+    "of",
+    "and",
+    "is",
+    "on",
+    "in",
+    "us",
+    "there",
+    "was",
+    "sat",
+    "down",
+]
 
 
 def numbers(found: object) -> list[float]:
@@ -55,7 +68,9 @@ def test_exceptions_of_wordnet_change_few(shared_data) -> None:
     references = ["\n".join(item["references"][0]) for item in data["items"]]
     found = score(outputs, references, ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
     expected = data["scores"]["ref1/stem_exc/A"]["ROUGE-1"]
-    differing = [n for n, value in enumerate(expected) if numbers(found[n]) != pytest.approx(value, abs=2e-7)]
+    differing = [
+        n for n, value in enumerate(expected) if numbers(found[n]) != pytest.approx(value, abs=2e-7)
+    ]
     assert len(differing) == 2
 
 
@@ -72,13 +87,17 @@ def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]
     """23 cases: empty texts, hyphens, other scripts, ties, Lin's examples, an empty reference among others."""
     if variant == "-m":
         (tmp_path / "noun.exc").write_text("children childs\nbetter good\n", encoding="utf-8")
-        (tmp_path / "more.exc").write_text("children child\nbetter well good\nbroken\n", encoding="utf-8")
+        (tmp_path / "more.exc").write_text(
+            "children child\nbetter well good\nbroken\n", encoding="utf-8"
+        )
         options = options | {"exceptions": [tmp_path / "noun.exc", str(tmp_path / "more.exc")]}
     cases = gold(shared_data, "gold_rouge155_edge.json")
     assert len(cases) == 23
     kinds = list(cases["empty peer"]["scores"]["plain"])
     for name, case in cases.items():
-        found = score([case["candidate"]], [case["references"]], kinds, preset="rouge155", **options)
+        found = score(
+            [case["candidate"]], [case["references"]], kinds, preset="rouge155", **options
+        )
         expected = case["scores"][variant]
         for kind in kinds:
             (got,) = found[kind]
@@ -98,5 +117,7 @@ def test_pooled_is_the_default_as_in_the_script() -> None:
 
 def test_alpha_weighs_as_its_option_p() -> None:
     for alpha, value in ((0.0, 0.66667), (1.0, 0.5), (0.2, 0.625)):
-        (found,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)["ROUGE-1"]
+        (found,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)[
+            "ROUGE-1"
+        ]
         assert numbers(found) == [0.66667, 0.5, value]

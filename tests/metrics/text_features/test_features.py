@@ -23,7 +23,9 @@ OUTPUT = "Field won the race in Oslo. Snow snow fell in 2020. In Oslo"
 
 def test_by_hand() -> None:
     """Source and output are 16 and 13 words; copied are `field won the race in` and five shorter runs."""
-    source, output = ([word.strip(".").lower() for word in given.split()] for given in (SOURCE, OUTPUT))
+    source, output = (
+        [word.strip(".").lower() for word in given.split()] for given in (SOURCE, OUTPUT)
+    )
     # field won the race in (1-5), oslo (11), fell (13), in (5, the first), in oslo (10-11)
     places = [1, 2, 3, 4, 5, 11, 13, 5, 10, 11]
     found = Measure(SOURCE)(OUTPUT)
@@ -32,7 +34,9 @@ def test_by_hand() -> None:
     assert found.density == pytest.approx((25 + 1 + 1 + 1 + 4) / 13)
     assert found.compression == pytest.approx(16 / 13)
     assert found.novel1 == pytest.approx(3 / 13)  # snow, snow, 2020
-    assert found.novel2 == pytest.approx(6 / 12)  # all but field won, won the, the race, race in, in oslo twice
+    assert found.novel2 == pytest.approx(
+        6 / 12
+    )  # all but field won, won the, the race, race in, in oslo twice
     assert found.novel3 == pytest.approx(8 / 11)
     assert found.position == pytest.approx(sum(places) / 10 / 15)
     assert found.repeated2 == pytest.approx(1 / 12)  # in oslo
@@ -42,8 +46,15 @@ def test_by_hand() -> None:
     best = [2 * 5 / (6 + 7), 2 * 1 / (4 + 4), 2 * 2 / (2 + 5)]
     assert found.best_sentence == pytest.approx(sum(best) / 3)
     assert (found.number_support, found.entity_support) == (0, 1)  # 2020; Oslo, Oslo
-    assert (found.no_end, found.fragments, found.doubled_words, found.defects) == (1, pytest.approx(1 / 3), 1, 3)
-    assert [source[place] for place in places] == [word for word in output if word not in ("snow", "2020")]
+    assert (found.no_end, found.fragments, found.doubled_words, found.defects) == (
+        1,
+        pytest.approx(1 / 3),
+        1,
+        3,
+    )
+    assert [source[place] for place in places] == [
+        word for word in output if word not in ("snow", "2020")
+    ]
 
 
 def test_a_copy_and_another_text() -> None:
@@ -65,7 +76,9 @@ def test_case_and_punctuation_do_not_count() -> None:
 @pytest.mark.parametrize("source", [None, "", " \n", "!!! ..."])
 def test_without_a_source_what_needs_one_is_none(source: str | None) -> None:
     found = Measure(source)(OUTPUT)
-    assert {field.name for field in fields(Features) if getattr(found, field.name) is None} == set(OF_SOURCE)
+    assert {field.name for field in fields(Features) if getattr(found, field.name) is None} == set(
+        OF_SOURCE
+    )
     assert (found.words, found.adjacent_duplicates, found.defects) == (13, 1, 3)
 
 
@@ -73,9 +86,17 @@ def test_shares_of_nothing_are_none() -> None:
     empty = Measure(SOURCE)(" ... ")
     assert (empty.words, empty.sentences, empty.characters, empty.defects) == (0, 0, 3, 0)
     shares = {"repeated2", "repeated3", "fragments", *OF_SOURCE}
-    assert {field.name for field in fields(Features) if getattr(empty, field.name) is None} == shares
+    assert {
+        field.name for field in fields(Features) if getattr(empty, field.name) is None
+    } == shares
     one = Measure(SOURCE)("Rain")
-    assert (one.novel1, one.novel2, one.repeated2, one.coverage, one.position) == (0, None, None, 1, 12 / 15)
+    assert (one.novel1, one.novel2, one.repeated2, one.coverage, one.position) == (
+        0,
+        None,
+        None,
+        1,
+        12 / 15,
+    )
     assert Measure(SOURCE)("it was of the").js_divergence is None  # function words alone
 
 
@@ -83,7 +104,10 @@ def test_shares_of_nothing_are_none() -> None:
     ("source", "output"),
     [
         ("船は午後遅くに港へ着いた。雨が一日中降っていた。", "船は午後遅くに港へ着いた。"),
-        ("배가 오후 늦게 항구에 도착했다. 비가 하루 종일 내렸다.", "배가 오후 늦게 항구에 도착했다."),
+        (
+            "배가 오후 늦게 항구에 도착했다. 비가 하루 종일 내렸다.",
+            "배가 오후 늦게 항구에 도착했다.",
+        ),
         ("渡轮下午很晚才到达港口。雨下了一整天。", "渡轮下午很晚才到达港口。"),
     ],
 )
@@ -92,7 +116,12 @@ def test_other_scripts_have_words_and_sentences(source: str, output: str) -> Non
     found = measure(output)
     assert found.sentences == 1
     assert found.words > 5
-    assert (found.coverage, found.density, found.novel2, found.best_sentence) == (1, found.words, 0, 1)
+    assert (found.coverage, found.density, found.novel2, found.best_sentence) == (
+        1,
+        found.words,
+        0,
+        1,
+    )
     assert found.defects == 0
     assert measure.used.isdisjoint({"en"})
     assert measure("He ate green apples.").coverage == 0
@@ -120,24 +149,45 @@ def test_ranges(source: str, output: str) -> None:
 
 
 def test_samples_come_back_in_order() -> None:
-    samples = [Sample(*each) for each in (("1", "a", "x", "y"), ("2", "a", "y", "y"), ("3", "a", "z", "x"))]
+    samples = [
+        Sample(*each) for each in (("1", "a", "x", "y"), ("2", "a", "y", "y"), ("3", "a", "z", "x"))
+    ]
     used: set[str] = set()
     assert [found.coverage for found in measured(samples, used=used)] == [0, 1, 0]
     assert used == {"en"}
 
 
 PUBLISHED = {  # a study made before this code: per-document Spearman, constant vectors skipped
-    "density": (1, {"coherence": 0.213, "consistency": 0.412, "fluency": 0.296, "relevance": 0.203}),
-    "novel2": (-1, {"coherence": 0.206, "consistency": 0.412, "fluency": 0.313, "relevance": 0.171}),
-    "js_divergence": (-1, {"coherence": 0.148, "consistency": 0.275, "fluency": 0.166, "relevance": 0.306}),
-    "coverage": (1, {"coherence": 0.047, "consistency": 0.393, "fluency": 0.298, "relevance": 0.078}),
-    "compression": (1, {"coherence": -0.003, "consistency": -0.071, "fluency": 0.017, "relevance": -0.135}),
+    "density": (
+        1,
+        {"coherence": 0.213, "consistency": 0.412, "fluency": 0.296, "relevance": 0.203},
+    ),
+    "novel2": (
+        -1,
+        {"coherence": 0.206, "consistency": 0.412, "fluency": 0.313, "relevance": 0.171},
+    ),
+    "js_divergence": (
+        -1,
+        {"coherence": 0.148, "consistency": 0.275, "fluency": 0.166, "relevance": 0.306},
+    ),
+    "coverage": (
+        1,
+        {"coherence": 0.047, "consistency": 0.393, "fluency": 0.298, "relevance": 0.078},
+    ),
+    "compression": (
+        1,
+        {"coherence": -0.003, "consistency": -0.071, "fluency": 0.017, "relevance": -0.135},
+    ),
 }
 
 
 def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str], Path]) -> None:
-    rows = [json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()]
-    found = measured([Sample(row["doc_id"], row["system"], row["summary"], row["source"]) for row in rows])
+    rows = [
+        json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
+    ]
+    found = measured(
+        [Sample(row["doc_id"], row["system"], row["summary"], row["source"]) for row in rows]
+    )
     documents: defaultdict[str, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         documents[row["doc_id"]].append(index)
@@ -147,5 +197,9 @@ def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str
                 ([getattr(found[i], name) for i in own], [rows[i]["human"][criterion] for i in own])
                 for own in documents.values()
             ]
-            each = [spearmanr(*pair).statistic for pair in pairs if all(len(set(side)) > 1 for side in pair)]
+            each = [
+                spearmanr(*pair).statistic
+                for pair in pairs
+                if all(len(set(side)) > 1 for side in pair)
+            ]
             assert sign * sum(each) / len(each) == pytest.approx(rho, abs=0.02), (name, criterion)

@@ -33,13 +33,19 @@ def test_columns_are_the_features() -> None:
 
 
 def test_shares_of_nothing_count_as_nothing_wrong() -> None:
-    values = found(Stats(columns=["number_support", "entity_support", "novel2", "repeated3"]), "Rain")
+    values = found(
+        Stats(columns=["number_support", "entity_support", "novel2", "repeated3"]), "Rain"
+    )
     assert list(values.values()) == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize(("source", "said"), [(None, "no source"), ("...", "a source without words")])
+@pytest.mark.parametrize(
+    ("source", "said"), [(None, "no source"), ("...", "a source without words")]
+)
 def test_without_a_source_what_needs_one_fails(source: str | None, said: str) -> None:
-    result = Stats(columns="words,novel2,defects,entity_support").score([Sample("7", "a", OUTPUT, source)])
+    result = Stats(columns="words,novel2,defects,entity_support").score(
+        [Sample("7", "a", OUTPUT, source)]
+    )
     words, novel, defects, entities = result.rows
     assert isinstance(words, Score)
     assert isinstance(defects, Score)
@@ -47,7 +53,10 @@ def test_without_a_source_what_needs_one_fails(source: str | None, said: str) ->
     for row in (novel, entities):
         assert isinstance(row, Failure)
         assert (row.stage, row.error) == ("metric", "NoSource")
-        assert row.message == f"item 7 has {said}: add a column `source`, or name yours with --map source=COLUMN"
+        assert (
+            row.message
+            == f"item 7 has {said}: add a column `source`, or name yours with --map source=COLUMN"
+        )
 
 
 @pytest.mark.parametrize("output", ["", " \n", "!!!"])
@@ -57,12 +66,21 @@ def test_an_output_without_words_fails(output: str) -> None:
 
 def test_what_has_no_value_fails_with_its_reason() -> None:
     values = found(Stats(columns=["position", "js_divergence", "coverage"]), "it is")
-    assert values == {"stats_position": "Abstained", "stats_js_divergence": "Abstained", "stats_coverage": 0}
+    assert values == {
+        "stats_position": "Abstained",
+        "stats_js_divergence": "Abstained",
+        "stats_coverage": 0,
+    }
 
 
 def test_columns_say_what_they_are() -> None:
-    columns = {column.name: column for column in Stats(columns="all").score([Sample("1", "a", OUTPUT, SOURCE)]).columns}
-    density, novel, defects = (columns[f"stats_{name}"] for name in ("density", "novel2", "defects"))
+    columns = {
+        column.name: column
+        for column in Stats(columns="all").score([Sample("1", "a", OUTPUT, SOURCE)]).columns
+    }
+    density, novel, defects = (
+        columns[f"stats_{name}"] for name in ("density", "novel2", "defects")
+    )
     assert (density.low, density.high, density.better) == (0, None, "")
     assert (novel.low, novel.high, novel.better) == (0, 1, "")
     assert defects.better == "lower"
@@ -78,7 +96,9 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     assert isinstance(row, Score)
     assert row.value == 8  # seven characters and the number
     assert [str(note) for note in result.notes if getattr(note, "some", 1)] == []
-    by_script = Stats(columns=["words"]).score([Sample("1", "a", "船は港へ着いた。", "船は港へ着いた。")])
+    by_script = Stats(columns=["words"]).score(
+        [Sample("1", "a", "船は港へ着いた。", "船は港へ着いた。")]
+    )
     name = "ja" if text.installed("ja") else "char"
     assert f"|tok={text.signature(name)}|" in by_script.columns[0].signature
     assert [note.some for note in by_script.notes if isinstance(note, Note)] == [0]

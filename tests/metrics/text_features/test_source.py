@@ -51,7 +51,11 @@ def test_fragments_are_those_of_the_paper(article: list[str], summary: list[str]
         ("a b x a b c", "a b c", [(3, 3)]),  # the longest, not the first
         ("a b x a b", "a b", [(0, 2)]),  # the first of two
         ("a b", "x y", []),
-        ("a a a b", "a a b", [(0, 2), (3, 1)]),  # the figure goes on behind a match, and so misses a longer one in it
+        (
+            "a a a b",
+            "a a b",
+            [(0, 2), (3, 1)],
+        ),  # the figure goes on behind a match, and so misses a longer one in it
     ],
 )
 def test_fragments_by_hand(article: str, summary: str, found: list[tuple[int, int]]) -> None:

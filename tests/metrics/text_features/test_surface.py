@@ -33,7 +33,9 @@ def test_numbers_are_written_in_digits(output: str, numbers: list[str]) -> None:
         ("史密斯出席了NATO会议。", ["nato"]),
     ],
 )
-def test_names_are_capitals_within_sentences_or_katakana_and_latin(output: str, names: list[str]) -> None:
+def test_names_are_capitals_within_sentences_or_katakana_and_latin(
+    output: str, names: list[str]
+) -> None:
     assert text_features.names(output, Sentences.from_text(output, "char")) == names
 
 
@@ -49,7 +51,9 @@ def test_names_are_capitals_within_sentences_or_katakana_and_latin(output: str, 
         ("スミス氏は１２月に来日した。", "スミス氏は12月に来た。", (1, 1)),
     ],
 )
-def test_support_is_the_share_that_is_known(source: str, output: str, supported: tuple[float | None, ...]) -> None:
+def test_support_is_the_share_that_is_known(
+    source: str, output: str, supported: tuple[float | None, ...]
+) -> None:
     found = Measure(source)(output)
     assert (found.number_support, found.entity_support) == supported
 
