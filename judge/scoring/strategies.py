@@ -428,6 +428,7 @@ def repair_draws(
                 asked_again.append(draw)
     if trouble is None or not questions:
         return None
+    trouble = ParseError(str(trouble), parse.join_replies(draws))
     return DrawRepair(
         replace(prompt, messages=questions[asked_again[0].text], merged=()),
         replace(criterion, reply="score", form="text", cite=False),

@@ -140,7 +140,7 @@ def test_failed_judgments_finish_the_run_and_exit_1(
     assert "ParseError" in command("report", "r", "--full").out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert frame["value"].isna().sum() == 3
-    assert set(frame["raw"][frame["error"].notna()]) == {"9"}
+    assert all("9" in raw for raw in frame["raw"][frame["error"].notna()])
 
 
 def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[..., Any]) -> None:

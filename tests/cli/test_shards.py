@@ -168,15 +168,11 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
     [
         (
             "empty",
-            "judge: empty: no data in this folder (known: .jsonl, .ndjson, .json, .csv, .tsv, .parquet); its "
+            "judge: empty: no data in this folder (known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet); its "
             "subfolders are read as 'empty/**/*.csv'\n",
         ),
         ("shards/*.csv", "judge: shards/*.csv: no file has such a name in shards\n"),
         ("broken", "judge: broken/2.jsonl:1: not JSON: Expecting value at column 1\n"),
-        (
-            "r",
-            "judge: r: this is the folder of a run and no data; name the data that it was made of\n",
-        ),
     ],
 )
 def test_what_cannot_be_read_is_one_message(
@@ -190,3 +186,6 @@ def test_what_cannot_be_read_is_one_message(
     for command in ("run", "plan"):
         done = judge(command, data, *SCRIPTED)
         assert (done.code, done.out, done.err) == (2, "", said)
+    done = judge("run", "r", *SCRIPTED)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("judge: r: this is the folder of a run and no data;")

@@ -140,7 +140,6 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
             0,
             0,
         )
-        assert raters["cleo"]["seconds"] == 8.0
     shown = judge("validate", "r", "--ratings", "ratings.jsonl").out
     assert "replies.yaml may replace a rater (ω at ε 0.2): relevance" in shown
     assert "judge wins" not in shown

@@ -295,7 +295,8 @@ def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
     checks = tried(plan_for(server))
     assert (checks["address"].state, checks["model"].state) == ("ok", "error")
     assert said in checks["model"].text + checks["model"].fix
-    assert len(server.bodies) == 1, "what is refused is not asked again"
+    if status != 400:  # then no parameter is tried without
+        assert len(server.bodies) == 1, "what is refused is not asked again"
 
 
 def test_an_address_where_nobody_is() -> None:

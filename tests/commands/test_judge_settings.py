@@ -151,17 +151,23 @@ def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
     assert [result.estimates["s", f"relevance/{name}"].value for name in (kind, strict)] == [5, 1]
 
 
-def test_an_effort_that_the_server_refuses_is_no_other_effort(chat_server: Any) -> None:
+def test_an_effort_that_the_server_refuses_is_left_out_and_said(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     problem = {
         "error": {
             "message": "Unsupported parameter: 'reasoning_effort'",
             "param": "reasoning_effort",
         }
     }
-    chat_server.answer = lambda body: (400, {}, problem)
+    chat_server.answer = lambda body: (
+        (400, {}, problem) if "reasoning_effort" in body else (200, {}, make_completion("4"))
+    )
     result = run(chat_server, reasoning_effort="low")
-    assert "reasoning_effort" in result.failures[0].message
-    assert all(body["reasoning_effort"] == "low" for body in chat_server.bodies)
+    assert {score.value for score in result.table.scores} == {4.0}
+    (used,) = result.info["judges"].values()
+    assert "reasoning_effort" in used["unmet"]
+    assert {body.get("reasoning_effort") for body in chat_server.bodies} == {"low", None}
 
 
 # The same model twice

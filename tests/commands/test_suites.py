@@ -266,7 +266,7 @@ def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
     text = "data: data.jsonl\ncases:\n  - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}\n"
     options: dict[str, Any] = {
         "weighting": "logprobs",
-        "model": grading(x={"4": 0.6}),
+        "model": grading(x={"4": 0.6, "?": 0.001}),
     }  # and .4 on nothing that counts
     assert verdicts(one(suite(text), **options))["a"].status == "undecided"
     assert not one("one.judge.yaml", **options).passed

@@ -536,9 +536,12 @@ def test_a_pair_that_differs_in_what_is_read_is_refused(other: str | None) -> No
         replace(RIVAL, source=other, where="d.csv:9"),
     )
     reads = "reads source, which differs between the systems 'secret-system' and 'hidden-system' (item 'alder')"
-    assert message == f"relevance.jinja: {reads}"
+    missing = (
+        "item 'alder' of system 'hidden-system' has no source, which the criterion relevance reads"
+    )
+    assert message == (f"d.csv:9: {missing}" if other is None else f"relevance.jinja: {reads}")
     both = (replace(SAMPLE, source=None), replace(RIVAL, source=None))
-    assert "'source' is undefined" in failure(criteria.load("relevance", pairwise=True), *both)
+    assert "has no source" in failure(criteria.load("relevance", pairwise=True), *both)
 
 
 def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
@@ -644,8 +647,9 @@ def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, s
 def test_a_missing_variable_fails_where_it_is_read() -> None:
     one = criteria.load("relevance")
     message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
-    assert re.fullmatch(
-        r"layouts/pointwise\.jinja:\d+: 'source' is undefined \(data\.csv:3: item 'i'\)", message
+    assert (
+        message
+        == "data.csv:3: item 'i' of system 's' has no source, which the criterion relevance reads"
     )
 
 

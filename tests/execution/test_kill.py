@@ -142,7 +142,8 @@ def test_a_run_that_is_killed_again_and_again(
         label = str(1 + number % 5)
         time.sleep(chance.uniform(0.0, 0.01))
         if unreadable and number % unreadable == 0 and (len(body["messages"]) == 1 or number % 2):
-            return 200, {}, make_completion("no idea")
+            tokens = {"no idea": 1.0} if probabilities and body.get("logprobs") else None
+            return 200, {}, make_completion("no idea", top=tokens)
         top = {label: 0.75, "3" if label != "3" else "2": 0.25}
         return (
             200,

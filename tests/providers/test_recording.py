@@ -84,7 +84,7 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
     assert found.find(request("one", 2, temperature=1.0)) == []
     assert found.find(request("one", temperature=0.0)) == []
     assert found.find(request("one", model="other", temperature=1.0)) == []
-    assert (len(found), found.draws, found.models, found.note) == (2, 2, ("m",), "By hand.")
+    assert (len(found), found.draws("m"), found.models, found.note) == (2, 2, ("m",), "By hand.")
 
 
 @pytest.mark.parametrize(

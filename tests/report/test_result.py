@@ -153,7 +153,7 @@ def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> Non
         {"columns": result.table.columns[:1], "scores": ()},
     )
     for fields in others:
-        result.save(tmp_path / "a")
+        result.save(tmp_path / "a", overwrite=True)
         _other(result, **fields).save(tmp_path / "b", overwrite=True)
         shutil.copy(tmp_path / "b" / "samples.parquet", tmp_path / "a" / "samples.parquet")
         with pytest.raises(StorageError, match=r"are of different runs"):

@@ -301,7 +301,8 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
     prosaic = Response(
         (
             Choice(
-                "".join(words), tokens=tuple(Token(word, -0.1, ((word, -0.1),)) for word in words)
+                "".join(words),
+                tokens=tuple(Token(word, -0.1, ((word, -0.1), ("?", -9.0))) for word in words),
             ),
         )
     )

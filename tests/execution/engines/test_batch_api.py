@@ -547,7 +547,7 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
 def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetLedger:
     """A ledger for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
     most = len("text 0") + 1016
-    monkeypatch.setattr("judge.execution.budget.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    monkeypatch.setattr("judge.execution.budget.prices_of", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
     ledger = BudgetLedger(Budget(101 + requests * most, "usd"))
     assert ledger.covers(payer("test-model", "e"))
     return ledger
