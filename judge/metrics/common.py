@@ -346,9 +346,8 @@ def list_function(
     score.__doc__, score.__module__ = doc, metric.__module__
     lists = list(signature(score).parameters.values())[:2]
     with_options = signature(metric).replace(return_annotation="Values")
-    score.__signature__ = with_options.replace(
-        parameters=[*lists, *with_options.parameters.values()]
-    )  # type: ignore[attr-defined]
+    own = with_options.replace(parameters=[*lists, *with_options.parameters.values()])
+    score.__signature__ = own  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 
 
