@@ -518,7 +518,7 @@ def test_the_command_serves_until_ctrl_c_and_says_what_is_next(
     try:
         assert run.stdout is not None
         url = run.stdout.readline().partition(": ")[2].strip()
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/\?rater=anna", url)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", url)
         opened = browse(url)
         opened.keyboard.press("4")
         wait_until(
