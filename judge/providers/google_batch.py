@@ -1,7 +1,7 @@
 """Google's batches for Gemini: `POST /v1beta/models/{model}:batchGenerateContent`, in its own format.
 
 As documented in November 2026. The OpenAI-compatible address has batches too, but their files need another upload; here
-the requests are sent inline. Log probabilities are not requested, because most models refuse them.
+the requests are sent inline. Neither log probabilities nor several candidates are requested (`judge.providers.vendors`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from judge.providers.http_client import (
 )
 
 _NAMES = {
-    "max_completion_tokens": "maxOutputTokens", "max_tokens": "maxOutputTokens", "n": "candidateCount",
-    "temperature": "temperature", "top_p": "topP", "top_k": "topK", "seed": "seed", "stop": "stopSequences",
+    "max_completion_tokens": "maxOutputTokens", "max_tokens": "maxOutputTokens", "temperature": "temperature",
+    "top_p": "topP", "top_k": "topK", "seed": "seed", "stop": "stopSequences",
     "frequency_penalty": "frequencyPenalty", "presence_penalty": "presencePenalty",
 }  # fmt: skip
 _SPECIAL = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")

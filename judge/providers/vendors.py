@@ -57,7 +57,9 @@ class Vendor:
 
 
 _TABLE = (
-    # Ignored in silence there: logprobs, response_format. n must be 1.
+    # Ignored in silence there: logprobs, response_format. n must be 1. The newest models also refuse temperature
+    # ("`temperature` is deprecated for this model"). No rule tells them from the others by name, so `refusals` finds
+    # that out, with one refused request.
     Vendor(
         "anthropic",
         "https://api.anthropic.com/v1",
@@ -73,7 +75,14 @@ _TABLE = (
         domains=("azure.com", "microsoft.com", "azure.us", "azure.cn"),
     ),
     Vendor("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", dialect=_OLD_LIMIT),
-    Vendor("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    # Refused there: logprobs ("Logprobs is not enabled for models/…"), n above 1 ("Multiple candidates is not
+    # enabled").
+    Vendor(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+        dialect=RequestAdapter(n=1, dropped=frozenset({"logprobs"})),
+    ),
     # Refused there: logprobs, n above 1.
     Vendor(
         "groq",

@@ -62,7 +62,7 @@ def test_a_request_to_google() -> None:
             {"role": "user", "parts": [{"text": "As a number?"}]},
         ],
         "generationConfig": {
-            "temperature": 1.5, "maxOutputTokens": 64, "candidateCount": 3, "seed": 7, "stopSequences": ["END"],
+            "temperature": 1.5, "maxOutputTokens": 64, "seed": 7, "stopSequences": ["END"],
             "topP": 0.9, "responseMimeType": "application/json", "responseJsonSchema": SCHEMA,
             "thinkingConfig": {"thinkingLevel": "MINIMAL"},
         },
@@ -142,7 +142,6 @@ def test_an_answer_of_googles(stop: str, finish: str) -> None:
             "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": "4"}]},
             "finishReason": stop,
         },
-        {"content": {"parts": [{"text": "5"}]}, "finishReason": "STOP"},
     ]
     used = {
         "promptTokenCount": 10,
@@ -151,9 +150,9 @@ def test_an_answer_of_googles(stop: str, finish: str) -> None:
         "thoughtsTokenCount": 6,
     }
     response = read(
-        "gemini", {"modelVersion": "m-1-002", "candidates": candidates, "usageMetadata": used}, n=2
+        "gemini", {"modelVersion": "m-1-002", "candidates": candidates, "usageMetadata": used}
     )
-    assert response.choices == (Choice("4", finish), Choice("5", "stop"))
+    assert response.choices == (Choice("4", finish),)
     assert response.usage == Usage(10, 8, cached_tokens=4, reasoning_tokens=6)
     assert response.served_by == "m-1-002"
 

@@ -176,13 +176,33 @@ def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
     assert provider.learned == {"n": 1, "dropped": ["logprobs", "response_format"]}
 
 
-@pytest.mark.parametrize("name", ["groq", "ollama"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "groq", "lmstudio", "ollama"])
 def test_what_a_plan_has_to_know_is_known_before_a_refusal(name: str, chat_server: Any) -> None:
-    assert opened(name, base_url=chat_server.url).learned["n"] == 1
-    ask(opened(name, base_url=chat_server.url))
+    provider = opened(name, base_url=chat_server.url)
+    assert provider.learned["n"] == 1
+    ask(provider)
     (body,) = chat_server.bodies
     assert "n" not in body
     assert ("logprobs" in body) == (name == "ollama")
+
+
+def test_a_claude_model_that_refuses_a_temperature_is_found_by_trying(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    refusal = {
+        "type": "error",
+        "error": {
+            "type": "invalid_request_error",
+            "message": "`temperature` is deprecated for this model.",
+        },
+    }
+    chat_server.answer = lambda body: (
+        (400, {}, refusal) if "temperature" in body else (200, {}, make_completion("4"))
+    )
+    provider = opened("anthropic", base_url=chat_server.url)
+    assert "temperature" in ask(provider).unmet
+    assert "temperature" in provider.learned["dropped"]
+    assert len(chat_server.bodies) == 2
 
 
 @pytest.mark.parametrize("name", ["deepseek", "mistral", "ollama", "openrouter", "together"])
@@ -230,17 +250,15 @@ def test_refusals_in_a_vendors_own_shape_teach(
     make_completion: Callable[..., Any],
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        if "logprobs" in body:
-            return status, {}, json.dumps(worded("logprobs")).encode()
-        data = make_completion("4")
-        data["choices"] *= body.get("n", 1)
-        return 200, {}, data
+        if "response_format" in body:
+            return status, {}, json.dumps(worded("response_format")).encode()
+        top = {"4": 1.0} if body.get("logprobs") else None
+        return 200, {}, make_completion("4", top=top)
 
     chat_server.answer = answer
     provider = opened(vendor, base_url=chat_server.url)
-    response = ask(provider)
-    assert (len(response.choices), response.unmet) == (2, ("logprobs",))
-    assert provider.learned["dropped"] == ["logprobs"]
+    assert "response_format" in ask(provider).unmet
+    assert "response_format" in provider.learned["dropped"]
 
 
 def test_prices_are_known_where_the_vendor_publishes_them() -> None:
