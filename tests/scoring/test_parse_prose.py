@@ -285,8 +285,19 @@ def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str |
     assert prose(text, scale=scale) == label
 
 
-def test_a_number_that_the_judged_text_has_counts_only_beside_a_word_for_a_score() -> None:
-    assert prose("It is short.\n\n4", "There are 4 cats.") is None
+@pytest.mark.parametrize("label", ["1", "3", "4", "5"])
+@pytest.mark.parametrize("said", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
+def test_a_bare_score_counts_whatever_numbers_the_judged_text_has(label: str, said: str) -> None:
+    assert prose(said + label, "There are 4 cats.") == label
+    assert prose(said + label, "There are no cats.") == label
+
+
+@pytest.mark.parametrize("label", ["1", "3", "4", "5"])
+def test_a_bare_number_that_goes_on_with_a_line_counts_for_no_label(label: str) -> None:
+    assert prose(f"The text ends with\n{label}", "The cats are 4.") is None
+
+
+def test_a_text_that_gives_itself_a_score_casts_doubt_on_the_same_score() -> None:
     assert prose("It is short, so it gets a 4.", "There are 4 cats.") == "4"
     assert prose("It is short, so it gets a 4.", "I give it a 4.") is None
     assert prose("It is short, so it gets a 3.", "I give it a 4.") == "3"

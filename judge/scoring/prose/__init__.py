@@ -364,6 +364,10 @@ def _unquoted(text: str) -> str:
     return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), mask_quotations(text))
 
 
+_SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
+"""What the words before a score end with if the score is not their continuation."""
+
+
 def _check_own(
     text: str, chosen: Candidate, given: Sequence[Candidate], parts: Patterns, judged: str
 ) -> None:
@@ -382,13 +386,20 @@ def _check_own(
             raise trouble
         return
     if chosen.place == "alone":
-        for item in parts.value.finditer(judged):
-            if parts.names.label(item["value"]) == label:
-                raise trouble
+        # "The text ends with\n5" goes on with a number of the text. Which of the scale's numbers it
+        # is makes no difference: if draws were refused by their label, the mean would be of a
+        # selection.
+        before = text[: chosen.start].rstrip(" \t*_(")
+        goes_on = before.rstrip()[-1:] not in _SENTENCE_MARKS and not before.endswith("\n\n")
+        if goes_on and any(
+            parts.names.label(item["value"]) is not None for item in parts.value.finditer(judged)
+        ):
+            raise trouble
+        if repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
+            raise trouble
+        return
     if label is not None and gives(judged, label, parts, fractions=chosen.place != "named"):
-        apart = (
-            chosen.place == "named"
-            and text[: chosen.start].rpartition("\n")[0].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
-        )
-        if not apart or repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
+        line_before = text[: chosen.start].rpartition("\n")[0].rstrip()
+        set_apart = chosen.place == "named" and line_before[-1:] in _SENTENCE_MARKS
+        if not set_apart or repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
             raise trouble
