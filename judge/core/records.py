@@ -397,6 +397,10 @@ class Request:
         return self._key
 
 
+_NEARLY_CERTAIN = -0.001
+"""The logarithm of a probability that leaves nothing worth listing to other tokens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token of a reply: its text, log probability (nats), and the likeliest tokens at its place."""
@@ -404,6 +408,11 @@ class Token:
     text: str
     logprob: float
     top: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def lacks_alternatives(self) -> bool:
+        """Whether no other token is listed at its place, though it does not have all of the probability."""
+        return self.logprob < _NEARLY_CERTAIN and all(text == self.text for text, _ in self.top)
 
 
 @dataclass(frozen=True, slots=True)

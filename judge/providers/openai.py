@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -222,10 +222,19 @@ def _response(
         )
     if len(choices) < requested and "n" not in unmet:
         unmet = (*unmet, "n")
-    if body.get("logprobs") and any(c.tokens is None for c in choices):
-        unmet = (*unmet, "logprobs")
+    if body.get("logprobs") and (lacking := _lacking_probabilities(choices)):
+        unmet = tuple(dict.fromkeys((*unmet, lacking)))
     served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
     return Response(choices, used, served_by, unmet, limits)
+
+
+def _lacking_probabilities(choices: Sequence[Choice]) -> str:
+    """Return which wish for token probabilities was ignored in silence, "" if both were fulfilled."""
+    if any(choice.tokens is None for choice in choices):
+        return "logprobs"
+    # Some servers give the probability of the chosen token and of no other.
+    alone = any(token.lacks_alternatives for choice in choices for token in choice.tokens or ())
+    return "top_logprobs" if alone else ""
 
 
 def _choice(data: Any, url: str) -> Choice:

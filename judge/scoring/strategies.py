@@ -63,8 +63,6 @@ _LOST_DIFFERENCE = 0.5
 _READINGS: tuple[Reading, ...] = ("repaired", "prose")
 """The readings that a mean of draws names if one of its draws was read so."""
 _NO_TOKENS = "the reply came without token probabilities"
-_NEARLY_CERTAIN = -0.001
-"""The logarithm of a probability that leaves nothing worth listing to other tokens."""
 _ROUNDING = 0.001
 """How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
@@ -625,8 +623,7 @@ def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
     for token in tokens:
         position += len(token.text)
         if start < position:
-            others = [text for text, _ in token.top if text != token.text]
-            return not others and token.logprob < _NEARLY_CERTAIN
+            return token.lacks_alternatives
     return False
 
 
