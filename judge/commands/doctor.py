@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Any
 
 from judge import criteria
 from judge.cache import DiskCache, cache_location
@@ -32,6 +33,7 @@ from judge.criteria.render import Renderer
 from judge.metrics.bertscore.models import DEFAULT, default_folder
 from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
+from judge.report.views.servers import refusals
 from judge.results.planning import Finding
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
@@ -245,6 +247,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     part, plan = judge.label or judge.name, config.of_judge(judge)
     settings = replace(sampling_options(plan), max_tokens=_MAX_TOKENS)
     best: Strategy = "decisions" if provider.decides else "logprobs"
+    known = provider.learned
     criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
     start = time.perf_counter()
     try:
@@ -293,6 +296,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
             separate = f"{count}: {settings.draws} draws are as many requests"
             findings.append(_check(part, "draws", len(drawn.choices) >= _DRAWS, count, separate))
         findings.append(await _test_json_schema(part, provider, criterion, settings))
+    findings += _known_limits(part, provider, known)
     strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
     findings.append(finding)
     draws = settings.draws if strategy == "samples" else 1
@@ -324,6 +328,17 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     yield _check(part, "temperature", "temperature" not in unmet, "taken", own)
     unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
     yield _check(part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited)
+
+
+def _known_limits(part: str, provider: Provider, before: Mapping[str, Any]) -> Iterator[Finding]:
+    """Say what was known of the server `before` the first request, and what its answers have taught."""
+    after = dict(provider.learned)
+    dropped = [name for name in after.pop("dropped", ()) if name not in before.get("dropped", ())]
+    learned = {name: value for name, value in after.items() if before.get(name) != value}
+    if known := refusals({"learned": before}):
+        yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known))
+    if taught := refusals({"learned": learned | {"dropped": dropped}}):
+        yield Finding(part, "learned by trying", "ok", "; ".join(taught))
 
 
 async def _test_json_schema(

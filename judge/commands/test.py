@@ -41,6 +41,7 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers.recording import ReplayProvider
+from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.scoring import strategies
@@ -467,9 +468,9 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison: RunComparison | None = None
     notes = [note for run in results.values() for note in run.info["notices"]]
-    notes += (
-        [*result.info["notes"], *ledger.notes(result.table.samples)] if result is not None else []
-    )
+    if result is not None:
+        notes += [*result.info["notes"], *ledger.notes(result.table.samples)]
+    notes += [note for run in results.values() for note in server_notes(run)]
     notes += baseline.notes
     if edited:
         notes.append(

@@ -31,6 +31,7 @@ class _Use(_Part):
     cost: _Cost | None = None
     unmet: _Counts = None
     learned: _Facts = None
+    draws: int | None = None
     settings: _Facts = None
     served_by: list[str] | None = None
 

@@ -247,6 +247,17 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     assert all(finding.state != "error" for finding in checks.values())
 
 
+def test_what_a_refusal_teaches_is_told_apart_from_what_is_known_of_the_vendor(server: Any) -> None:
+    server.lacks = {"max_completion_tokens", "response_format"}
+    checks = tried(plan_for(server, model="gemini/m"))
+    assert checks["known of gemini"].text == "gives no token probabilities; takes n ≤ 1"
+    assert (
+        checks["learned by trying"].text
+        == "JSON schema not taken; takes the limit on the reply's length as max_tokens"
+    )
+    assert checks["--weighting auto"].text.startswith("takes samples: the mean of 20 draws")
+
+
 @pytest.mark.parametrize(
     ("reply", "check", "said"),
     [

@@ -14,6 +14,7 @@ from judge.commands.preparation import prompt
 from judge.config import RunConfig, load_config
 from judge.core.errors import ConfigError
 from judge.core.request_options import ALLOWED
+from judge.report.views.provenance import build_provenance
 
 SOURCE = "The library of Vell closed for repairs in May and opened again in October."
 ROWS = [
@@ -325,3 +326,38 @@ def test_on_the_command_line_headers_keep_their_commas() -> None:
     stored = made.model_dump(mode="json")["headers"]
     assert list(stored) == ["X-A", "X-B"]
     assert all(value.startswith("…") for value in stored.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "banners"),
+    [
+        ({}, ["m gives no token probabilities: scores are means of 20 draws."]),
+        ({"draws": 4}, ["m gives no token probabilities: scores are means of 4 draws."]),
+        ({"temperature": 0}, ["m gives no token probabilities: scores are read in one reply each."]),
+        ({"weighting": "samples"}, []),
+        ({"weighting": "single"}, []),
+    ],
+)  # fmt: skip
+def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
+    chat_server: Any, options: dict[str, Any], banners: list[str]
+) -> None:
+    """Gemini is known to refuse probabilities and several replies, so that nothing is refused here."""
+    given = {"model": "gemini/m", "weighting": "auto", **options}
+    result = run(chat_server, **given)
+    assert not result.failures
+    assert not any({"logprobs", "n"} & body.keys() for body in chat_server.bodies)
+    assert list(build_provenance(result).banners) == banners
+    assert all(banner in result.report("console") for banner in banners)
+
+
+def test_a_server_that_lists_the_chosen_token_alone_is_said_to(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        data = make_completion("4", top={"4": 0.6} if body.get("logprobs") else None)
+        data["choices"] *= body.get("n", 1)
+        return 200, {}, data
+
+    chat_server.answer = answer
+    banner = "m lists fewer token probabilities than asked for: scores are means of 20 draws."
+    assert build_provenance(run(chat_server, weighting="auto")).banners == (banner,)

@@ -1,7 +1,4 @@
-"""How a run came to its numbers: title, banners, failures by kind, facts, judges and signatures.
-
-Also says in plain words which parameters a judge's server refused or ignored.
-"""
+"""How a run came to its numbers: title, banners, failures by kind, facts, judges and signatures."""
 
 from __future__ import annotations
 
@@ -28,23 +25,15 @@ from judge.report.document import (
     Section,
     table,
 )
+from judge.report.views.servers import (
+    methods_by_column,
+    refusals,
+    scored_instead,
+    server_notes,
+)
 from judge.results.result import Result, failure_counts
 from judge.scoring.checklist import split
 
-_UNMET = {
-    "logprobs": "gives no token probabilities",
-    "top_logprobs": "lists fewer probabilities than asked for",
-    "max_tokens": "limit on the reply's length not taken",
-    "response_format": "JSON schema not taken",
-    "reasoning": "told not to reason, the price of its token probabilities",
-    "n": "sends fewer replies at a time than asked for",
-}
-_ACCEPTED = {
-    "n": "takes n ≤ {}",
-    "top_logprobs": "lists at most {} probabilities for a token",
-    "limit": "takes the limit on the reply's length as {}",
-    "path": "asked at {}",
-}
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
 _ROUNDING = 1e-9
 UNFINISHED = {
@@ -52,45 +41,6 @@ UNFINISHED = {
     "stopped": "This run was stopped by an error. What had come back is shown.",
 }
 _MAX_SYSTEM = 1_000  # characters
-# judge then requests the missing replies again, so the scores do not suffer.
-_HARMLESS = "n"
-
-
-def refusals(judge: Mapping[str, Any]) -> tuple[str, ...]:
-    """Describe each parameter that one judge of `info["judges"]` refused, ignored or limited."""
-    unmet, accepted = judge.get("unmet") or {}, dict(judge.get("learned") or {})
-    accepted.pop("reasoning_effort", None)  # said by "reasoning"
-    dropped = accepted.pop("dropped", None) or ()
-    phrases = []
-    for name in dict.fromkeys([*unmet, *dropped, *accepted]):
-        text = _UNMET.get(name, f"{name} not taken")
-        if name in accepted:
-            value = accepted[name]
-            text = _ACCEPTED[name].format(value) if name in _ACCEPTED else f"{name}: {value}"
-        phrases.append(
-            one_line(f"{text} ({plural(unmet[name], 'answer')})" if name in unmet else text)
-        )
-    return tuple(phrases)
-
-
-def warnings(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a sentence for each judge whose server did not honour a parameter that affects its scores."""
-    sentences = []
-    for name, judge in (info.get("judges") or {}).items():
-        unmet = {
-            parameter: n
-            for parameter, n in (judge.get("unmet") or {}).items()
-            if parameter != _HARMLESS
-        }
-        accepted = {
-            parameter: value
-            for parameter, value in (judge.get("learned") or {}).items()
-            if parameter in unmet
-        }
-        if unmet:
-            phrases = refusals({"unmet": unmet, "learned": accepted})
-            sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
-    return tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +99,10 @@ def build_provenance(result: Result) -> Provenance:
                 for name, v in mapping.items()
             ]
         parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
-        texts = [one_line(" · ".join(parts)), "; ".join(refusals(facts))]
+        texts = [
+            one_line(" · ".join(parts)),
+            "; ".join(refusals(facts, scored_instead(result, judge))),
+        ]
         if len(judges) > 1:
             texts = [
                 one_line(str(facts.get("base_url") or facts.get("provider") or "")),
@@ -165,7 +118,7 @@ def build_provenance(result: Result) -> Provenance:
     title = (info.get("plan") or {}).get("title") or (
         f"{name}, judged by {model}" if model else name
     )
-    methods = _methods_by_column(result)
+    methods = methods_by_column(result)
     columns = sorted(
         result.table.columns, key=lambda c: c.kind != "criterion"
     )  # stable: else the table's order
@@ -198,7 +151,7 @@ def _banners(result: Result) -> Iterator[str]:
     if info.get("status") in UNFINISHED:
         yield UNFINISHED[info["status"]]
     yield from (one_line(str(note)) for note in info.get("notes") or ())
-    yield from warnings(info)
+    yield from server_notes(result)
     yield from map(one_line, ledger.notes(result.table.samples))
     judgments = [
         part for score in result.table.scores for part in split(score) if isinstance(part, Score)
@@ -280,7 +233,7 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {systems}"
     place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
     where = "" if panel else f"at {place}" if place and info.get("model") else place
-    methods = sum(_methods_by_column(result).values(), Counter[str]())
+    methods = sum(methods_by_column(result).values(), Counter[str]())
     for name in ("panel", IDENTICAL):
         del methods[name]
     started, duration, spent = str(info.get("started") or ""), info.get("seconds"), ""
@@ -320,19 +273,6 @@ def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
         else "",
     }
     return tuple((name, text) for name, text in facts.items() if text)
-
-
-def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
-    """Count the scores of each criterion column by method, and the answers of checklists."""
-    counts = {
-        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
-    }
-    for score in result.table.scores:
-        if score.column in counts:
-            counts[score.column].update(
-                part.provenance.method for part in split(score) if isinstance(part, Score)
-            )
-    return counts
 
 
 def _method_counts(methods: Counter[str]) -> str:

@@ -1,0 +1,124 @@
+"""What the servers of a run's judges refused, ignored or limited, and what that means for the scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from judge.core.format import one_line, plural
+from judge.core.records import Score
+from judge.results.result import Result
+from judge.scoring.checklist import split
+
+_UNMET = {
+    "logprobs": "gives no token probabilities",
+    "top_logprobs": "lists fewer token probabilities than asked for",
+    "max_tokens": "limit on the reply's length not taken",
+    "response_format": "JSON schema not taken",
+    "reasoning": "told not to reason, the price of its token probabilities",
+    "n": "sends fewer replies at a time than asked for",
+}
+_ACCEPTED = {
+    "n": "takes n ≤ {}",
+    "top_logprobs": "lists at most {} probabilities for a token",
+    "limit": "takes the limit on the reply's length as {}",
+    "path": "asked at {}",
+}
+_HARMLESS = "n"
+"""judge then requests the missing replies again, so the scores do not suffer."""
+_PROBABILITIES = ("logprobs", "top_logprobs")
+"""Without these, `--weighting auto` scores in another way."""
+
+
+def refusals(judge: Mapping[str, Any], consequence: str = "") -> tuple[str, ...]:
+    """Describe each parameter that one judge of `info["judges"]` refused, ignored or limited.
+
+    `consequence` is what a lack of token probabilities means for its scores (`scored_instead`). It replaces the number
+    of answers without them, which may be one: judge does not ask again for what it knows to be lacking.
+    """
+    unmet, accepted = judge.get("unmet") or {}, dict(judge.get("learned") or {})
+    accepted.pop("reasoning_effort", None)  # said by "reasoning"
+    dropped = accepted.pop("dropped", None) or ()
+    lacking = _lacking_probabilities(unmet) if consequence else ""
+    phrases = []
+    for name in dict.fromkeys([*unmet, *dropped, *accepted]):
+        phrase = _phrase(name, accepted)
+        if name == lacking:
+            phrase += f": {consequence}"
+        elif name in unmet:
+            phrase += f" ({plural(unmet[name], 'answer')})"
+        phrases.append(one_line(phrase))
+    return tuple(phrases)
+
+
+def server_notes(result: Result) -> tuple[str, ...]:
+    """Return sentences on each judge whose server did not honour a parameter that affects its scores."""
+    sentences = []
+    for name, judge in (result.info.get("judges") or {}).items():
+        unmet = dict(judge.get("unmet") or {})
+        unmet.pop(_HARMLESS, None)
+        learned = judge.get("learned") or {}
+        if consequence := scored_instead(result, name):
+            lacking = _lacking_probabilities(unmet)
+            del unmet[lacking]
+            sentence = f"{name} {_phrase(lacking, learned)}: {consequence}."
+            sentences.append(one_line(sentence))
+        accepted = {parameter: value for parameter, value in learned.items() if parameter in unmet}
+        if unmet:
+            phrases = refusals({"unmet": unmet, "learned": accepted})
+            sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
+    return tuple(sentences)
+
+
+def scored_instead(result: Result, judge: str) -> str:
+    """Say how a judge's scores were made if its server lacks token probabilities and no score has any; else "".
+
+    Of scores by draws or by one reply that the user asked for, nothing is said: such requests want no probabilities,
+    so that none are lacking.
+    """
+    judges = result.info.get("judges") or {}
+    facts = judges[judge]
+    if not _lacking_probabilities(facts.get("unmet") or {}):
+        return ""
+    counts = methods_by_column(result)
+    is_alone = len(judges) == 1
+    methods = Counter[str]()
+    for column in result.table.columns:
+        if column.name in counts and (is_alone or column.judge == judge):
+            methods += counts[column.name]
+    drawn, single = methods["samples"], methods["single"]
+    noun = "verdicts" if result.rankings else "scores"
+    draws = facts.get("draws")
+    means = f"means of {plural(draws, 'draw')}" if draws else "means of several draws"
+    if methods["logprobs"] or not (drawn or single):
+        return ""
+    if drawn and single:
+        return f"{noun} are {means} ({drawn:,}) or read in one reply each ({single:,})"
+    return f"{noun} are {means}" if drawn else f"{noun} are read in one reply each"
+
+
+def methods_by_column(result: Result) -> dict[str, Counter[str]]:
+    """Count the scores of each criterion column by method, and the answers of checklists."""
+    counts = {
+        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
+    }
+    for score in result.table.scores:
+        if score.column in counts:
+            counts[score.column].update(
+                part.provenance.method for part in split(score) if isinstance(part, Score)
+            )
+    return counts
+
+
+def _phrase(parameter: str, accepted: Mapping[str, Any]) -> str:
+    """Say what a server does with a parameter."""
+    if parameter not in accepted:
+        return _UNMET.get(parameter, f"{parameter} not taken")
+    value = accepted[parameter]
+    return _ACCEPTED[parameter].format(value) if parameter in _ACCEPTED else f"{parameter}: {value}"
+
+
+def _lacking_probabilities(unmet: Mapping[str, int]) -> str:
+    """Return the name under which token probabilities are unmet, "" if they are not."""
+    return next((name for name in _PROBABILITIES if name in unmet), "")

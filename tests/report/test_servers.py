@@ -1,0 +1,155 @@
+"""What reports say of servers that refused or ignored a parameter, and of the scores made without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.providers.server_capabilities import RequestAdapter
+from judge.report.views.provenance import build_provenance
+from judge.report.views.servers import refusals, server_notes
+from judge.results.result import Result
+from judge.table import Table
+
+
+@pytest.mark.parametrize(
+    ("unmet", "learned", "expected"),
+    [
+        ({}, {}, ()),
+        (
+            {"logprobs": 80},
+            {"dropped": ["logprobs"]},
+            ("gives no token probabilities (80 answers)",),
+        ),
+        ({"logprobs": 1}, {}, ("gives no token probabilities (1 answer)",)),
+        ({"n": 4}, {"n": 8}, ("takes n ≤ 8 (4 answers)",)),
+        ({}, {"n": 1}, ("takes n ≤ 1",)),
+        ({"n": 2}, {}, ("sends fewer replies at a time than asked for (2 answers)",)),
+        ({"temperature": 1200}, {}, ("temperature not taken (1,200 answers)",)),
+        (
+            {"top_logprobs": 3},
+            {"top_logprobs": 5},
+            ("lists at most 5 probabilities for a token (3 answers)",),
+        ),
+        (
+            {"response_format": 3},
+            {"dropped": ["response_format"]},
+            ("JSON schema not taken (3 answers)",),
+        ),
+        ({}, {"dropped": ["seed"]}, ("seed not taken",)),
+        (
+            {"reasoning": 9},
+            {"reasoning_effort": "none"},
+            ("told not to reason, the price of its token probabilities (9 answers)",),
+        ),
+        ({}, {"path": "/v1/systemone"}, ("asked at /v1/systemone",)),
+        ({}, {"colour\n": "blue"}, ("colour : blue",)),
+    ],
+)
+def test_every_refusal_has_its_words(
+    unmet: dict[str, int], learned: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    assert refusals({"unmet": unmet, "learned": learned}) == expected
+
+
+def test_all_that_a_server_can_teach_has_words() -> None:
+    taught = RequestAdapter(
+        5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})
+    ).known_limits
+    said = "; ".join(refusals({"learned": taught}))
+    assert "_" not in said.replace("max_tokens", "")
+    assert (
+        len(taught) + 1 == said.count(";") + 1
+    )  # three parameters dropped; the effort is said by `unmet`
+
+
+def test_every_judge_that_left_something_out_is_warned_of() -> None:
+    judges = {
+        "gpt": {
+            "unmet": {"logprobs": 80, "temperature": 80},
+            "learned": {"n": 8, "limit": "max_tokens"},
+        },
+        "kind": {"unmet": {}, "learned": {"reasoning_effort": "none"}},
+        "few": {"unmet": {"n": 4}, "learned": {"n": 1}},
+    }
+    assert server_notes(Result(Table((), (), ()), {}, {"judges": judges})) == (
+        "gpt: gives no token probabilities (80 answers); temperature not taken (80 answers).",
+    )
+
+
+def scored(methods: list[str], **judge: Any) -> Result:
+    """A result of one judge with a score by each of these methods."""
+    samples = tuple(Sample(f"i{k}", "s", "o") for k in range(len(methods)))
+    scores = tuple(
+        Score(sample.item, "s", "c", 3.0, Provenance(method))
+        for sample, method in zip(samples, methods, strict=True)
+    )
+    table = Table(samples, (Column("c", "criterion", "c"),), scores)
+    return Result(table, {}, {"judges": {"gpt": judge}})
+
+
+BLIND = {"unmet": {"logprobs": 1}, "learned": {"n": 1, "dropped": ["logprobs"]}, "draws": 20}
+NO_PROBABILITIES = "gpt gives no token probabilities: "
+
+
+@pytest.mark.parametrize(
+    ("methods", "judge", "sentence"),
+    [
+        (["samples"] * 3, BLIND, f"{NO_PROBABILITIES}scores are means of 20 draws."),
+        (["samples"] * 3, BLIND | {"draws": 5}, f"{NO_PROBABILITIES}scores are means of 5 draws."),
+        (["samples"], BLIND | {"draws": None}, f"{NO_PROBABILITIES}scores are means of several draws."),
+        (["single"] * 3, BLIND, f"{NO_PROBABILITIES}scores are read in one reply each."),
+        (
+            ["single", *["samples"] * 3], BLIND,
+            f"{NO_PROBABILITIES}scores are means of 20 draws (3) or read in one reply each (1).",
+        ),
+        (
+            ["samples"], BLIND | {"unmet": {"top_logprobs": 1}},
+            "gpt lists fewer token probabilities than asked for: scores are means of 20 draws.",
+        ),
+        (
+            ["samples"], BLIND | {"unmet": {"top_logprobs": 1}, "learned": {"top_logprobs": 2}},
+            "gpt lists at most 2 probabilities for a token: scores are means of 20 draws.",
+        ),
+        (["logprobs", "samples"], BLIND, "gpt: gives no token probabilities (1 answer)."),
+        ([], BLIND, "gpt: gives no token probabilities (1 answer)."),
+    ],
+)  # fmt: skip
+def test_scores_made_without_token_probabilities_say_how(
+    methods: list[str], judge: dict[str, Any], sentence: str
+) -> None:
+    result = scored(methods, **judge)
+    assert server_notes(result) == (sentence,)
+    assert sentence in build_provenance(result).banners
+
+
+@pytest.mark.parametrize("method", ["samples", "single"])
+def test_a_way_of_scoring_that_the_user_chose_is_no_lack(method: str) -> None:
+    """Such requests want no probabilities, though the vendor is known to give none."""
+    result = scored([method] * 3, unmet={"n": 3}, learned=BLIND["learned"], draws=20)
+    assert server_notes(result) == ()
+
+
+def test_other_lacks_follow_in_a_sentence_of_their_own() -> None:
+    result = scored(["samples"], **BLIND | {"unmet": {"logprobs": 1, "temperature": 20}})
+    assert server_notes(result) == (
+        "gpt gives no token probabilities: scores are means of 20 draws.",
+        "gpt: temperature not taken (20 answers).",
+    )
+    ((_, remark),) = build_provenance(result).judges
+    assert "gives no token probabilities: scores are means of 20 draws; temperature" in remark
+
+
+def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
+    columns = [Column(f"c/{judge}", "criterion", "c", judge=judge) for judge in ("a", "b")]
+    scores = [
+        Score("i", "s", "c/a", 3.0, Provenance("samples")),
+        Score("i", "s", "c/b", 3.0, Provenance("logprobs")),
+    ]
+    table = Table((Sample("i", "s", "o"),), tuple(columns), tuple(scores))
+    judges = {"a": BLIND, "b": {"unmet": {}, "learned": {}}}
+    assert server_notes(Result(table, {}, {"judges": judges})) == (
+        "a gives no token probabilities: scores are means of 20 draws.",
+    )
