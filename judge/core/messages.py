@@ -49,6 +49,12 @@ def option(name: str, value: Any = _BARE) -> str:
     return f"{flag} {_as_typed(value)}"
 
 
+def advice_on_thinking() -> str:
+    """Return what to change if thinking takes up all of a model's reply."""
+    none = option("reasoning_effort", "none")
+    return f"allow more with {option('max_tokens')}, or less thinking with {none} (or low)"
+
+
 def command(name: str) -> str:
     """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, Refused
+from judge.core.messages import advice_on_thinking
 from judge.core.records import Choice, Request, Response, Token
 from judge.core.request_options import TokenPrice
 from judge.providers.anthropic_batch import AnthropicBatchApi
@@ -216,7 +217,7 @@ def _response(
             (name for name in ("max_completion_tokens", "max_tokens") if name in body), None
         )
         raise Refused(
-            f"{url}: the model spent its whole token limit on hidden reasoning",
+            f"{url}: the model spent its whole token limit on hidden reasoning; {advice_on_thinking()}",
             param=limit,
             billed=True,
         )

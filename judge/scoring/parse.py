@@ -25,6 +25,7 @@ from judge.core.label_spellings import (
     label_index,
     spelled_out,
 )
+from judge.core.messages import advice_on_thinking, option
 from judge.core.records import Choice, Reading, ReplyKind, Scale
 from judge.scoring import json_reply, prose
 from judge.scoring.quotes import QUOTE_LINE, fold_with_positions, is_quoted
@@ -62,7 +63,7 @@ UNKEYED = "unkeyed"
 NEARLY_JSON = "nearly_json"
 """The finish reason of a criterion's part of a reply that is not one JSON object, but plainly holds one."""
 UNFINISHED = {
-    "length": "the reply was cut off at the token limit; allow more with --max-tokens",
+    "length": "the reply was cut off at the token limit",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
@@ -113,8 +114,24 @@ def read(
 
 
 def _check_end(choice: Choice) -> None:
-    if trouble := UNFINISHED.get(choice.finish_reason):
+    trouble = UNFINISHED.get(choice.finish_reason)
+    if choice.finish_reason == "length":
+        trouble = _cut_off(choice.text)
+    if trouble:
         raise ParseError(trouble, choice.text)
+
+
+def _cut_off(text: str) -> str:
+    """Say that a reply was cut off, and what to change."""
+    is_thinking = not text  # the whole limit went into tokens that the server hides
+    if not is_blank(text):
+        try:
+            reply_start(text)
+        except ParseError:
+            is_thinking = True
+    if is_thinking:
+        return f"the reply reached the token limit inside its thinking; {advice_on_thinking()}"
+    return f"{UNFINISHED['length']}; allow more with {option('max_tokens')}"
 
 
 def find(

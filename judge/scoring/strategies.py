@@ -294,8 +294,9 @@ class Repair:
         raw, outcome = self.trouble.raw, "was not answered"
         if answers:
             raw, outcome = parse.join_replies([self.reply, *_choices(answers)]), "did not help"
+        reason = f": {error}" if str(error) != str(self.trouble) else ""
         return ParseError(
-            f"{self.trouble}; the question for the score alone {outcome}: {error}", raw
+            f"{self.trouble}; the question for the score alone {outcome}{reason}", raw
         )
 
 

@@ -6,6 +6,7 @@ import re
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold
+from judge.core.messages import advice_on_thinking
 
 OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 """The beginning of a JSON object, perhaps in a fence: a `<think>` in it is part of a text."""
@@ -50,9 +51,11 @@ def reply_start(text: str) -> int:
         else:
             raise ParseError("it cannot be told where the reply's thinking ends", text)
     if depth:
-        raise ParseError("the reply ended inside its thinking", text)
+        raise _only_thinking("ended inside its thinking", text)
     if is_blank(text[start:] if start else text):
-        raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
+        if start:
+            raise _only_thinking("is empty after its thinking", text)
+        raise ParseError("the reply is empty", text)
     return start
 
 
@@ -60,10 +63,10 @@ def _after_channels(text: str, channel: re.Match[str]) -> int:
     """Return where the last final channel of a reply begins. Raises ParseError if there is none, or nothing in it."""
     finals = list(_FINAL.finditer(text, channel.start()))
     if not finals:
-        raise ParseError("the reply ended inside its thinking", text)
+        raise _only_thinking("ended inside its thinking", text)
     start = finals[-1].end()
     if is_blank(_END_MARKS.sub("", text[start:])):
-        raise ParseError("the reply is empty after its thinking", text)
+        raise _only_thinking("is empty after its thinking", text)
     return start
 
 
@@ -73,7 +76,11 @@ _END_MARKS = re.compile(r"<\|\w+\|>")
 def check_thinking(before: str, text: str) -> None:
     """Raise ParseError if the part of a reply `before` its score ends inside thinking."""
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
-        raise ParseError("the reply ended inside its thinking", text)
+        raise _only_thinking("ended inside its thinking", text)
+
+
+def _only_thinking(trouble: str, text: str) -> ParseError:
+    return ParseError(f"the reply {trouble}; {advice_on_thinking()}", text)
 
 
 def is_blank(text: str) -> bool:

@@ -313,6 +313,12 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
     assert len(provider.seen) == 2
 
 
+def test_the_same_trouble_twice_is_said_once() -> None:
+    failure = only(run(Asked("<think>3 or 4?</think>", second="<think>Still 3 or 4?</think>")))
+    assert failure.message.count("less thinking") == 1
+    assert failure.message.endswith("the question for the score alone did not help")
+
+
 def test_a_question_that_is_refused_leaves_the_first_trouble() -> None:
     failure = only(run(Asked(second=Refused("no second turn here"))))
     assert (failure.stage, failure.error, failure.raw, failure.reading) == (

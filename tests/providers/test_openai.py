@@ -197,6 +197,13 @@ def test_a_limit_eaten_by_hidden_reasoning_is_lifted(
     assert (response.choices[0].text, response.unmet) == ("5", ("max_tokens",))
 
 
+def test_hidden_reasoning_without_end_says_what_to_change(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    refused = failure(chat_server, 200, make_completion("", choice={"finish_reason": "length"}))
+    assert "--max-tokens, or less thinking with --reasoning-effort none" in str(refused)
+
+
 @pytest.mark.parametrize(
     ("status", "stops", "hint"),
     [

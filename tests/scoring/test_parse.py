@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import judge
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold, label_index
+from judge.core.messages import speaking_to
 from judge.core.records import Choice, ReplyKind, Scale
 from judge.criteria.template import read_scale
 from judge.scoring.parse import Found, find, read, reply_text
@@ -408,6 +409,43 @@ def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
         with pytest.raises(ParseError, match=message) as caught:
             find(text, kind, FIVE)
         assert caught.value.raw == text
+
+
+ADVICE = "allow more with --max-tokens, or less thinking with --reasoning-effort none (or low)"
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "trouble"),
+    [
+        ("<think>Is it 3 or 4?</think>", "stop", "is empty after its thinking"),
+        ("<think>Is it 3 or 4?</think>\n\n", "length", "reached the token limit inside its thinking"),
+        ("<think>Is it 3 or", "stop", "ended inside its thinking"),
+        ("<think>Is it 3 or", "length", "reached the token limit inside its thinking"),
+        ("<|channel|>analysis<|message|>3 or", "length", "reached the token limit inside its thinking"),
+        ("", "length", "reached the token limit inside its thinking"),
+    ],
+)  # fmt: skip
+def test_a_reply_of_thinking_alone_says_what_to_change(
+    text: str, finish: str, trouble: str
+) -> None:
+    for kind in KINDS:
+        with pytest.raises(ParseError) as caught:
+            read(Choice(text, finish), kind, FIVE)
+        assert str(caught.value) == f"the reply {trouble}; {ADVICE}"
+
+
+def test_advice_on_thinking_names_the_arguments_in_python() -> None:
+    with speaking_to("python"), pytest.raises(ParseError) as caught:
+        reply_text(Choice("<think>Hm", "length"))
+    assert "with max_tokens, or less thinking with reasoning_effort='none'" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["<think>Hm.</think>\nIt reads w", "It reads w", " \n\n\n"])
+def test_a_reply_cut_off_after_its_thinking_needs_a_longer_limit_alone(text: str) -> None:
+    with pytest.raises(
+        ParseError, match=r"cut off at the token limit; allow more with --max-tokens$"
+    ):
+        reply_text(Choice(text, "length"))
 
 
 def test_a_reason_may_speak_of_thinking() -> None:
