@@ -39,7 +39,7 @@ TITLES = {
     },
     "ko": {
         "coherence": "응집성",
-        "consistency": "일관성",
+        "consistency": "사실 일치성",
         "fluency": "유창성",
         "relevance": "관련성",
     },
@@ -98,7 +98,7 @@ def test_built_in_criteria_have_the_known_titles_scales_and_needs(
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
     stems = {
-        "coherence": ("coheren", "首尾一貫", "응집", "连贯"), "consistency": ("consisten", "整合", "일관", "一致"),
+        "coherence": ("coheren", "首尾一貫", "응집", "连贯"), "consistency": ("consisten", "整合", "일치", "一致"),
         "fluency": ("fluen", "流暢", "유창", "流畅"), "relevance": ("relevan", "関連", "관련", "相关"),
     }  # fmt: skip
     for one in criteria.builtin(language, pairwise=pairwise):

@@ -293,7 +293,7 @@ def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(
 
 @pytest.mark.parametrize(
     ("language", "form"),
-    [("en", "Score: N"), ("ja", "スコア: N"), ("ko", "점수: N"), ("zh", "得分: N")],
+    [("en", "Score: N"), ("ja", "点数: N"), ("ko", "점수: N"), ("zh", "得分: N")],
 )
 def test_each_reply_kind_asks_for_its_own_form(
     custom: Load, language: str, form: str, tmp_path: Path
