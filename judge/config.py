@@ -93,6 +93,7 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
     _criteria_at: str = PrivateAttr("")
     _rating_rows: Any = PrivateAttr(None)
+    _address_set_by: str = PrivateAttr("")
 
     data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
     map: dict[str, str | tuple[str, ...]] = _option(
@@ -374,7 +375,15 @@ class RunConfig(BaseModel):
         }
         if "key_env" in own:
             own.setdefault("key_command", None)
-        return self.model_copy(update=own)
+        config = self.model_copy(update=own)
+        if "base_url" in own:
+            config._address_set_by = f"base_url of {judge.name}"
+        return config
+
+    @property
+    def address_set_by(self) -> str:
+        """What in the entry of a judge has set its address, for messages; "" if its entry has not."""
+        return self._address_set_by
 
     @property
     def replies_kept_in(self) -> str:

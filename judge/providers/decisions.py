@@ -162,12 +162,12 @@ class DecisionsProvider:
                 if known is None and no_such_path and not about_model:
                     continue
                 raise
-            response = _response(data, form, questions, self.endpoint)
+            response = _response(data, form, questions, self.endpoint, named_by=self._http.named_by)
             self._form = form
             return replace(response, limits=limits)
         raise Refused(
-            f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; check --base-url, "
-            "or ask a model there that writes, without decisions/ before its name",
+            f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; check "
+            f"{self._http.named_by}, or ask a model there that writes, without decisions/ before its name",
             stops="always",
         )
 
@@ -187,9 +187,11 @@ def _questions(request: Request) -> list[_Question]:
     return questions
 
 
-def _response(data: Any, form: _OpenAI, questions: Sequence[_Question], url: str) -> Response:
+def _response(
+    data: Any, form: _OpenAI, questions: Sequence[_Question], url: str, *, named_by: str = ""
+) -> Response:
     if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
-        raise body_error(data, url, "answer to typed questions")
+        raise body_error(data, url, "answer to typed questions", named_by)
     try:
         answers = form.answers(data["answers"], questions)
     except ValueError as error:

@@ -291,6 +291,7 @@ def options(config: RunConfig) -> Options:
     return {
         "base_url": config.base_url, "key_env": config.key_env, "key_command": config.key_command,
         "headers": config.headers, "timeout": config.timeout, "connections": config.max_concurrency,
+        "named_by": config.address_set_by,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, Refused
-from judge.core.messages import advice_on_thinking
+from judge.core.messages import advice_on_thinking, option
 from judge.core.records import Choice, Request, Response, Token
 from judge.core.request_options import TokenPrice
 from judge.providers.anthropic_batch import AnthropicBatchApi
@@ -88,7 +88,9 @@ class OpenAIProvider:
         if vendor is None:
             return cls(model, **http_options)
         if not model:
-            raise ConfigError(f"--model {vendor.name}/: write the model's name after the slash")
+            raise ConfigError(
+                f"{option('model', f'{vendor.name}/')}: write the model's name after the slash"
+            )
         named = "key_env" in config.model_fields_set
         http_options["base_url"] = config.base_url or vendor.address
         if vendor.url_env and not config.base_url:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from judge.core.errors import ConfigError
+from judge.core.messages import option
 from judge.providers import Provider
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching, RequestAdapter
@@ -50,8 +51,8 @@ class Vendor:
         configured = os.environ.get(self.url_env, "").strip().rstrip("/")
         if not configured:
             raise ConfigError(
-                f"--model {self.name}/...: ${self.url_env} is not set; set it to your resource's address, or name the "
-                "whole address with --base-url"
+                f"{option('model', f'{self.name}/...')}: ${self.url_env} is not set; set it to your resource's address, or "
+                f"name the whole address with {option('base_url')}"
             )
         return configured if configured.endswith(self.url) else f"{configured}{self.url}"
 

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.commands.judge_models import open_judge
+from judge.config import load_config
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
@@ -239,6 +241,39 @@ def test_a_server_without_typed_questions_is_called_so(
         ask(chat_server)
     assert caught.value.stops == "always"
     assert asked_paths == ["/v1/decisions", "/v1/systemone"]
+
+
+@pytest.mark.parametrize("answer", [(404, {}, b"no such page"), (200, {}, {"object": "list"})])
+@pytest.mark.parametrize("place", ["option", "variable", "entry"])
+def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
+    chat_server: Any, monkeypatch: pytest.MonkeyPatch, answer: Any, place: str
+) -> None:
+    chat_server.answer = lambda _: answer
+    entry = {"name": "decisions/m"}
+    given: dict[str, Any] = {"model": entry}
+    if place == "option":
+        given["base_url"] = chat_server.url
+    elif place == "variable":
+        monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
+    else:
+        entry["base_url"] = chat_server.url
+    config = load_config(given=given)
+    provider = open_judge(config, config.model[0])
+
+    async def once() -> None:
+        try:
+            await provider.complete(request())
+        finally:
+            await provider.aclose()
+
+    with pytest.raises(Refused) as caught:
+        asyncio.run(once())
+    blamed = {
+        "option": "--base-url",
+        "variable": "$OPENAI_BASE_URL",
+        "entry": "base_url of decisions/m",
+    }
+    assert [name for name in blamed.values() if name in str(caught.value)] == [blamed[place]]
 
 
 @pytest.mark.parametrize(

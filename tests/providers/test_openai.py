@@ -802,6 +802,15 @@ def test_what_an_azure_endpoint_answers_is_not_blamed_on_an_option(
     assert "base-url" not in str(caught.value)
 
 
+def test_what_the_address_of_a_models_entry_answers_is_blamed_on_the_entry(
+    chat_server: Any,
+) -> None:
+    chat_server.answer = lambda _: (404, {}, b"no such page")
+    model = {"name": "vllm/m", "base_url": chat_server.url}
+    with pytest.raises(Refused, match=r"and base_url of vllm/m$"):
+        judge.evaluate([{"output": "a", "source": "b"}], "fluency", model=model, metrics=[])
+
+
 def test_a_certificate_of_an_own_authority_is_called_so() -> None:
     why = ssl.SSLCertVerificationError("self-signed certificate")
     key = Any
