@@ -441,6 +441,46 @@ def test_equal_win_rates_have_no_winner(
     assert finding(Result(analysis.table, {}, rankings=analysis.rankings)) == sentences
 
 
+def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Result:
+    """A ranking of a, b and c by a judge that looks at the place: its value for the text shown first, pair by pair."""
+    columns = [Column(name, "criterion", name, 0.0, 1.0) for name in value_of_first]
+    pairs = [("i1", "a", "b"), ("i1", "a", "c"), ("i1", "b", "c"), ("i2", "a", "b")]
+    rows = [
+        Score(item, *systems, value, Provenance("single"), rival)
+        for name, values in value_of_first.items()
+        for (item, a, b), value in zip(pairs, values, strict=True)
+        for *systems, rival in ((a, name, b), (b, name, a))
+        if against in ("", a, b)
+    ]
+    samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in "abc"]
+    analysis = analyze(samples, columns, rows, orders=2, against=against)
+    return Result(analysis.table, {}, rankings=analysis.rankings)
+
+
+VOID = "Every verdict on better changed with the order of the texts: they say nothing about the systems"
+
+
+@pytest.mark.parametrize(
+    ("values", "sentences"),
+    [
+        ([1.0] * 4, ("The text shown first got 100.0% of the preference. Try another judge.",)),
+        ([0.9, 0.8, 0.9, 0.8], ("The text shown first got 85.0% of the preference. Try another judge.",)),
+        ([0.0] * 4, ("The text shown second got 100.0% of the preference. Try another judge.",)),
+        ([1.0, 0.0, 1.0, 0.0], ()),
+    ],
+)  # fmt: skip
+def test_verdicts_that_all_change_with_the_order_support_no_claim(
+    values: list[float], sentences: tuple[str, ...]
+) -> None:
+    assert finding(by_place({"better": values})) == (VOID, *sentences)
+    assert finding(by_place({"better": values}, against="a"))[0] == VOID
+
+
+def test_no_criterion_whose_verdicts_all_change_with_the_order_has_a_first_system() -> None:
+    result = by_place({"better": [1.0] * 4, "clear": [0.9, 0.8, 0.9, 0.7]})
+    assert not any("is first on" in sentence for sentence in finding(result))
+
+
 def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named() -> None:
     base = wave(3.0)
     up, down = (

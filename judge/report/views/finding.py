@@ -12,6 +12,7 @@ from judge.core.format import (
     format_p,
     number,
     one_line,
+    percent,
     plural,
     signed,
 )
@@ -43,7 +44,7 @@ REFERENCE_METRICS = ("rougeL", "rouge1", "rougeLsum", "rouge2", "bertscore_f1", 
 """Metrics to show beside the judge, in the order of preference."""
 _MAX_NAMED = 3  # systems in a sentence; of more, only their number is given
 _MAX_NAME = 60  # characters of a name
-_NEAR = 1e-6  # two strengths that are closer are equal
+_NEAR = 1e-6  # two strengths or shares that are closer are equal
 _MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
 
 
@@ -310,6 +311,13 @@ def _ranking_finding(result: Result) -> list[str]:
         column_title(ranking.column),
         plural(first.items, "item") if first.items else "all items",
     )
+    elsewhere = [
+        f"{_names(winners)} is first on {column_title(each.column)}."
+        for each in others
+        if not _is_void(each) and len(winners := _winners_of(each)) == 1
+    ][:2]
+    if _is_void(ranking):
+        return [*_void_finding(ranking, title), *elsewhere]
     if ranking.against in {s.system for s in ranking.standings}:
         rivals = [s for s in ranking.standings if s.system != ranking.against]
         marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
@@ -339,13 +347,21 @@ def _ranking_finding(result: Result) -> list[str]:
         ]
     if ranking.by_strength:
         sentences.append("Strengths decide, not win rates: the systems met different rivals.")
-    elsewhere = [
-        (each.column, winners) for each in others if len(winners := _winners_of(each)) == 1
-    ]
-    return [
-        *sentences,
-        *(f"{_names(best)} is first on {column_title(name)}." for name, best in elsewhere[:2]),
-    ]
+    return [*sentences, *elsewhere]
+
+
+def _is_void(ranking: Ranking) -> bool:
+    """Return whether every verdict changed with the order of the texts, so that none is about the texts."""
+    return ranking.flip_rate == 1
+
+
+def _void_finding(ranking: Ranking, title: str) -> Iterator[str]:
+    """Say that the verdicts on a criterion are no evidence, and which place the judge prefers."""
+    yield f"Every verdict on {title} changed with the order of the texts: they say nothing about the systems"
+    if ranking.position_bias is not None and abs(ranking.position_bias) > _NEAR:
+        place = "first" if ranking.position_bias > 0 else "second"
+        share = percent(0.5 + abs(ranking.position_bias))
+        yield f"The text shown {place} got {share} of the preference. Try another judge."
 
 
 def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | None, str]:
