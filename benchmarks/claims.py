@@ -30,6 +30,7 @@ from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.paired_differences import mean_differences
 from judge.stats.pairwise import rankings
 from judge.stats.system_differences import compare
+from judge.suite.evidence import ScoreEvidence, mean_on_scale
 from judge.table import Table
 
 SIZES = (2, 3, 5, 10, 20, 50)
@@ -100,6 +101,39 @@ def metric(draw: Callable[[Random, int], Values], truth: float, *scale: float) -
 
 def share(p: float) -> Claim:
     return lambda n, random: inside(p, ends(wilson_interval(int((random.random(n) < p).sum()), n)))
+
+
+def probabilities(n: int, random: Random) -> Values:
+    """Expected scores of a judge: from 4 to 5, but one text in 25 near 1."""
+    return np.where(random.random(n) < 0.04, 1 + random.random(n), 5 - random.beta(1, 8, n))
+
+
+def labels(*shares: float) -> Callable[[int, Random], Values]:
+    """Scores from 1 to 5 with these shares."""
+    return lambda n, random: random.choice(np.arange(1.0, 6.0), size=n, p=shares)
+
+
+GATES: dict[str, Callable[[int, Random], Values]] = {
+    "even": labels(0.2, 0.2, 0.2, 0.2, 0.2),
+    "skewed": lambda n, random: scores("skewed", (0.0,), n, random)[0],
+    "90% fives": labels(0.01, 0.02, 0.03, 0.04, 0.9),
+    "4 and 5, 5% ones": labels(0.05, 0, 0, 0.35, 0.6),
+    "two labels, 95%": labels(0.05, 0, 0, 0, 0.95),
+    "probabilities, 4% near 1": probabilities,
+}
+
+
+def gate(shape: str, side: int) -> Claim:
+    """`expect: {min: M}` passes (side 1) or fails (side −1) although the true mean is M."""
+    draw = GATES[shape]
+    truth = float(draw(10 * TRUTH, np.random.default_rng(0)).mean())
+
+    def claim(n: int, random: Random) -> float:
+        items = [[(1.0, ScoreEvidence(value, None, None))] for value in draw(n, random).tolist()]
+        (test,) = mean_on_scale(items, truth, low=1.0, high=5.0)
+        return float(test.significant_direction == side)
+
+    return claim
 
 
 def difference(scale: str, shifts: Sequence[float]) -> Claim:
@@ -240,6 +274,9 @@ def claims() -> Iterator[tuple[str, Claim]]:
         )
     for p in (0.5, 0.8, 0.95):
         yield f"share of an audit, {p}", share(p)
+    for shape in GATES:
+        yield f"false pass of a gate, {shape}", gate(shape, 1)
+        yield f"false fail of a gate, {shape}", gate(shape, -1)
     for scale in SCALES:
         yield f"difference of equal systems, {scale}", difference(scale, EQUAL)
         yield f"difference of unequal systems, {scale}", difference(scale, APART)

@@ -67,6 +67,7 @@ def mean_estimate(
     high: float | None = None,
     *,
     confidence: float = CONFIDENCE,
+    fewest: int = MIN_INTERVAL_ITEMS,
 ) -> Estimate:
     """Return the mean of one value per item, with the interval of `mean_interval` for a scale from `low` to `high`."""
     n = len(values)
@@ -74,7 +75,9 @@ def mean_estimate(
     away = values - mean
     variance = float((away**2).sum()) / max(1, n - 1)
     third = float((away**3).sum()) * n / ((n - 1) * (n - 2)) if n > 2 else 0.0
-    ends = mean_interval(mean, variance, n, low, high, third=third, confidence=confidence)
+    ends = mean_interval(
+        mean, variance, n, low, high, third=third, confidence=confidence, fewest=fewest
+    )
     return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
 
 
@@ -95,14 +98,16 @@ def mean_interval(
     *,
     third: float = 0.0,
     confidence: float = CONFIDENCE,
+    fewest: int = MIN_INTERVAL_ITEMS,
 ) -> Interval:
     """Return the interval of a mean over n items with this variance (divisor n − 1) and third cumulant.
 
     On a scale from `low` to `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that gives
     the variance (Franco et al. 2019): for shares of two labels about n. If all values are equal each item is one try.
-    Without a scale it is Student's t corrected for skewness (Hall 1992), and equal values have no interval.
+    Without a scale it is Student's t corrected for skewness (Hall 1992), and equal values have no interval. Fewer than
+    `fewest` items (at least 2) have none.
     """
-    if n < MIN_INTERVAL_ITEMS:
+    if n < fewest:
         return Interval(None, None, too_few(n))
     t, usual = t_quantile((1 - confidence) / 2, n - 1), f"{100 * confidence:g}% {{}} over items"
     varies = variance > (_ROUNDING * mean) ** 2

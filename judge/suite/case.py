@@ -195,6 +195,10 @@ class Verdict(Decision):
 
 def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
     """Decide whether a mean is on the side `sign` of a limit, which has a name; `beyond` names the other side."""
+    if test.too_few_reason:
+        return Decision("undecided", test.too_few_reason)
+    if test.rare_scores:
+        return Decision("undecided", f"{test.rare_scores} {limit}{test.items_needed}")
     if test.significant_direction == -sign:
         return Decision("failed", f"{beyond}{test.tested}")
     if min(sign * end for end in test.ends) < -NEAR:

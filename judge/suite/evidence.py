@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import fsum, sqrt
+from math import ceil, fsum, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -25,7 +25,8 @@ from judge.core.format import (
 )
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile
+from judge.stats.bounded_mean import chance_beyond
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 
@@ -109,7 +110,9 @@ class MeanTest:
     """A mean over `items` minus a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
 
     `sd` is the standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among the
-    scores, so that there is no interval.
+    scores, so that there is no interval. `no_evidence` says why the items show nothing, whatever their mean.
+    `rare_scores` says which scores that no item has could move the mean across the limit. `needed` items would decide,
+    if it is known.
     """
 
     estimate: Estimate
@@ -117,10 +120,15 @@ class MeanTest:
     unit: Literal["item", "draw"]
     single: bool = False
     items: int = 1
+    no_evidence: str = ""
+    rare_scores: str = ""
+    needed: int | None = None
 
     @property
     def too_few_reason(self) -> str:
-        """Why single replies on several items decide nothing; else empty."""
+        """Why the items, or single replies on several items, decide nothing; else empty."""
+        if self.no_evidence:
+            return self.no_evidence
         lone = not self.single or self.items == 1
         return (
             "" if lone else "too few items for a test, and one reply each: draw more, or add items"
@@ -136,7 +144,7 @@ class MeanTest:
     def alike(self) -> str:
         """`5 of 5 draws alike`, `all 12 alike`: the evidence for a value without an interval."""
         e = self.estimate
-        if self.single or e.low != e.high or e.n < 2:
+        if self.single or self.no_evidence or e.low != e.high or e.n < 2:
             return ""
         return f"all {e.n:,} alike" if self.unit == "item" else f"{e.n:,} of {e.n:,} draws alike"
 
@@ -154,9 +162,11 @@ class MeanTest:
 
     @property
     def significant_direction(self) -> int:
-        """As `direction`, but also 0 if a test finds no significant difference from the limit."""
+        """As `direction`, but also 0 if a test finds no significant difference from the limit, or without evidence."""
         p = self.estimate.p
-        return 0 if p is not None and p >= ALPHA else self.direction
+        if self.no_evidence or self.rare_scores or (p is not None and p >= ALPHA):
+            return 0
+        return self.direction
 
     def moved(self, by: float) -> Estimate:
         """Return the estimate with the limit added again."""
@@ -173,6 +183,8 @@ class MeanTest:
     def items_needed(self) -> str:
         """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing."""
         e = self.estimate
+        if self.needed is not None:
+            return needs(self.needed, e.n, self.unit) or self.tested
         if not self.sd or not e.value:
             unseen = self.unit == "draw" and e.p is None and e.high != e.low
             return " (unseen probability decides)" if unseen else self.tested
@@ -258,6 +270,84 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
         for e in mean_differences(rows, seed=seed)
         if e is not None
     ]
+
+
+def mean_on_scale(
+    items: Sequence[Parts],
+    *limits: float,
+    low: float | None,
+    high: float | None,
+    fewest: int = MIN_INTERVAL_ITEMS,
+    seed: int = 0,
+) -> list[MeanTest]:
+    """Return the mean over items (each a sum of readings) on a scale from `low` to `high`, minus each limit.
+
+    The interval is the report's (`mean_estimate`). Fewer than `fewest` items show nothing. If the interval excludes the limit,
+    rare scores at the end of the scale must not be able to make up for it (`chance_beyond`): without this, gates pass
+    too often if most scores are alike.
+    """
+    item_values = values(items)
+    estimate = mean_estimate(item_values, low, high, fewest=fewest)
+    few = ""
+    if len(items) < fewest:
+        few = f"{plural(len(items), 'item')}: at least {fewest} needed"
+    elif estimate.low is None:
+        few = estimate.method
+    sd = float(item_values.std(ddof=1)) if len(items) > 1 else 0.0
+    tests = []
+    for limit in limits:
+        ends = [end if end is None else end - limit for end in (estimate.low, estimate.high)]
+        moved = replace(estimate, value=estimate.value - limit, low=ends[0], high=ends[1])
+        test = MeanTest(moved, sd, "item", items=len(items), no_evidence=few)
+        end = low if estimate.value > limit else high
+        if end is None or few:
+            tests.append(test)
+            continue
+        rare = ""
+        if test.direction and chance_beyond(item_values, limit, end, seed=seed) >= ALPHA / 2:
+            side = "above" if end < limit else "below"
+            rare = f"{plural(len(items), 'item')} without a score of {end:g} do not show it {side}"
+            if end in item_values:
+                rare = f"few scores of {end:g} do not show it {side}"
+        needed = None
+        if low is not None and high is not None:
+            needed = _items_on_scale(item_values, limit, end, high - low)
+        tests.append(replace(test, rare_scores=rare, needed=needed))
+    return tests
+
+
+_MANY = 1_000  # items from which Student's t is normal
+_T_STEPS = 5
+
+
+def _items_on_scale(item_values: Floats, limit: float, end: float, width: float) -> int | None:
+    """Return about how many items would show on which side of the limit the mean is, if they were like these.
+
+    `end` is the end of the scale beyond the limit, `width` its length. None if the mean is at the limit.
+    """
+    value = float(item_values.mean())
+    distance = abs(value - limit)
+    if distance <= NEAR:
+        return None
+    # A share of 1 − (α / 2)^(1 / n) of the items may have any score unseen; about 3.7 / n.
+    needed = -log(ALPHA / 2) * abs(value - end) / distance
+    variance = float(item_values.var(ddof=1)) if len(item_values) > 1 else 0.0
+    share = abs(value - end) / width
+    share_at_limit = abs(limit - end) / width
+    # Wilson's interval reaches the limit if (share − limit)² = t² · limit · (1 − limit) / tries.
+    tries_per_item = 1.0
+    if variance > 0:
+        tries_per_item = share * (1 - share) * width**2 / variance
+    of_normal = share_at_limit * (1 - share_at_limit) / (share - share_at_limit) ** 2
+    items = float(MIN_INTERVAL_ITEMS)
+    for _ in range(_T_STEPS):
+        t = t_quantile(ALPHA / 2, int(min(items, _MANY)) - 1)
+        items = max(MIN_INTERVAL_ITEMS, t**2 * of_normal / tries_per_item)
+    needed = ceil(max(needed, items))
+    if variance > 0:
+        spread = Spread(len(item_values), value - limit, sqrt(variance))
+        needed = max(needed, spread.needed() or 0)
+    return needed
 
 
 def item_means(

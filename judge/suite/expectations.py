@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, get_args
 
 from pydantic import Discriminator, Field, Tag
@@ -12,7 +13,9 @@ from judge.core.format import first_names, number, one_line, percent, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import wilson_interval
+from judge.stats.paired_differences import ALL_EQUAL
 from judge.stats.pairwise import verdict
+from judge.stats.power import MIN_ITEMS
 from judge.suite.agreement import Agreement
 from judge.suite.case import (
     STATUS,
@@ -40,12 +43,14 @@ from judge.suite.evidence import (
     NEAR,
     CaseScores,
     MeanTest,
+    Parts,
     Text,
     Undecidable,
     format_change,
     label_margin,
     likeliest,
     mean,
+    mean_on_scale,
     pair_runs,
 )
 from judge.suite.thresholds import Passes, PassRate, ScoreRange, format_share
@@ -302,7 +307,7 @@ class Order(Case):
         ]
         lacking, detail = scored.describe_missing(lost, fatal=not items)
         even = _EVEN if pairwise else 0.0
-        margin, zero = mean([*items.values()], even + self.margin, even, seed=context.seed)
+        margin, zero = self._tests([*items.values()], even, context)
         estimate = margin.moved(even + self.margin)
         flips = ""
         if pairwise:
@@ -328,6 +333,31 @@ class Order(Case):
             detail=detail,
         )
 
+    def _tests(self, items: Sequence[Parts], even: float, context: CaseContext) -> list[MeanTest]:
+        """Return the tests of the lead against the margin and against none.
+
+        Several items are a sample of others, so they need as many as a report's tests do.
+        """
+        limits = even + self.margin, even
+        tests = mean(items, *limits, seed=context.seed)
+        if len(items) == 1:
+            return tests
+        if len(items) < MIN_ITEMS:
+            few = f"no test on fewer than {MIN_ITEMS} items"
+            return [replace(test, no_evidence=few) for test in tests]
+        if context.pairwise:
+            bounded = mean_on_scale(items, *limits, low=0.0, high=1.0, seed=context.seed)
+            p_values = [test.estimate.p for test in tests]
+            return [
+                replace(test, estimate=replace(test.estimate, p=p))
+                for test, p in zip(bounded, p_values, strict=True)
+            ]
+        if tests[0].estimate.low is None and self.margin:
+            # The sign-flip test shows a lead, but not how large it is for other items.
+            few = f"{ALL_EQUAL}, so the margin is not tested"
+            return [replace(tests[0], no_evidence=few), tests[1]]
+        return tests
+
     def _describe_margin(self, margin: MeanTest, zero: MeanTest) -> str:
         side = _side(margin)
         if side > 0:
@@ -338,6 +368,8 @@ class Order(Case):
             )
         if margin.too_few_reason:
             return margin.too_few_reason
+        if margin.rare_scores:
+            return f"{margin.rare_scores} {percentage(_EVEN + self.margin)}{margin.items_needed}"
         if side == 0 and margin.significant_direction > 0:
             return margin.untested_reason
         if side == 0:
@@ -361,11 +393,13 @@ class Order(Case):
 def _side(test: MeanTest) -> int:
     """Return 1 if above the limit, −1 if not above it, 0 if undecided.
 
-    A single reply decides by its value, and so does a difference that is the same everywhere. Texts that all score the
-    same are undecided. Two to five items with one reply each decide nothing, and without draws they show no lead.
+    A single reply decides by its value, and so does a difference that is the same in all of six items or more. Texts
+    that all score the same are undecided, and so are two to five items.
     """
     e = test.estimate
-    if test.too_few_reason or (e.low == e.high and abs(e.value) <= NEAR and not test.single):
+    if test.too_few_reason or test.rare_scores:
+        return 0
+    if e.low == e.high and abs(e.value) <= NEAR and not test.single:
         return 0
     if test.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1

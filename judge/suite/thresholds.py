@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, sqrt
+from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -31,13 +31,13 @@ from judge.suite.case import (
 from judge.suite.evidence import (
     NEAR,
     CaseScores,
-    MeanTest,
     Text,
     flip_probability,
     format_estimate,
     item_means,
     label_values,
     mean,
+    mean_on_scale,
     values,
 )
 
@@ -110,8 +110,15 @@ class ScoreRange(Case):
         items = item_means(context.texts, scored.parts, scored.source_items)
         lone = context.texts[0] if len(context.texts) == 1 else None
         ends = self.expect.ends
-        means = mean(items, *(end for end, _ in ends), seed=context.seed)
-        estimate, column = means[0].moved(ends[0][0]), scored.column
+        column, limits = scored.column, [end for end, _ in ends]
+        if len(items) == 1:
+            means = mean(items, *limits, seed=context.seed)
+            estimate = means[0].moved(limits[0])
+        else:
+            means = mean_on_scale(
+                items, *limits, low=column.low, high=column.high, seed=context.seed
+            )
+            estimate = mean_estimate(values(items), column.low, column.high)
         if estimate.low is not None and estimate.high is not None:
             # An interval does not leave the scale.
             low, high = (
@@ -120,7 +127,11 @@ class ScoreRange(Case):
             )
             estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
         decision = worst(
-            decide_limit(test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end))
+            Decision("passed")
+            if end == (column.low if sign > 0 else column.high)  # no score is beyond the scale
+            else decide_limit(
+                test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end)
+            )
             for test, (end, sign) in zip(means, ends, strict=True)
         )
         odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
@@ -222,6 +233,9 @@ class LeastShare(Keys):
     )
 
 
+_FEWEST_OF_SHARE = 2  # items: Student's t needs two
+
+
 class PassRate(Case):
     """A share of the texts passes."""
 
@@ -239,17 +253,16 @@ class PassRate(Case):
         return f"≥ {percentage(self.pass_rate.min)} pass"
 
     def decide(self, context: CaseContext) -> Decision:
-        """Decide by Wilson's interval over the items; fewer than five have none and decide by their own share."""
+        """Decide by Wilson's interval over the items, from two items on: a share has two labels only."""
         scored, least = context.scored(), self.pass_rate.min
         lacking, detail = scored.missing_texts(context.texts)
-        shares = values(item_means(context.texts, scored.passes, scored.source_items))
-        estimate = mean_estimate(shares, 0.0, 1.0)
-        sd = (float(shares.std(ddof=1)) if len(shares) > 1 else 0.0) or sqrt(least * (1 - least))
-        test = MeanTest(estimate, sd, "item", items=len(shares))
-        limit = percentage(least)
-        decision = decide_limit(
-            replace(test, estimate=test.moved(-least)), 1, f"below {limit}", limit
+        items = item_means(context.texts, scored.passes, scored.source_items)
+        (test,) = mean_on_scale(
+            items, least, low=0.0, high=1.0, fewest=_FEWEST_OF_SHARE, seed=context.seed
         )
+        estimate = mean_estimate(values(items), 0.0, 1.0, fewest=_FEWEST_OF_SHARE)
+        limit = percentage(least)
+        decision = decide_limit(test, 1, f"below {limit}", limit)
         found = format_share(estimate)
         return replace(
             decision,

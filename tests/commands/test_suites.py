@@ -100,7 +100,7 @@ BANDS = """
 data: data.jsonl
 cases:
   - {name: high, criterion: relevance, item: bridge, system: x, expect: {min: 3}}
-  - {name: low, criterion: relevance, item: [road, roof], system: y, expect: {max: 3}}
+  - {name: low, criterion: relevance, item: [road, roof], system: y, expect: {label: "2"}}
   - {name: too high, criterion: fluency_5, item: bridge, system: y, expect: {min: 3}}
 """
 
@@ -634,7 +634,7 @@ def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
     new = one(
         suite(
             BANDS.replace(
-                "item: bridge, system: y, expect: {min: 3}", "system: x, expect: {min: 3}"
+                "item: bridge, system: y, expect: {min: 3}", "system: x, expect: {label: '4'}"
             )
         ),
         baseline="kept",

@@ -149,7 +149,7 @@ def outcomes(made: Made) -> list[Outcome]:
         "the bridge is not bad": ({"expect": {"min": 3, "max": 5}}, own_text),
         "the bridge is a 4": ({"expect": {"label": "4"}}, own_text),
         f"要約は原文に忠実である {HOSTILE}": ({"expect": {"min": 2}}, [("文書", "text")]),
-        "edited beats draft": ({"better": "edited", "worse": "draft", "margin": 0.5}, data),
+        "edited beats draft": ({"better": "edited", "worse": "draft"}, data),
         "nothing moves much": ({"drift": {"max_shift": 0.3, "max_flips": 0.5}}, data),
     }
     adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
