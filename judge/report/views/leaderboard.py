@@ -50,8 +50,9 @@ from judge.report.views.columns import (
     shown_pass_rates,
     with_pass_rate,
 )
+from judge.report.views.comparison_finding import REFERENCE_METRICS, closest_pair
 from judge.report.views.drivers import drivers_blocks
-from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
+from judge.report.views.finding import finding, number_of_items
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data

@@ -42,7 +42,7 @@ from judge.report.views.calibration import (
     calibration_summary,
 )
 from judge.report.views.columns import estimate_cell
-from judge.report.views.finding import REFERENCE_METRICS
+from judge.report.views.comparison_finding import REFERENCE_METRICS
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks, rater_records
 from judge.results.result import Result
 from judge.results.validation import Validation, flat
