@@ -6,7 +6,7 @@ tests. `pairs` lists the compared systems: all pairs, for many systems each with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -160,18 +160,27 @@ def row_of(systems: Sequence[str], against: str) -> int | None:
     return list(systems).index(against) if against in systems else -1
 
 
-def pairs(order: Sequence[int], against: int | None = None) -> list[Pair]:
-    """Return all pairs, the better system first; for more than `MOST` systems the first with each other one.
+def partly_scored(values: Floats) -> set[int]:
+    """Return the rows with values for less than half of the items that any row has a value for."""
+    known = ~np.isnan(values)
+    items = int(known.any(axis=0).sum())
+    return {row for row, number in enumerate(known.sum(axis=1).tolist()) if 2 * number < items}
 
-    If all systems are compared with the one of row `against`, return each other system with it.
+
+def pairs(
+    order: Sequence[int], against: int | None = None, *, partly: Collection[int] = ()
+) -> list[Pair]:
+    """Return all pairs, the better system first.
+
+    For more than `MOST` systems, return the first one, unless it is `partly` scored, with each other one. If all
+    systems are compared with the one of row `against`, return each other system with it.
     """
     if against is not None:
         return [(row, against) for row in order if row != against] if against in order else []
-    return (
-        [(order[0], second) for second in order[1:]]
-        if len(order) > MOST
-        else list(combinations(order, 2))
-    )
+    if len(order) <= MOST:
+        return list(combinations(order, 2))
+    first = next((row for row in order if row not in partly), order[0])
+    return [(first, second) for second in order if second != first]
 
 
 def tests(systems: int, *, against: bool) -> int:

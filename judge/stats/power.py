@@ -22,6 +22,7 @@ from judge.stats.paired_differences import (
     best_first,
     differences,
     pairs,
+    partly_scored,
     row_of,
     tests,
 )
@@ -173,7 +174,7 @@ def scatter(
     for column in columns:
         values = table.matrix(column.name)
         order = best_first(values, column.better)
-        compared = pairs(order, rival)
+        compared = pairs(order, rival, partly=partly_scored(values))
         if pair is not None:
             compared = [(table.systems.index(pair[0]), table.systems.index(pair[1]))]
         rows = differences(values, compared)

@@ -22,6 +22,7 @@ from judge.stats.paired_differences import (
     holm,
     mean_differences,
     pairs,
+    partly_scored,
     row_of,
     tests,
 )
@@ -86,9 +87,11 @@ class Comparison:
     `differences` come best first: the first system with the second, the third, …, then the second with the third; for
     more than 30 systems only those with the first. `best` are the leader, the first system by mean that no other beats
     significantly on their shared items, and the systems that do not differ significantly from it; empty if nothing is
-    known. `detectable` is the smallest difference that this many items detect
-    with 80% power, for the pair with the median standard deviation (`power.Scatter`), or None. `note` explains what
-    could not be computed.
+    known. `partly_scored` are the systems with values for less than half of the items: they do not lead, unless all
+    others are beaten. `items` counts those that any system has a value for.
+
+    `detectable` is the smallest difference that this many items detect with 80% power, for the pair with the median
+    standard deviation (`power.Scatter`), or None. `note` explains what could not be computed.
 
     If all systems are compared with one, `against` is its name, the differences are those of each other system minus
     it, and `best` is empty: the other systems are not tested against each other.
@@ -101,13 +104,16 @@ class Comparison:
     detectable: float | None = None
     note: str = ""
     against: str = ""
+    partly_scored: tuple[str, ...] = ()
+    items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _ColumnValues:
     """A column's values, systems × items; the systems that have any, best first, and those to compare.
 
-    `against` is the system with which all others are compared, "" if every two are.
+    `partly` are the rows with values for less than half of the items. `against` is the system with which all others
+    are compared, "" if every two are.
     """
 
     column: Column
@@ -115,6 +121,7 @@ class _ColumnValues:
     values: Floats
     order: list[int]
     pairs: list[Pair]
+    partly: set[int]
     against: str = ""
 
     @property
@@ -154,10 +161,9 @@ def compare(
 
 def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
     values = table.matrix(column.name)
-    order = best_first(values, column.better)
-    return _ColumnValues(
-        column, table.systems, values, order, pairs(order, row_of(table.systems, against)), against
-    )
+    order, partly = best_first(values, column.better), partly_scored(values)
+    compared = pairs(order, row_of(table.systems, against), partly=partly)
+    return _ColumnValues(column, table.systems, values, order, compared, partly, against)
 
 
 def _compare_columns(
@@ -188,14 +194,7 @@ def _compare_columns(
         ]
         best: tuple[str, ...] = ()
         if sizes and not data.constant and not data.against:
-            names = [data.systems[place] for place in data.order]
-            beaten = {name for name, _ in ends}
-            leader = next((name for name in names if name not in beaten), names[0])
-            # Systems without a significant difference from the leader are best too, even without shared items.
-            best = (
-                leader,
-                *(name for name in names if name != leader and (name, leader) not in set(ends)),
-            )
+            best = _best(data, ends)
         yield Comparison(
             data.column.name,
             tested,
@@ -204,7 +203,19 @@ def _compare_columns(
             scatter.median.detectable() if scatter.pairs else None,
             _note(data, len(tested), too_few=bool(sizes) and max(sizes) < scatter.least),
             data.against,
+            tuple(data.systems[row] for row in data.order if row in data.partly),
+            int((~np.isnan(data.values)).any(axis=0).sum()),
         )
+
+
+def _best(data: _ColumnValues, ends: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the leader, and the systems without a significant difference from it, even without shared items."""
+    names = [data.systems[row] for row in data.order]
+    beaten = {name for name, _ in ends}
+    whole = [data.systems[row] for row in data.order if row not in data.partly]
+    leader = next((name for name in [*whole, *names] if name not in beaten), names[0])
+    losses = set(ends)
+    return leader, *(name for name in names if name != leader and (name, leader) not in losses)
 
 
 def _test_differences(

@@ -184,6 +184,8 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
     assert finding(result) == (
         "b beats a",
         "a trails by 0.75 (p = 0.008) and is worse on 8 of 8 items.",
+        "a has the highest mean (4.47), but is worse on the items that both have.",
+        "b has scores for 8 of 30 items.",
     )
     for name in ("console", "markdown", "html"):
         assert "Not every system has a text for every item" in " ".join(result.report(name).split())
@@ -514,3 +516,76 @@ def test_against_one_system_too_few_items_are_named() -> None:
     headline, few = finding(made(run, against="now"))
     assert headline == "No system beats now on fluency"
     assert few == "With 6 items, no difference from now can be significant: you need at least 7."
+
+
+def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
+    """Its mean is of items that may be easier; the others differ whatever it has."""
+    alternating = [3.5, 4.5] * 10
+    result = made(of(a=[5.0] * 3, b=alternating, c=[value - 2 for value in wave(4.0, 20)]))
+    comparison = main_comparison(result)
+    assert comparison is not None
+    assert (comparison.best[0], comparison.partly_scored, comparison.items) == ("b", ("a",), 20)
+    headline, _, reason = finding(result)
+    assert headline == "b beats c, but not significantly a"
+    assert reason == "a has the highest mean (5.00), but scores for 3 of 20 items."
+
+
+def test_a_significant_difference_is_named_though_the_leader_has_none() -> None:
+    """The leader has scores for more than half of the items, but too few for a difference."""
+    leader = [5.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0, 1.0, 5.0, 5.0]
+    b, c = [3.5, 3.75] * 10, [3.0, 2.75] * 10
+    headline, reason = finding(made(of(a=leader, b=b, c=c)))
+    assert headline == "b beats c on fluency"
+    assert reason == (
+        "a has the highest mean (3.91) over 11 of 20 items, but differs significantly from no system."
+    )
+
+
+def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> None:
+    up, down = wave(4.0, 20), [value - 0.25 for value in wave(3.0, 20)][::-1]
+    values = {"a": {"style": up, "fluency": down}, "b": {"style": down, "fluency": up}}
+    result = made(values)
+    no_overall = replace(result, overall=None, comparisons=result.comparisons[:2])
+    headline, _, contradiction = finding(no_overall)
+    assert headline == "a beats b on style"
+    assert contradiction == "The criteria contradict each other: on fluency, b beats a."
+
+
+def test_the_next_best_is_the_next_by_rank() -> None:
+    """b shares the first place, so the best of those beaten is not the next best."""
+    a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
+    _, trailing, *_ = finding(made(of(a=a, b=b, c=[1.0, 1.5] * 10, d=[0.5, 1.0] * 10)))
+    assert trailing.startswith("c, the best of those beaten, trails a by 2.25 ")
+
+
+@pytest.mark.parametrize(
+    ("rouge", "disagrees"),
+    [
+        ({"good": 0.30, "fair": 0.31, "copy": 0.80}, True),
+        ({"good": 0.80, "fair": 0.31, "copy": 0.80}, False),
+        ({"good": 0.81, "fair": 0.31, "copy": 0.82}, False),
+    ],
+    ids=["its own first", "a tie for first", "no significant lead"],
+)
+def test_a_metric_disagrees_only_if_its_first_systems_are_others(
+    rouge: Mapping[str, float], disagrees: bool
+) -> None:
+    means = {"good": 4.5, "fair": 4.5, "copy": 1.5}
+    noise = [(k * 7 % 16) / 100 for k in range(16)]
+    turned = {"good": noise, "fair": noise, "copy": noise[::-1]}
+    result = made(
+        {
+            name: {
+                "fluency": wave(mean),
+                "rouge1": [rouge[name] + value for value in turned[name]],
+            }
+            for name, mean in means.items()
+        }
+    )
+    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
+    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
+    analysis = analyze(result.table.samples, columns, result.table.rows())
+    text = " ".join(
+        finding(Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons))
+    )
+    assert ("ROUGE-1 ranks copy first" in text) is disagrees

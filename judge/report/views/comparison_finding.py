@@ -1,11 +1,17 @@
-"""The finding of a run that scores texts: which systems differ in the column that ranks them."""
+"""The finding of a run that scores texts: which systems differ in the column that ranks them.
+
+Each sentence is a function, with the condition under which it is true beside it. All of them read the tests of one
+`Comparison`: nothing is said of means that no test supports.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, permutations
+from dataclasses import dataclass
+from itertools import pairwise
 
 from judge.core.format import first_names, format_interval, format_p, plural, signed
+from judge.core.format import listed as sentence_list
 from judge.core.records import Column
 from judge.report.format import column_title, mean_text, share_label, share_of_scale
 from judge.report.views.columns import (
@@ -25,106 +31,329 @@ from judge.report.views.system_names import (
     the_others,
 )
 from judge.results.result import Result
+from judge.stats.paired_differences import MOST
 from judge.stats.power import MIN_ITEMS
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference
 
 REFERENCE_METRICS = ("rougeL", "rouge1", "rougeLsum", "rouge2", "bertscore_f1", "chrf", "bleu")
 """Metrics to show beside the judge, in the order of preference."""
 _MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
+_MAX_CONTRADICTING = 2  # criteria that are named because they contradict the finding
+
+Win = tuple[str, str]
+"""The better and the worse system of a significant difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """What the tests of a comparison say.
+
+    `order` are all systems by their means, the best first. `wins` are the significant differences. `behind` are the
+    systems that the `leader` beats, and `others` those that may be as good.
+    """
+
+    order: tuple[str, ...]
+    wins: frozenset[Win]
+    leader: str
+    others: tuple[str, ...]
+    behind: tuple[str, ...]
+
+    @property
+    def leader_is_beaten(self) -> bool:
+        """Return whether the significant differences go round in a circle."""
+        return any(loser == self.leader for _, loser in self.wins)
+
+    @property
+    def best_beat_the_rest(self) -> bool:
+        """Return whether the leader and the others beat all that are behind, and none of each other."""
+        best = (self.leader, *self.others)
+        all_won = all((winner, loser) in self.wins for winner in best for loser in self.behind)
+        return all_won and not any(winner in best and loser in best for winner, loser in self.wins)
 
 
 def comparison_finding(result: Result, comparison: Comparison) -> list[str]:
-    order = [rank.system for rank in comparison.ranks]
+    """Return the headline and the sentences about a comparison of two systems or more."""
     if comparison.against:
         return _finding_against(result, comparison)
     if not comparison.best:
-        return [
-            f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"
-        ]
-    behind = [system for system in order if system not in comparison.best]
-    sentences = (
-        _winners(result, comparison, behind) if behind else _no_difference(result, comparison)
-    )
-    return [*sentences, *_metric_disagrees(result, comparison)]
+        title = _title(result, comparison)
+        return [f"The systems cannot be compared on {title}: {comparison.note}"]
+    tests = _read(result, comparison)
+    if not tests.wins:
+        sentences = list(_no_difference(result, comparison, tests))
+    elif not tests.behind or tests.leader_is_beaten:
+        sentences = list(_some_differences(result, comparison, tests))
+    else:
+        sentences = list(_winners(result, comparison, tests))
+    return [
+        *sentences,
+        *_contradictions(result, comparison, tests),
+        *_metric_disagrees(result, comparison),
+    ]
 
 
-def _winners(result: Result, comparison: Comparison, behind: Sequence[str]) -> Iterator[str]:
-    """Say which systems are best, and how far the next one trails."""
+def _read(result: Result, comparison: Comparison) -> _Tests:
+    order = tuple(rank.system for rank in comparison.ranks)
     leader, *others = comparison.best
-    wins = {_in_order(result, comparison, d) for d in comparison.differences if d.apart}
-    alike = all((system, loser) in wins for system in others for loser in behind)
+    return _Tests(
+        order=order,
+        wins=_wins(_column(result, comparison), comparison),
+        leader=leader,
+        others=tuple(others),
+        behind=tuple(name for name in order if name not in comparison.best),
+    )
+
+
+def _wins(column: Column, comparison: Comparison) -> frozenset[Win]:
+    return frozenset(_in_order(column, d) for d in comparison.differences if d.apart)
+
+
+# The headline, if the leader beats some systems.
+
+
+def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Say whom the leader beats, and how far the best of these trails."""
+    leader, others, behind = tests.leader, tests.others, tests.behind
+    on = _on_column(result, comparison)
     if not others:
-        yield f"{short_name(leader)} beats {all_others(behind)}"
-    elif alike and not any(pair in wins for pair in permutations(comparison.best, 2)):
+        yield f"{short_name(leader)} beats {all_others(behind)}{on}"
+    elif tests.best_beat_the_rest:
         between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
         beaten = listed(behind) if len(comparison.best) <= MAX_NAMED else the_others(behind)
-        yield f"{first_listed(comparison.best)} beat {beaten}; no significant difference {between}"
+        best = first_listed(comparison.best)
+        yield f"{best} beat {beaten}{on}; no significant difference {between}"
     else:
-        yield f"{short_name(leader)} beats {listed(behind)}, but not significantly {listed(others, 'or')}"
-    differences = {frozenset((d.system, d.other)): d for d in comparison.differences}
-    trails = differences[frozenset((leader, behind[0]))]
-    worse = trails.wins if trails.system == leader else trails.losses
-    p = f" ({format_p(trails.adjusted)})" if trails.adjusted is not None else ""
-    next_ = ", the next best," if len(behind) > 1 else ""
-    yield (
-        f"{short_name(behind[0])}{next_} trails by {_gap(result, comparison, trails)}{p} and is worse on {worse:,} of "
-        f"{trails.estimate.n:,} items."
+        not_beaten = listed(others, "or")
+        yield f"{short_name(leader)} beats {listed(behind)}{on}, but not significantly {not_beaten}"
+    yield _trailing(result, comparison, tests)
+    yield from _tie_behind(comparison, tests)
+    yield from _leader_by_mean(result, comparison, tests)
+    if leader in comparison.partly_scored:
+        yield f"{short_name(leader)} has {_coverage(result, comparison, leader)}."
+
+
+def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
+    """Say how far the first of the beaten systems is behind the leader, on the items of both."""
+    first = tests.behind[0]
+    difference = _difference(comparison, tests.leader, first)
+    worse = difference.wins if difference.system == tests.leader else difference.losses
+    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
+    leader = f" {short_name(tests.leader)}" if tests.others else ""
+    return (
+        f"{short_name(first)}{_apposition(comparison, tests)} trails{leader} by "
+        f"{_gap(result, comparison, difference)}{p} and is worse on {worse:,} of {difference.estimate.n:,} items."
     )
-    ties = [
-        pair for pair in pairwise(behind) if (d := differences.get(frozenset(pair))) and not d.apart
+
+
+def _apposition(comparison: Comparison, tests: _Tests) -> str:
+    """Say what the first of the beaten systems is: the next by rank, or only the best of those beaten."""
+    if len(tests.behind) == 1:
+        return ""
+    ranks = {rank.system: rank.rank for rank in comparison.ranks}
+    first, second = tests.behind[:2]
+    if ranks[first] == ranks[second]:
+        return ""
+    shares_rank = sum(rank == ranks[first] for rank in ranks.values()) > 1
+    follows = tests.order[:2] == (tests.leader, first) and ranks[tests.leader] < ranks[first]
+    if follows and not shares_rank:
+        return ", the next best,"
+    return ", the best of those beaten,"
+
+
+def _tie_behind(comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Name two neighbours among the beaten systems, if only these do not differ significantly."""
+    neighbours = [
+        pair
+        for pair in pairwise(tests.behind)
+        if (d := _find_difference(comparison, *pair)) is not None and not d.apart
     ]
-    if len(ties) == 1:
-        yield f"No significant difference between {listed(ties[0])}."
+    if len(neighbours) == 1:
+        yield f"No significant difference between {listed(neighbours[0])}."
 
 
-def _no_difference(result: Result, comparison: Comparison) -> Iterator[str]:
-    """Say that no system is significantly best, and how many items it takes."""
-    first, second, *_ = order = [rank.system for rank in comparison.ranks]
-    each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
-    yield f"No significant difference between {each} on {_title(result, comparison)}"
-    top = [rank.system for rank in comparison.ranks if rank.rank == 1]
-    column = _column(result, comparison)
-    decimals, lower = places(result, column), column.better == "lower"
-    best = result.estimates[first, column.name].value
-    mean = mean_text(column, best, min(2, decimals) if column.kind == "criterion" else decimals)
-    lead = f"{listed(top)} {'has' if len(top) == 1 else 'have'} the {'lowest' if lower else 'highest'} mean ({mean})"
+def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Say why the system with the best mean is not the leader."""
+    top = _first_by_mean(comparison)
+    if len(top) > 1 or top[0] == tests.leader:
+        return
+    mean = _highest_mean(result, comparison, top)
+    if top[0] in comparison.partly_scored:
+        yield f"{mean}, but {_coverage(result, comparison, top[0])}."
+    elif (tests.leader, top[0]) in tests.wins:
+        yield f"{mean}, but is worse on the items that both have."
+
+
+# The headline, if the leader beats none.
+
+
+def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Name the significant differences, none of which makes the leader the best."""
+    title = _title(result, comparison)
+    place = tests.order.index
+    pairs = sorted(tests.wins, key=lambda win: (place(win[0]), place(win[1])))
+    if len(pairs) > MAX_NAMED:
+        tested = sum(d.adjusted is not None for d in comparison.differences)
+        yield f"{len(pairs)} of {tested:,} pairs of systems differ significantly on {title}"
+    else:
+        wins = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in pairs]
+        yield f"{sentence_list(wins)} on {title}"
+    yield _untested_lead(result, comparison, tests)
+    if tests.leader_is_beaten:
+        yield "These differences go round in a circle: no system is the best."
+
+
+def _untested_lead(result: Result, comparison: Comparison, tests: _Tests) -> str:
+    """Say who has the best mean, and why that is no finding."""
+    top = _first_by_mean(comparison)
+    sentence = _highest_mean(result, comparison, top)
+    known, items = _items(result, comparison, top[0])
+    if len(top) == 1 and known < items:
+        sentence += f" over {known:,} of {items:,} items"
+    if not any(name in win for name in top for win in tests.wins):
+        differs = "differs" if len(top) == 1 else "differ"
+        sentence += f", but {differs} significantly from no system"
+    return f"{sentence}."
+
+
+def _first_by_mean(comparison: Comparison) -> list[str]:
+    """Return the systems that share the best mean."""
+    return [rank.system for rank in comparison.ranks if rank.rank == 1]
+
+
+def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Say that no two systems differ significantly, and how many items it takes."""
+    order, title = tests.order, _title(result, comparison)
+    if len(order) > MOST:  # only the leader was tested
+        leader, rivals = short_name(tests.leader), len(order) - 1
+        yield f"{leader} does not differ significantly from any of the {rivals} other systems on {title}"
+    else:
+        each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
+        yield f"No significant difference between {each} on {title}"
+    top = _first_by_mean(comparison)
+    lead = _highest_mean(result, comparison, top)
+    if len(top) == 1 and top[0] in comparison.partly_scored:
+        lead += f", but {_coverage(result, comparison, top[0])}"
     n = max((d.estimate.n for d in comparison.differences), default=0)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
         yield f"{lead}."
         yield _too_few(result, comparison, n, f"no difference between {len(order)} systems")
         return
-    ahead = {
-        _in_order(result, comparison, d): d for d in comparison.differences if d.estimate.value
-    }
+    first, second, *_ = order
+    closest = _find_difference(comparison, first, second)
+    column = _column(result, comparison)
     # On the items of both, the system with the best mean may be behind.
-    closest = ahead.get((first, second))
-    if closest is None:
+    ahead = (
+        closest is not None
+        and closest.estimate.value != 0
+        and _in_order(column, closest) == (first, second)
+    )
+    if closest is None or not ahead or first != tests.leader:
         yield f"{lead}."
         return
-    gap = (
-        f"{_gap(result, comparison, closest)} {'below' if lower else 'above'} {short_name(second)}"
+    side = "below" if column.better == "lower" else "above"
+    gap = f"{_gap(result, comparison, closest)} {side} {short_name(second)}"
+    n = closest.estimate.n
+    yield f"{lead}, {gap} on {plural(n, 'item')}.{_needed(result, n)}"
+
+
+def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]) -> str:
+    """Say who has the best mean: `a has the highest mean (3.50)`."""
+    column = _column(result, comparison)
+    decimals = places(result, column)
+    best = result.estimates[systems[0], column.name].value
+    mean = mean_text(column, best, min(2, decimals) if column.kind == "criterion" else decimals)
+    has = "has" if len(systems) == 1 else "have"
+    end = "lowest" if column.better == "lower" else "highest"
+    return f"{listed(systems)} {has} the {end} mean ({mean})"
+
+
+def _items(result: Result, comparison: Comparison, system: str) -> tuple[int, int]:
+    """Return on how many items a system has a value, and on how many any system has one."""
+    return result.estimates[system, comparison.column].n, comparison.items
+
+
+def _coverage(result: Result, comparison: Comparison, system: str) -> str:
+    known, items = _items(result, comparison, system)
+    noun = "scores" if _column(result, comparison).kind == "criterion" else "values"
+    return f"{noun} for {known:,} of {items:,} items"
+
+
+# Other columns.
+
+
+def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+    """Name criteria on which a system that is beaten beats the one that beats it."""
+    clauses = []
+    for column in display_columns(result):
+        other = compared_columns(result).get(column.name)
+        if column.kind != "criterion" or column.judge or other is None or other.against:
+            continue
+        reversed_wins = [win for win in _wins(column, other) if win[::-1] in tests.wins]
+        if reversed_wins:
+            clauses.append(f"on {column_title(column.name)}, {_won(reversed_wins)}")
+    if clauses:
+        more = len(clauses) - _MAX_CONTRADICTING
+        shown = clauses[:_MAX_CONTRADICTING] + [f"{more} more criteria do so, too"] * (more > 0)
+        yield f"The criteria contradict each other: {'; '.join(shown)}."
+
+
+def _won(wins: Sequence[Win]) -> str:
+    """Say who beats whom, or how many do."""
+    if len(wins) > MAX_NAMED:
+        return f"{len(wins)} of these differences are the other way round"
+    return sentence_list(
+        [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in sorted(wins)]
     )
-    yield f"{lead}, {gap} on {plural(closest.estimate.n, 'item')}.{_needed(result, closest.estimate.n)}"
 
 
-def _in_order(result: Result, comparison: Comparison, difference: Difference) -> tuple[str, str]:
-    """Return the better system on the items of both, and the other one."""
-    sign = -1 if _column(result, comparison).better == "lower" else 1
-    pair = difference.system, difference.other
-    return pair if sign * difference.estimate.value > 0 else pair[::-1]
+def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
+    """Point out a system that a reference metric puts first and the judge finds significantly worse.
+
+    The first systems of the metric and of the judge have to be different ones, and each first system significantly
+    better than the other in its column. The sentence ends with the criterion of the system's lowest mean on the scale:
+    ` (consistency 2.10)`.
+    """
+    if _column(result, comparison).kind != "criterion":
+        return
+    by_column = compared_columns(result)
+    ranks = {rank.system: rank.rank for rank in comparison.ranks}
+    for name in ("rouge1", *REFERENCE_METRICS):
+        metric = by_column.get(name)
+        if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
+            continue
+        top = metric.best[0]
+        alone = [rank.system for rank in metric.ranks if rank.rank == 1] == [top]
+        if alone and top in ranks:
+            place = _place(top, ranks)
+            lowest = _lowest_criterion(result, top)
+            yield f"{column_title(name)} ranks {short_name(top)} first; the judge ranks it {place}{lowest}."
+            return
 
 
-def _needed(result: Result, n: int) -> str:
-    """Say how many items detect the closest difference if that is more than `n`; else nothing."""
-    *_, needed = closest_pair(result) or (0,)
-    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
-    return f" If that is real, detecting it needs {items} items (80% power)." if needed > n else ""
+def _place(system: str, ranks: Mapping[str, int]) -> str:
+    """Return a rank in words: `last` if nobody else has it and none comes after."""
+    rank = ranks[system]
+    is_last = rank == max(ranks.values()) and list(ranks.values()).count(rank) == 1
+    return "last" if is_last else str(rank)
 
 
-def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
-    (scatter,) = result.power(comparison.column)
-    least = max(MIN_ITEMS, scatter.least)
-    return f"With {plural(n, 'item')}, {what} can be significant: you need at least {least}."
+def _lowest_criterion(result: Result, system: str) -> str:
+    """Return the criterion with the system's lowest mean on its scale: ` (consistency 2.10)`."""
+    means = [
+        (share, column, estimate.value)
+        for column in result.table.columns
+        if column.kind == "criterion"
+        and not column.judge
+        and (estimate := result.estimates.get((system, column.name)))
+        if (share := share_of_scale(column, estimate.value)) is not None
+    ]
+    if not means:
+        return ""
+    _, column, value = min(means, key=lambda mean: mean[0])
+    return f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
+
+
+# All systems compared with one.
 
 
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
@@ -143,7 +372,7 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
             points if share_label(column) else change_text(e, min(2, places(result, column)))
         )
     marks = marks_against(comparison, column.better)
-    sentences = [*split_against(marks, texts, name, title)]
+    sentences = [*split_against(marks, texts, name, title, rivals=len(comparison.ranks) - 1)]
     n = max(d.estimate.n for d in tested)
     (scatter,) = result.power(comparison.column)
     if n < max(MIN_ITEMS, scatter.least):
@@ -154,11 +383,12 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
 
 
 def split_against(
-    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str
+    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str, *, rivals: int
 ) -> Iterator[str]:
     """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
-    `marks` are the significant differences from `name`, `texts` all of them in numbers, by system.
+    `marks` are the significant differences from `name`, `texts` all that were tested in numbers, by system. `rivals`
+    counts the other systems, tested or not.
     """
     better, worse, others = (
         [s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", "")
@@ -168,7 +398,8 @@ def split_against(
     elif others:
         yield f"No system beats {name} on {title}"
     else:
-        yield f"{name} beats {all_others(worse)} on {title}"
+        beaten = all_others(worse) if len(worse) == rivals else listed(worse)
+        yield f"{name} beats {beaten} on {title}"
     named = (
         ("Significantly better", better),
         ("Significantly worse", worse),
@@ -177,6 +408,9 @@ def split_against(
     for words, systems in named:
         if systems:
             yield f"{words}: {first_names((f'{short_name(s)} ({texts[s]})' for s in systems), MAX_NAMED)}."
+
+
+# What the sentences share.
 
 
 def closest_pair(result: Result) -> tuple[str, str, int] | None:
@@ -192,42 +426,45 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
             return None
         closest = min(undecided, key=lambda d: best.index(d.system))
         first, second = closest.system, closest.other
-    elif comparison is None or len(comparison.best) < 2 or not comparison.ranks:
+    elif comparison is None or len(comparison.best) < 2:
         return None
     else:
-        first, second = (rank.system for rank in comparison.ranks[:2])
+        first, second = comparison.best[:2]
     (scatter,) = result.power(comparison.column, pair=(first, second))
     needed = scatter.pairs[0].needed() if scatter.pairs else None
     return (first, second, needed) if needed else None
 
 
-def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
-    """Point out a system that a reference metric puts first and the judge finds significantly worse.
+def _needed(result: Result, n: int) -> str:
+    """Say how many items detect the closest difference if that is more than `n`; else nothing."""
+    *_, needed = closest_pair(result) or (0,)
+    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
+    return f" If that is real, detecting it needs {items} items (80% power)." if needed > n else ""
 
-    The sentence ends with the criterion of its lowest mean on the scale: ` (consistency 2.10)`.
-    """
-    if _column(result, comparison).kind != "criterion":
-        return
-    by_column = compared_columns(result)
-    ranks = {rank.system: rank.rank for rank in comparison.ranks}
-    for name in ("rouge1", *REFERENCE_METRICS):
-        top = by_column[name].ranks[0].system if name in by_column and by_column[name].ranks else ""
-        if top in ranks and top not in comparison.best:
-            place = "last" if ranks[top] == max(ranks.values()) else ranks[top]
-            means = [
-                (share, column, e.value)
-                for column in result.table.columns
-                if column.kind == "criterion"
-                and not column.judge
-                and (e := result.estimates.get((top, column.name)))
-                if (share := share_of_scale(column, e.value)) is not None
-            ]
-            lowest = ""
-            if means:
-                _, column, value = min(means, key=lambda mean: mean[0])
-                lowest = f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
-            yield f"{column_title(name)} ranks {short_name(top)} first; the judge ranks it {place}{lowest}."
-            return
+
+def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
+    (scatter,) = result.power(comparison.column)
+    least = max(MIN_ITEMS, scatter.least)
+    return f"With {plural(n, 'item')}, {what} can be significant: you need at least {least}."
+
+
+def _in_order(column: Column, difference: Difference) -> Win:
+    """Return the better system on the items of both, and the other one."""
+    sign = -1 if column.better == "lower" else 1
+    pair = difference.system, difference.other
+    return pair if sign * difference.estimate.value > 0 else pair[::-1]
+
+
+def _find_difference(comparison: Comparison, one: str, other: str) -> Difference | None:
+    """Return the difference between two systems, whichever comes first; None if they share no item."""
+    ends = {one, other}
+    return next((d for d in comparison.differences if {d.system, d.other} == ends), None)
+
+
+def _difference(comparison: Comparison, one: str, other: str) -> Difference:
+    """Return the difference between two systems that share items."""
+    ends = {one, other}
+    return next(d for d in comparison.differences if {d.system, d.other} == ends)
 
 
 def _column(result: Result, comparison: Comparison) -> Column:
@@ -237,6 +474,16 @@ def _column(result: Result, comparison: Comparison) -> Column:
 def _title(result: Result, comparison: Comparison) -> str:
     overall = result.overall is not None and comparison.column == result.overall.column.name
     return "the overall score" if overall else column_title(comparison.column)
+
+
+def _on_column(result: Result, comparison: Comparison) -> str:
+    """Return ` on fluency`, or nothing if the column is the overall score or the only one to go by."""
+    if result.overall is not None and comparison.column == result.overall.column.name:
+        return ""
+    columns = [column for column in display_columns(result) if not column.judge]
+    criteria = [column for column in columns if column.kind == "criterion"]
+    only = [column.name for column in criteria or columns] == [comparison.column]
+    return "" if only else f" on {_title(result, comparison)}"
 
 
 def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:

@@ -41,7 +41,9 @@ def ranking_finding(result: Result) -> list[str]:
             s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip()
             for s in rivals
         }
-        sentences = [*split_against(marks, rates, short_name(ranking.against), title)]
+        sentences = [
+            *split_against(marks, rates, short_name(ranking.against), title, rivals=len(rivals))
+        ]
         n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
         few = (
             f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
