@@ -126,6 +126,9 @@ class Ranking:
     texts' quality cancels out; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts, about
     which no judge was asked. `method` describes the intervals. `against` is the system that all others met, "" if every
     two systems met.
+
+    `groups` are the systems that met directly or through others, in the order of `standings`. Systems of two groups
+    cannot be compared: one group follows the other in `standings`.
     """
 
     column: str
@@ -142,6 +145,7 @@ class Ranking:
     note: str = ""
     by_strength: bool = False
     against: str = ""
+    groups: tuple[tuple[str, ...], ...] = ()
 
 
 Orders = Literal[1, 2]
@@ -245,7 +249,8 @@ def _ranking(
     column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int
 ) -> Ranking:
     number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
-    strengths = _fit_strengths(sides, number, preferred)
+    groups = _groups_that_met(number, sides.systems)
+    strengths = _fit_strengths(sides, number, preferred, groups=len(set(groups.values())))
     p_values: dict[str, float | None] = {}
     if against in sides.systems:
         # The corrected p of each other system's win rate against this one, over items.
@@ -276,12 +281,13 @@ def _ranking(
     by_strength = (
         len(np.unique(number[np.triu_indices(len(number), 1)])) > 1 and strengths.values is not None
     )
+    standings.sort(
+        key=lambda s: (groups[s.system], -((s.strength or 0.0) if by_strength else s.win_rate))
+    )
     return Ranking(
         column,
         systems,
-        tuple(
-            sorted(standings, key=lambda s: -((s.strength or 0.0) if by_strength else s.win_rate))
-        ),
+        tuple(standings),
         tuple(
             tuple(p / n if n else None for n, p in zip(*row, strict=True))
             for row in zip(counts, sums, strict=True)
@@ -298,7 +304,24 @@ def _ranking(
         note=strengths.note,
         by_strength=by_strength,
         against=against,
+        groups=tuple(
+            tuple(s.system for s in standings if groups[s.system] == group)
+            for group in sorted(set(groups.values()))
+        ),
     )
+
+
+def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
+    """Return the group of each system: systems that met directly or through others are in one.
+
+    `number` of pairs is systems × rivals. Groups are numbered by their first systems.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    if not systems:
+        return {}
+    _, labels = connected_components(number, directed=False)
+    return dict(zip(systems, labels.tolist(), strict=True))
 
 
 def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
@@ -441,17 +464,14 @@ class _Strengths:
         return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 
-def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats) -> _Strengths:
+def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: int) -> _Strengths:
     """Fit strengths and White's sandwich (1982), adding up the scores of an item's pairs (Liang and Zeger 1986).
 
-    `number` of pairs and sum of preferences are systems × rivals.
+    `number` of pairs and sum of preferences are systems × rivals; `groups` counts those that never met.
     """
-    from scipy.sparse.csgraph import connected_components
-
     size = len(sides.systems)
     if not size:
         return _Strengths("No pair was compared.")
-    groups, _ = connected_components(number)
     if groups > 1:
         return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
     import evalica

@@ -394,13 +394,16 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
     even = replace(ranked, by_strength=False)
     first, second = ranked.standings[:2]
     headline, detail, *_ = finding(replace(ranking, rankings=(even,)))
-    assert headline == f"{first.system} wins most comparisons on overall: 61% [50, 75] over 3 items"
+    assert headline == (
+        f"No system clearly leads on overall: {first.system} has the highest win rate, 61% [50, 75] over 3 items"
+    )
     assert detail == f"{second.system} follows with 56%; the intervals overlap."
     apart = replace(first, low=0.99, high=1.0)
     clear = replace(ranking, rankings=(replace(even, standings=(apart, *ranked.standings[1:])),))
     assert finding(clear)[1].endswith("; the intervals do not overlap.")
     assert finding(ranking)[:3] == (
-        f"{first.system} is the strongest on overall: strength 0.31 [−0.10, 0.80] over 3 items",
+        f"No system clearly leads on overall: {first.system} has the highest strength, "
+        "strength 0.31 [−0.10, 0.80] over 3 items",
         f"{second.system} follows with strength 0.14.",
         "Strengths decide, not win rates: the systems met different rivals.",
     )
@@ -409,12 +412,15 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
 @pytest.mark.parametrize(
     ("preferred", "sentences"),
     [
-        ({}, ("a and b are equal on better: 50% over 2 items",)),
+        ({}, ("a and b have the same win rate on better: 50% over 2 items",)),
         (
             {"clear": "ab"},
-            ("a and b are equal on better: 50% over 2 items", "a is first on clear."),
+            (
+                "a and b have the same win rate on better: 50% over 2 items",
+                "a has the highest win rate on clear.",
+            ),
         ),
-        ({"better": "ac bc"}, ("a and b are equal on better: 75% over 2 items",)),
+        ({"better": "ac bc"}, ("a and b have the same win rate on better: 75% over 2 items",)),
     ],
 )
 def test_equal_win_rates_have_no_winner(

@@ -179,12 +179,14 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
 def _standings(ranking: Ranking, *, short: bool) -> Table:
     """Tabulate one ranking: win rates, strengths, records and flips."""
     rows: list[tuple[Content, ...]] = []
+    group_of = {name: at for at, group in enumerate(ranking.groups, 1) for name in group}
     for s in ranking.standings:
         undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
         strength = format_interval(s.strength_low, s.strength_high, 2)
         rows.append(
             (
                 s.system,
+                group_of[s.system] if len(ranking.groups) > 1 else None,
                 _win_rate(s, bar=True),
                 share_cell(s.equal_length),
                 None
@@ -197,12 +199,13 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
             )
         )
     met = {s.system for s in ranking.standings}
-    rows += [(system, *[None] * 7) for system in ranking.systems if system not in met]
+    rows += [(system, *[None] * 8) for system in ranking.systems if system not in met]
     apart = f"* significantly different from {ranking.against}." if ranking.against else ""
     equal_length = "Equal length: estimated win rate if both texts were equally long."
     return table(
         (
             "system",
+            Head("group", optional=True, about="Group: systems of two groups were never compared."),
             "win rate",
             Head("equal length", optional=True, about=equal_length),
             "strength",

@@ -1,18 +1,25 @@
-"""The finding of a run that compares texts in pairs."""
+"""The finding of a run that compares texts in pairs.
+
+Each sentence is a function, with the condition under which it is true beside it. A system is said to win only if the
+interval of its win rate lies above 50%, or that of its strength above 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 from judge.core.format import format_interval, number, percent, plural
+from judge.core.format import listed as sentence_list
 from judge.report.format import column_title
 from judge.report.views.comparison_finding import split_against
-from judge.report.views.system_names import listed, short_name
+from judge.report.views.system_names import MAX_NAMED, listed, short_name
 from judge.results.result import Result
-from judge.stats.pairwise import Ranking, Standing
+from judge.stats.pairwise import TIE, Ranking, Standing
 from judge.stats.power import ALPHA, min_items
 
 _NEAR = 1e-6  # two strengths or shares that are closer are equal
+_MAX_ELSEWHERE = 2  # further criteria that are named
 
 
 def ranking_finding(result: Result) -> list[str]:
@@ -22,50 +29,22 @@ def ranking_finding(result: Result) -> list[str]:
     if not rankings:
         return []
     ranking, *others = rankings
-    first, second, *_ = ranking.standings
-    title, items = (
-        column_title(ranking.column),
-        plural(first.items, "item") if first.items else "all items",
-    )
-    elsewhere = [
-        f"{listed(winners)} is first on {column_title(each.column)}."
-        for each in others
-        if not _is_void(each) and len(winners := _winners_of(each)) == 1
-    ][:2]
     if _is_void(ranking):
-        return [*_void_finding(ranking, title), *elsewhere]
-    if ranking.against in {s.system for s in ranking.standings}:
-        rivals = [s for s in ranking.standings if s.system != ranking.against]
-        marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
-        rates = {
-            s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip()
-            for s in rivals
-        }
-        sentences = [
-            *split_against(marks, rates, short_name(ranking.against), title, rivals=len(rivals))
-        ]
-        n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
-        few = (
-            f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
-        )
-        return [*sentences, *[few] * (n < least)]
-    (text, low, _, interval), (follows, _, high, _) = (_size(ranking, s) for s in (first, second))
-    winners = _winners_of(ranking)
-    if len(winners) > 1:
-        sentences = [f"{listed(winners)} are equal on {title}: {text} over {items}"]
+        sentences = list(_void_finding(ranking))
+    elif ranking.against in {standing.system for standing in ranking.standings}:
+        return list(_finding_against(ranking))
+    elif len(ranking.groups) > 1:
+        sentences = list(_groups_apart(ranking))
     else:
-        verb = "is the strongest" if ranking.by_strength else "wins most comparisons"
-        apart = None if low is None or high is None else low > high
-        clear = (
-            "" if apart is None else f"; the intervals {'do not overlap' if apart else 'overlap'}"
-        )
         sentences = [
-            f"{short_name(first.system)} {verb} on {title}: {f'{text} {interval}'.rstrip()} over {items}",
-            f"{short_name(second.system)} follows with {follows}{clear}.",
+            *_lead(ranking),
+            *_circle(ranking),
+            *_why_strengths(ranking),
         ]
-    if ranking.by_strength:
-        sentences.append("Strengths decide, not win rates: the systems met different rivals.")
-    return [*sentences, *elsewhere]
+    return [*sentences, *_elsewhere(others)]
+
+
+# No evidence.
 
 
 def _is_void(ranking: Ranking) -> bool:
@@ -73,8 +52,9 @@ def _is_void(ranking: Ranking) -> bool:
     return ranking.flip_rate == 1
 
 
-def _void_finding(ranking: Ranking, title: str) -> Iterator[str]:
+def _void_finding(ranking: Ranking) -> Iterator[str]:
     """Say that the verdicts on a criterion are no evidence, and which place the judge prefers."""
+    title = column_title(ranking.column)
     yield f"Every verdict on {title} changed with the order of the texts: they say nothing about the systems"
     if ranking.position_bias is not None and abs(ranking.position_bias) > _NEAR:
         place = "first" if ranking.position_bias > 0 else "second"
@@ -82,19 +62,185 @@ def _void_finding(ranking: Ranking, title: str) -> Iterator[str]:
         yield f"The text shown {place} got {share} of the preference. Try another judge."
 
 
-def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | None, str]:
-    """Return the strength or win rate that orders the systems, in words, with its ends and its interval."""
-    if ranking.by_strength and s.strength is not None:
-        ends = s.strength_low, s.strength_high
-        return f"strength {number(s.strength, 2)}", *ends, format_interval(*ends, 2)
-    return f"{100 * s.win_rate:.0f}%", s.low, s.high, format_interval(s.low, s.high, 0, 100)
+# All systems compared with one.
 
 
-def _winners_of(ranking: Ranking) -> list[str]:
-    """Return the systems that share the first place."""
-    sizes = [(s.strength or 0.0) if ranking.by_strength else s.win_rate for s in ranking.standings]
-    return [
-        s.system
-        for s, size in zip(ranking.standings, sizes, strict=True)
-        if sizes[0] - size <= _NEAR
+def _finding_against(ranking: Ranking) -> Iterator[str]:
+    """Say which systems win against the one that all met, which lose, and what is undecided."""
+    rivals = [s for s in ranking.standings if s.system != ranking.against]
+    marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
+    rates = {
+        s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip()
+        for s in rivals
+    }
+    title = column_title(ranking.column)
+    yield from split_against(marks, rates, short_name(ranking.against), title, rivals=len(rivals))
+    n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
+    if n < least:
+        yield f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
+
+
+# Systems that met each other, directly or through others.
+
+
+def _lead(ranking: Ranking) -> Iterator[str]:
+    """Say who has the highest win rate or strength, and whether its interval supports a lead."""
+    first, second = ranking.standings[:2]
+    title, over = column_title(ranking.column), _over_items(first)
+    noun = "strength" if _has_strengths(ranking) else "win rate"
+    winners = _winners_of(ranking.standings, ranking)
+    if len(winners) > 1:
+        yield f"{listed(winners)} have the same {noun} on {title}: {_size(ranking, first)}{over}"
+        return
+    name, size = short_name(first.system), _size_with_interval(ranking, first)
+    leads = _leads(ranking, first)
+    if leads and not _has_strengths(ranking) and 2 * first.wins > first.n:
+        yield f"{name} wins most comparisons on {title}: {size}{over}"
+    elif leads:
+        yield f"{name} is the strongest on {title}: {size}{over}"
+    else:
+        yield f"No system clearly leads on {title}: {name} has the highest {noun}, {size}{over}"
+    yield f"{short_name(second.system)} follows with {_size(ranking, second)}{_overlap(ranking)}."
+
+
+def _leads(ranking: Ranking, standing: Standing) -> bool:
+    """Return whether the interval of a system's win rate lies above 50%, or that of its strength above 0."""
+    if _has_strengths(ranking):
+        return standing.strength_low is not None and standing.strength_low > 0
+    return standing.low is not None and standing.low > TIE
+
+
+def _overlap(ranking: Ranking) -> str:
+    """Say whether the intervals of the first two systems overlap; nothing if one has none."""
+    (low, _), (_, high) = (_ends(ranking, standing) for standing in ranking.standings[:2])
+    if low is None or high is None:
+        return ""
+    return "; the intervals do not overlap" if low > high else "; the intervals overlap"
+
+
+def _circle(ranking: Ranking) -> Iterator[str]:
+    """Name a circle: a system wins against the next one, and the last one against the first."""
+    circle = _shortest_circle(ranking)
+    if not circle:
+        return
+    place = {system: at for at, system in enumerate(ranking.systems)}
+    if len(circle) > MAX_NAMED + 1:
+        yield f"{len(circle)} systems win against one another in a circle."
+        return
+    wins = []
+    for system, rival in zip(circle, [*circle[1:], circle[0]], strict=True):
+        rate = ranking.win_rate[place[system]][place[rival]] or 0.0
+        wins.append(f"{short_name(system)} against {short_name(rival)} ({100 * rate:.0f}%)")
+    yield f"The wins go round in a circle: {sentence_list(wins)}."
+
+
+def _shortest_circle(ranking: Ranking) -> list[str]:
+    """Return the systems of a shortest circle through the first system, in order; [] if there is none."""
+    place = {system: at for at, system in enumerate(ranking.systems)}
+    names = [standing.system for standing in ranking.standings]
+
+    def beaten_by(system: str) -> list[str]:
+        rates = ranking.win_rate[place[system]]
+        return [
+            name
+            for name in names
+            if (rate := rates[place[name]]) is not None and rate > TIE + _NEAR
+        ]
+
+    first = names[0]
+    before: dict[str, str] = {}
+    waiting = deque([first])
+    while waiting:
+        system = waiting.popleft()
+        for rival in beaten_by(system):
+            if rival == first:
+                circle = [system]
+                while circle[-1] != first:
+                    circle.append(before[circle[-1]])
+                return circle[::-1]
+            if rival not in before:
+                before[rival] = system
+                waiting.append(rival)
+    return []
+
+
+def _why_strengths(ranking: Ranking) -> Iterator[str]:
+    if ranking.by_strength:
+        yield "Strengths decide, not win rates: the systems met different rivals."
+
+
+# Systems that never met.
+
+
+def _groups_apart(ranking: Ranking) -> Iterator[str]:
+    """Say which groups of systems never met, and who has the highest win rate within each."""
+    title = column_title(ranking.column)
+    first, *others = ranking.groups
+    if len(others) == 1:
+        yield f"{listed(others[0])} were never compared with {listed(first)} on {title}"
+    else:
+        yield f"The systems form {len(ranking.groups)} groups on {title} that were never compared with each other"
+    by_name = {standing.system: standing for standing in ranking.standings}
+    for group in ranking.groups[:MAX_NAMED]:
+        standings = [by_name[name] for name in group]
+        winners = _winners_of(standings, ranking)
+        size, over = _size_with_interval(ranking, standings[0]), _over_items(standings[0])
+        if len(winners) == 1:
+            yield f"Among {listed(group)}, {short_name(winners[0])} has the highest win rate: {size}{over}."
+        else:
+            yield f"Among {listed(group)}, {listed(winners)} have the same win rate: {size}{over}."
+
+
+# Further criteria.
+
+
+def _elsewhere(others: Sequence[Ranking]) -> Iterator[str]:
+    """Name the system with the highest win rate or strength on further criteria."""
+    clear = [
+        (ranking, winners[0])
+        for ranking in others
+        if not _is_void(ranking)
+        and len(ranking.groups) == 1
+        and len(winners := _winners_of(ranking.standings, ranking)) == 1
     ]
+    for ranking, winner in clear[:_MAX_ELSEWHERE]:
+        noun = "strength" if _has_strengths(ranking) else "win rate"
+        yield f"{short_name(winner)} has the highest {noun} on {column_title(ranking.column)}."
+
+
+# What the sentences share.
+
+
+def _has_strengths(ranking: Ranking) -> bool:
+    """Return whether strengths order the systems."""
+    return ranking.by_strength and ranking.standings[0].strength is not None
+
+
+def _over_items(standing: Standing) -> str:
+    return f" over {plural(standing.items, 'item') if standing.items else 'all items'}"
+
+
+def _ends(ranking: Ranking, s: Standing) -> tuple[float | None, float | None]:
+    """Return the ends of the interval of what orders the systems."""
+    return (s.strength_low, s.strength_high) if _has_strengths(ranking) else (s.low, s.high)
+
+
+def _size(ranking: Ranking, s: Standing) -> str:
+    """Return the strength or win rate that orders the systems, in words."""
+    if _has_strengths(ranking):
+        return f"strength {number(s.strength or 0.0, 2)}"
+    return f"{100 * s.win_rate:.0f}%"
+
+
+def _size_with_interval(ranking: Ranking, s: Standing) -> str:
+    strengths = _has_strengths(ranking)
+    places, factor = (2, 1) if strengths else (0, 100)
+    interval = format_interval(*_ends(ranking, s), places, factor)
+    return f"{_size(ranking, s)} {interval}".rstrip()
+
+
+def _winners_of(standings: Sequence[Standing], ranking: Ranking) -> list[str]:
+    """Return the systems that share the first place among these."""
+    strengths = _has_strengths(ranking)
+    sizes = [(s.strength or 0.0) if strengths else s.win_rate for s in standings]
+    return [s.system for s, size in zip(standings, sizes, strict=True) if sizes[0] - size <= _NEAR]

@@ -1,0 +1,314 @@
+"""Every sentence about a ranking is true: an independent reading of the same verdicts decides.
+
+A sentence that no rule below knows fails the test: a new sentence needs a rule that says when it is true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.report.views.finding import finding
+from judge.results.result import Result
+from judge.stats.analyze import analyze
+
+NAMES = [f"s{k}" for k in range(6)]
+LIST = r"s\d(?:, s\d)*(?: and s\d)?"
+COUNTED = rf"{LIST}|\d+ systems"
+SIZE = r"(?:strength [−\d.]+|\d+%)(?: \[[^\]]+\])?"
+
+Verdicts = list[tuple[str, int, str, str, float, float]]
+"""Column, item, system, rival, and the preference for the system if shown first and if shown second."""
+
+
+def run_of(verdicts: Verdicts) -> Result:
+    columns = [
+        Column(name, "criterion", name, 0.0, 1.0)
+        for name in dict.fromkeys(verdict[0] for verdict in verdicts)
+    ]
+    rows = []
+    for column, item, system, rival, shown_first, shown_second in verdicts:
+        how = Provenance("single")
+        rows.append(Score(f"i{item}", system, column, shown_first, how, rival))
+        rows.append(Score(f"i{item}", rival, column, 1 - shown_second, how, system))
+    items = {verdict[1] for verdict in verdicts}
+    samples = [Sample(f"i{item}", name, "text") for item in sorted(items) for name in NAMES]
+    analysis = analyze(samples, columns, rows, orders=2)
+    return Result(analysis.table, {}, rankings=analysis.rankings)
+
+
+class Reading:
+    """What a careful reader finds in the verdicts on one criterion."""
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        names = ["column", "item", "system", "rival", "first", "second"]
+        frame = pd.DataFrame(verdicts, columns=names)
+        frame["p"] = (frame["first"] + frame["second"]) / 2
+        turned = frame.rename(columns={"system": "rival", "rival": "system"})
+        turned["p"] = 1 - turned["p"]
+        self.sides = pd.concat([frame, turned], ignore_index=True)
+        flips = np.sign(frame["first"] - 0.5) != np.sign(frame["second"] - 0.5)
+        self.all_flipped = bool(flips.all())
+        self.share_first = float((frame["first"] + 1 - frame["second"]).mean() / 2)
+        self.rates = self.sides.groupby("system")["p"].mean().to_dict()
+        self.heads = self.sides.groupby(["system", "rival"])["p"].mean().to_dict()
+        self.items = self.sides.groupby("system")["item"].nunique().to_dict()
+        self.groups: list[set[str]] = []
+        for a, b in self.heads:
+            touched = [group for group in self.groups if a in group or b in group]
+            self.groups = [group for group in self.groups if group not in touched]
+            self.groups.append({a, b}.union(*touched))
+
+    def best(self, names: set[str]) -> set[str]:
+        highest = max(self.rates[name] for name in names)
+        return {name for name in names if self.rates[name] > highest - 1e-6}
+
+    def won(self, name: str) -> tuple[int, int]:
+        """Return how many of its comparisons a system won, and how many there are."""
+        rows = self.sides[self.sides["system"] == name]
+        return int((rows["p"] > 0.5).sum()), len(rows)
+
+
+def names_in(text: str) -> list[str]:
+    return re.findall(r"s\d", text)
+
+
+def counted(text: str, names: set[str]) -> bool:
+    """Return whether `text` lists these names, or counts them."""
+    return (
+        int(text.split()[0]) == len(names)
+        if text.endswith("systems")
+        else set(names_in(text)) == names
+    )
+
+
+def void(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    return reading.all_flipped
+
+
+def shown_place(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    share = reading.share_first if match["place"] == "first" else 1 - reading.share_first
+    return share > 0.5 and abs(100 * share - float(match["share"])) < 0.51
+
+
+def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    """The order by win rate is read from the verdicts, that by strength from the table."""
+    standing = result.rankings[0].standings[0]
+    sizes = {s.system: s.strength for s in result.rankings[0].standings}
+    name, what = match["system"], match["what"]
+    if "strength" in match["size"]:
+        best = {each for each, size in sizes.items() if size > max(sizes.values()) - 1e-6}
+        low, neutral, wins = standing.strength_low, 0.0, True
+    else:
+        best = reading.best(set(reading.rates))
+        won, pairs = reading.won(name)
+        low, neutral, wins = standing.low, 0.5, 2 * won > pairs
+        if abs(100 * reading.rates[name] - float(match["size"].split("%")[0])) > 0.51:
+            return False
+    is_clear = low is not None and low > neutral
+    right = {"wins most comparisons": is_clear and wins, "is the strongest": is_clear}
+    return best == {name} and right.get(what, not is_clear)
+
+
+def no_lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    return lead(reading, result, match)
+
+
+def same(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    if match["noun"] == "strength":
+        strengths = {s.system: s.strength for s in result.rankings[0].standings}
+        highest = max(strengths.values())
+        return counted(
+            match["systems"], {n for n, size in strengths.items() if size > highest - 1e-6}
+        )
+    return counted(match["systems"], reading.best(set(reading.rates)))
+
+
+def follows(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    first, second = result.rankings[0].standings[:2]
+    strengths = match["size"].startswith("strength")
+    low, high = (
+        (first.strength_low, second.strength_high) if strengths else (first.low, second.high)
+    )
+    said = match["overlap"]
+    right = said == "" if low is None or high is None else ("do not" in said) == (low > high)
+    if strengths:
+        return right and second.strength <= first.strength
+    others = {name: rate for name, rate in reading.rates.items() if name != first.system}
+    return right and others[match["system"]] > max(others.values()) - 1e-6
+
+
+def circle(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    wins = re.findall(r"(s\d) against (s\d) \((\d+)%\)", match["wins"])
+    chain = [system for system, _, _ in wins]
+    closed = [rival for _, rival, _ in wins] == [*chain[1:], chain[0]]
+    rates = [(reading.heads[a, b], float(said)) for a, b, said in wins]
+    return closed and all(rate > 0.5 and abs(100 * rate - said) < 0.51 for rate, said in rates)
+
+
+def never_compared(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    one, other = match["one"], match["other"]
+    return (
+        any(
+            counted(one, a) and counted(other, b)
+            for a in reading.groups
+            for b in reading.groups
+            if a != b
+        )
+        and len(reading.groups) == 2
+    )
+
+
+def among(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    return any(
+        counted(match["group"], group) and counted(match["best"], reading.best(group))
+        for group in reading.groups
+    )
+
+
+RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
+    (
+        r"Every verdict on better changed with the order of the texts: they say nothing about the systems",
+        void,
+    ),
+    (
+        r"The text shown (?P<place>first|second) got (?P<share>[\d.]+)% of the preference\. Try another judge\.",
+        shown_place,
+    ),
+    (
+        rf"(?P<system>s\d) (?P<what>wins most comparisons|is the strongest) on better: (?P<size>{SIZE}) over \d+ items?",
+        lead,
+    ),
+    (
+        rf"No system clearly leads on better: (?P<system>s\d) has the (?P<what>highest (?:win rate|strength)), "
+        rf"(?P<size>{SIZE}) over \d+ items?",
+        no_lead,
+    ),
+    (
+        rf"(?P<systems>{COUNTED}) have the same (?P<noun>win rate|strength) on better: {SIZE} over \d+ items?",
+        same,
+    ),
+    (
+        rf"(?P<system>s\d) follows with (?P<size>{SIZE})(?P<overlap>; the intervals (?:do not )?overlap)?\.".replace(
+            "overlap)?", "overlap|)"
+        ),
+        follows,
+    ),
+    (r"The wins go round in a circle: (?P<wins>.*)\.", circle),
+    (
+        r"Strengths decide, not win rates: the systems met different rivals\.",
+        lambda reading, result, match: (
+            len(set(reading.sides.groupby(["system", "rival"]).size())) > 1
+            or len(reading.heads) < len(reading.rates) * (len(reading.rates) - 1)
+        ),
+    ),
+    (
+        rf"(?P<one>{COUNTED}) were never compared with (?P<other>{COUNTED}) on better",
+        never_compared,
+    ),
+    (
+        r"The systems form (?P<n>\d) groups on better that were never compared with each other",
+        lambda reading, result, match: int(match["n"]) == len(reading.groups),
+    ),
+    (
+        rf"Among (?P<group>{COUNTED}), (?P<best>{COUNTED}) ha(?:s|ve) the (?:highest|same) win rate: {SIZE} over \d+ items?\.",
+        among,
+    ),
+]
+
+
+@st.composite
+def verdict_lists(draw: st.DrawFn) -> Verdicts:
+    """Verdicts with leads, ties, circles, flips, a judge that prefers a place, and pairs that never met."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    names, n_items = NAMES[: draw(st.integers(2, 6))], draw(st.sampled_from([1, 3, 5, 10, 20]))
+    kind = draw(st.sampled_from(["lead", "even", "circle", "always first", "always second"]))
+    met = draw(st.sampled_from([1.0, 1.0, 0.7, 0.3]))
+    pairs = [pair for pair in combinations(range(len(names)), 2) if random.random() < met]
+    verdicts: Verdicts = []
+    for item in range(n_items):
+        for a, b in pairs or [(0, 1)]:
+            if random.random() < 0.1:
+                continue
+            ahead = {"lead": a < b, "circle": (b - a) % len(names) <= len(names) // 2}.get(
+                kind, random.random() < 0.5
+            )
+            p = random.choice([1.0, 0.5]) if ahead else random.choice([0.0, 0.5])
+            first, second = (p, p) if random.random() < 0.8 else (1.0, 0.0)
+            if kind.startswith("always"):
+                first, second = (1.0, 0.0) if kind.endswith("first") else (0.0, 1.0)
+            verdicts.append(("better", item, names[a], names[b], float(first), float(second)))
+    return verdicts or [("better", 0, names[0], names[1], 1.0, 1.0)]
+
+
+@settings(max_examples=300)
+@given(verdict_lists())
+def test_every_sentence_about_a_ranking_is_true(verdicts: Verdicts) -> None:
+    result, reading = run_of(verdicts), Reading(verdicts)
+    sentences = finding(result)
+    assert sentences
+    for sentence in sentences:
+        rules = [(rule, m) for form, rule in RULES if (m := re.fullmatch(form, sentence))]
+        assert rules, f"no rule says when this is true: {sentence}"
+        rule, match = rules[0]
+        assert rule(reading, result, match), (sentence, sentences)
+
+
+def circle_of(n_items: int) -> Verdicts:
+    return [
+        ("better", item, a, b, 1.0, 1.0)
+        for item in range(n_items)
+        for a, b in (("s0", "s1"), ("s1", "s2"), ("s2", "s0"))
+    ]
+
+
+def test_a_circle_is_called_a_circle() -> None:
+    headline, sentence = finding(run_of(circle_of(12)))
+    assert headline == "s0, s1 and s2 have the same win rate on better: 50% over 12 items"
+    assert sentence == (
+        "The wins go round in a circle: s0 against s1 (100%), s1 against s2 (100%) and s2 against s0 (100%)."
+    )
+
+
+def test_one_win_and_nine_ties_are_no_lead() -> None:
+    verdicts = [
+        ("better", item, "s0", "s1", 1.0 if item == 0 else 0.5, 1.0 if item == 0 else 0.5)
+        for item in range(10)
+    ]
+    headline = finding(run_of(verdicts))[0]
+    assert headline.startswith(
+        "No system clearly leads on better: s0 has the highest win rate, 55% ["
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), [(1.0, 0.0), (0.0, 1.0)])
+def test_a_judge_that_prefers_a_place_ranks_nothing(first: float, second: float) -> None:
+    verdicts = [
+        ("better", item, a, b, first, second)
+        for item in range(6)
+        for a, b in combinations(NAMES[:3], 2)
+    ]
+    headline, place = finding(run_of(verdicts))
+    assert headline.startswith("Every verdict on better changed with the order of the texts")
+    assert place.startswith(f"The text shown {'first' if first else 'second'} got 100.0%")
+
+
+def test_systems_that_never_met_are_not_ranked_against_each_other() -> None:
+    verdicts = [
+        ("better", item, a, b, 1.0, 1.0)
+        for item in range(8)
+        for a, b in (("s0", "s1"), ("s2", "s3"))
+    ]
+    result = run_of(verdicts)
+    assert finding(result)[0] == "s2 and s3 were never compared with s0 and s1 on better"
+    assert [s.system for s in result.rankings[0].standings] == ["s0", "s1", "s2", "s3"]
+    assert result.rankings[0].groups == (("s0", "s1"), ("s2", "s3"))
+    assert "group" in result.report()
