@@ -24,7 +24,7 @@ from judge.core.format import dollars, duration, plural
 from judge.core.messages import option
 from judge.core.records import Criterion, Usage
 from judge.core.request_options import Judge
-from judge.criteria.checklist import questions_of
+from judge.criteria.checklist import has_questions, questions_of
 from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
 from judge.providers import Provider
@@ -196,6 +196,7 @@ def one_line_estimate(prepared: PreparedRun) -> str:
         len(questions_of(criterion, sample)) - 1
         for criterion in lists
         for sample in prepared.samples
+        if has_questions(criterion, sample)
     )
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     noun = "questions to ask" if lists else "judgments to make"

@@ -241,7 +241,8 @@ class Criterion:
     """What to judge and how: a file of prompts/, or a user's own.
 
     `template` is the file's text, `layouts` the texts of the templates that it extends or includes, by name. `needs`
-    are the fields of a sample that the prompt reads, including layouts. `said` is what the header contained, in the
+    are the fields of a sample that the prompt reads, including layouts, and `guarded` those among them that the prompt
+    leaves out if a text has none (`{% if question %}`). `said` is what the header contained, in the
     form of `told`. A run sets `form`: how to ask for the answer.
 
     Without a `template`, the built-in layout asks the `question`, and shows the columns in `show` (default: the source,
@@ -276,6 +277,7 @@ class Criterion:
     part: int = 0
     cite: bool = False
     seen: frozenset[str] = frozenset()
+    guarded: frozenset[str] = frozenset()
     said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property

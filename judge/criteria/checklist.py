@@ -10,6 +10,7 @@ from judge.core.errors import DataError
 from judge.core.format import text_name
 from judge.core.records import ChecklistQuestion, Criterion, Sample, Scale
 from judge.data.cells import packed_value
+from judge.data.rows import is_empty
 from judge.text import DEFAULT_LANGUAGE, LANGUAGES
 
 MOST_QUESTIONS = 50
@@ -57,6 +58,12 @@ def _question(number: int, entry: Any) -> ChecklistQuestion:
     if type(weight) not in (int, float) or not 0 < weight < math.inf:
         raise ValueError(f"question {number}: the weight is a number above 0, not {weight!r:.40}")
     return ChecklistQuestion(" ".join(text.split()), float(weight))
+
+
+def has_questions(criterion: Criterion, sample: Sample) -> bool:
+    """Return whether a checklist has anything to ask about a text; without its own questions, a text fails."""
+    column = criterion.questions_column
+    return not column or not is_empty(sample.extra.get(column))
 
 
 def questions_of(criterion: Criterion, sample: Sample) -> tuple[ChecklistQuestion, ...]:

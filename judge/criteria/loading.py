@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +21,9 @@ from judge.core.errors import CriterionError, DataError
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, whole, whole_value
-from judge.criteria.checklist import questions_of, yes_no
+from judge.criteria.checklist import has_questions, questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
-from judge.criteria.render import lacking_inputs, missing_message, template_variables
+from judge.criteria.render import inputs, lacking_inputs, missing_message, template_variables
 from judge.criteria.sandbox import MOST_TEMPLATES
 from judge.criteria.template import (
     Header,
@@ -68,7 +67,7 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    free, optional = _variables(criterion.path, tuple(texts.items()))
+    free, optional, _ = _variables(criterion.path, tuple(texts.items()))
     for name, reason in HIDDEN.items():
         if name in free:
             raise CriterionError(
@@ -85,8 +84,10 @@ def reads(criterion: Criterion, variable: str) -> bool:
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _variables(
     path: str, texts: tuple[tuple[str, str], ...]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables that are read by everything that is rendered as one template, and those with a default or a test.
+) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The variables that are read by everything that is rendered as one template, and among them two kinds.
+
+    The first kind has a default or a test (`is defined`), the second is asked for its truth (`{% if question %}`).
 
     A program reads the same criterion many times: each time it looks for an example, a paraphrase or a suite's case.
     """
@@ -104,7 +105,22 @@ def _variables(
         for node in tree.find_all(nodes.Filter)
         if node.name in ("default", "d") and node.node
     ]
-    return frozenset(free), frozenset(node.name for node in tested if isinstance(node, nodes.Name))
+    optional = frozenset(node.name for node in tested if isinstance(node, nodes.Name))
+    conditions = [node.test for node in tree.find_all(nodes.If)]
+    conditions += [node.test for node in tree.find_all(nodes.CondExpr)]
+    guarded = frozenset(name for condition in conditions for name in _asked_for_truth(condition))
+    return frozenset(free), optional, guarded & free
+
+
+def _asked_for_truth(condition: nodes.Node) -> Iterator[str]:
+    """Yield the variables of a condition that are false if they are empty: of `question and not topic`, both."""
+    if isinstance(condition, nodes.Name):
+        yield condition.name
+    elif isinstance(condition, nodes.Not):
+        yield from _asked_for_truth(condition.node)
+    elif isinstance(condition, nodes.And | nodes.Or):
+        yield from _asked_for_truth(condition.left)
+        yield from _asked_for_truth(condition.right)
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
@@ -136,7 +152,8 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
                 )
     _check_inputs(criterion, samples)
     for sample in samples if criterion.questions_column else ():
-        questions_of(criterion, sample)
+        if has_questions(criterion, sample):
+            questions_of(criterion, sample)
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
             f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
@@ -145,16 +162,19 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
 
 def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Raise the error of `check_samples` for something that no text has, or that every text lacks one part of."""
-    lacking = [lacking_inputs(criterion, sample) for sample in samples]
-    number_lacking = Counter(name for names in lacking for name in names)
-    for name in sorted(number_lacking):
-        if number_lacking[name] == len(samples):
+    if not samples:
+        return
+    variables = [template_variables(sample) for sample in samples]
+    for name in sorted(inputs(criterion)):
+        if not any(name in known for known in variables):
             raise _missing_variable(criterion, name, samples)
-    if lacking and all(lacking):
+    lacking = [lacking_inputs(criterion, sample) for sample in samples]
+    if all(lacking):
         name = lacking[0][0]
         message = missing_message(criterion, samples[0], name)
+        number = sum(name in names for names in lacking)
         raise DataError(
-            f"{message}; {number_lacking[name]} of {len(samples)} texts lack it, and the others lack more"
+            f"{message}; {number} of {len(samples)} texts lack it, and the others lack more"
         )
 
 
@@ -177,6 +197,10 @@ def _missing_variable(
             f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: {without}"
         )
         return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
+    if any(name in sample.extra for sample in samples):
+        return DataError(
+            f"{at}: the criterion {criterion.name} reads {name}, which is empty in all texts"
+        )
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     return CriterionError(f"{at}: unknown variable {name!r}{hint} the data has: {', '.join(known)}")
@@ -514,7 +538,9 @@ def with_needs(criterion: Criterion) -> Criterion:
     """
     texts = template_texts(criterion)
     columns = {*criterion.show, criterion.questions_column} - {""}
-    made = replace(criterion, needs=required_variables(criterion, texts) | columns)
+    needs = required_variables(criterion, texts) | columns
+    _, _, asked_for_truth = _variables(criterion.path, tuple(texts.items()))
+    made = replace(criterion, needs=needs, guarded=asked_for_truth & (needs - columns))
     check_keys(made)
     if made.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(

@@ -34,6 +34,7 @@ from judge.criteria.sandbox import (
     strings,
 )
 from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
+from judge.data.rows import is_empty
 
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
@@ -43,6 +44,10 @@ _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, no
 
 class MissingInput(CriterionError):
     """A text lacks something that the criterion reads. The other texts can be judged."""
+
+
+class UnequalInput(CriterionError):
+    """The two texts of a pair differ in something that the criterion reads. The other pairs can be judged."""
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
@@ -92,8 +97,8 @@ class Renderer:
 
         Of a criterion in the form `decision`, or a checklist whose questions share a request, the message is the
         material alone, and what follows the cut is the prompt's question.
-        Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
-        what the two samples do not share.
+        Raises CriterionError, with file and line, where the template fails or has no cut where one is needed,
+        MissingInput for a sample that lacks what it reads, and UnequalInput for two that do not share it.
         """
         where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
         if self._criterion.pairwise != (rival is not None):
@@ -111,10 +116,14 @@ class Renderer:
                         template_variables(side, self._this).get(name) for side in (sample, rival)
                     )
                     if first != second:
-                        raise RenderError(
-                            f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
+                        differs = (
+                            f"differs between the systems {sample.system!r} and {rival.system!r}"
                         )
-            material, question = self._fill_template(known)
+                        raise UnequalInput(
+                            f"{self._criterion.path}: reads {name}, which {differs} {where}"
+                        )
+            absent = dict.fromkeys(self._criterion.guarded - known.keys(), "")
+            material, question = self._fill_template(known | absent)
         except RenderError as error:
             raise CriterionError(
                 f"{error.place or self._criterion.path}: {error} {where}"
@@ -209,7 +218,7 @@ def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
 def template_variables(
     sample: Sample, this: CriterionView | None = None, rival: Sample | None = None
 ) -> dict[str, Any]:
-    """The variables a template sees: what the sample has, and nothing for what it lacks.
+    """The variables a template sees: what the sample has, and nothing for what it lacks or has empty.
 
     With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples
     have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
@@ -221,26 +230,32 @@ def template_variables(
         }
         shared.pop("output", None)
         return {**shared, "first": sample.output, "second": rival.output}
-    known = {name: value for name, value in sample.extra.items() if value is not None}
-    if sample.references:
-        known.setdefault("reference", sample.references[0])
+    known = {name: value for name, value in sample.extra.items() if not is_empty(value)}
+    references = [reference for reference in sample.references if not is_empty(reference)]
+    if references:
+        known.setdefault("reference", references[0])
     for name in ("system", "human", "item", "source", "references"):
         known.pop(name, None)
-    if sample.source:
+    if not is_empty(sample.source):
         known["source"] = sample.source
-    if sample.references:
-        known["references"] = list(sample.references)
+    if references:
+        known["references"] = references
     known["output"] = sample.output
     known["this"] = this
     return known
 
 
+def inputs(criterion: Criterion) -> frozenset[str]:
+    """Return what a criterion's templates read of a text; of a pair, what both have to share."""
+    return criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
+
+
 def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
     """Return what a criterion's templates cannot do without and this text does not have."""
-    needed = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
-    if not needed:
+    required = inputs(criterion) - criterion.guarded
+    if not required:
         return []
-    return sorted(needed - template_variables(sample).keys())
+    return sorted(required - template_variables(sample).keys())
 
 
 def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:

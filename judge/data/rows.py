@@ -252,6 +252,13 @@ def is_missing(value: Any, flat: bool = False) -> bool:
     )
 
 
+def is_empty(value: Any) -> bool:
+    """Return whether a value says nothing: no value, a blank text, or a list or mapping without a member."""
+    if isinstance(value, str):
+        return not value or value.isspace()
+    return is_missing(value) or (isinstance(value, list | tuple | dict) and not value)
+
+
 def type_name(value: Any) -> str:
     """Describe a value for messages."""
     if is_missing(value):

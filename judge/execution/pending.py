@@ -20,7 +20,7 @@ from itertools import chain, groupby, zip_longest
 from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
-from judge.criteria.checklist import questions_of
+from judge.criteria.checklist import has_questions, questions_of
 from judge.scoring import checklist, multi_criteria
 from judge.scoring.strategies import MERGED, Answer, Repair, SamplingOptions, Strategy
 
@@ -100,7 +100,8 @@ class PendingRequest:
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
     """Replace every judgment by a checklist with one for each question about its text.
 
-    Raises DataError if the text's column has no questions.
+    A text without the questions that its column should have keeps one judgment, which fails when it is rendered.
+    Raises DataError if its column has anything else.
     """
     parts: dict[str, list[Criterion]] = {}
     for judgment in judgments:
@@ -110,7 +111,10 @@ def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
             continue
         if criterion.name not in parts:
             parts[criterion.name] = checklist.parts(criterion)
-        for part in parts[criterion.name][: len(questions_of(criterion, judgment.sample))]:
+        count = 1
+        if has_questions(criterion, judgment.sample):
+            count = len(questions_of(criterion, judgment.sample))
+        for part in parts[criterion.name][:count]:
             yield Judgment(judgment.sample, part)
 
 

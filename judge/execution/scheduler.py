@@ -22,7 +22,7 @@ from judge.core.errors import (
 from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Provenance, Reading, Request, Response, Score
-from judge.criteria.render import MissingInput, render_repair_question
+from judge.criteria.render import MissingInput, UnequalInput, render_repair_question
 from judge.execution.engines import Ask, Engine
 from judge.execution.group_commit import GroupCommit
 from judge.execution.pending import (
@@ -134,18 +134,28 @@ class JudgeRun:
                 await self.provider.aclose()
 
     def _check_templates(self) -> None:
-        """Render each template once: one that cannot be rendered stops the run unpaid. Raises CriterionError."""
+        """Render each template once: one that cannot be rendered stops the run unpaid. Raises CriterionError.
+
+        A text that lacks something fails alone, and so does a pair that does not share it; another one shows whether
+        the template works. If no pair shares what a criterion reads, the run stops with the first one's reason.
+        """
         unchecked = set(self._first_judgments)
+        unequal: dict[str, UnequalInput] = {}
         for judgment in self.judgments:
             if not unchecked:
                 return
             name = judgment.criterion.name
             if name in unchecked:
-                with suppress(
-                    MissingInput
-                ):  # this text fails; another one shows whether the template works
+                try:
                     self._renderers[name].render(judgment.sample, judgment.rival)
+                except MissingInput:
+                    continue
+                except UnequalInput as error:
+                    unequal.setdefault(name, error)
+                else:
                     unchecked.remove(name)
+        for name in unchecked & unequal.keys():
+            raise unequal[name]
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""

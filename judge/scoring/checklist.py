@@ -20,7 +20,12 @@ from judge.core.records import (
     Sample,
     Score,
 )
-from judge.criteria.checklist import MOST_QUESTIONS, part_name, questions_of
+from judge.criteria.checklist import (
+    MOST_QUESTIONS,
+    has_questions,
+    part_name,
+    questions_of,
+)
 
 METHOD = "checklist"
 UNANSWERED = "UnansweredQuestions"
@@ -60,7 +65,8 @@ def collect(
         if part.part:
             column = whole(part).name + suffix
             columns[part.name + suffix] = column, part.part
-            if (key := (sample.item, sample.system, column)) not in waiting:
+            key = sample.item, sample.system, column
+            if key not in waiting and has_questions(part, sample):
                 waiting[key] = questions_of(part, sample), {}
 
     def take(row: Row) -> None:
@@ -69,10 +75,14 @@ def collect(
             emit(row)
             return
         column, number = columns[row.column]
-        questions, rows = waiting[row.item, row.system, column]
+        key = row.item, row.system, column
+        if key not in waiting:  # the failure of a text without questions
+            emit(replace(row, column=column))
+            return
+        questions, rows = waiting[key]
         rows[number] = row
         if len(rows) == len(questions):
-            del waiting[row.item, row.system, column]
+            del waiting[key]
             emit(combine(column, questions, [rows[n] for n in sorted(rows)]))
 
     return take if columns else emit

@@ -12,8 +12,8 @@ from functools import lru_cache
 from judge.core.errors import ParseError
 from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
 from judge.criteria import template_bodies
-from judge.criteria.checklist import part_name, questions_of
-from judge.criteria.render import Renderer
+from judge.criteria.checklist import has_questions, part_name, questions_of
+from judge.criteria.render import MissingInput, Renderer, missing_message
 from judge.scoring import checklist, parse
 
 Prompts = Mapping[str, Prompt]
@@ -84,6 +84,8 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
         return _renderer(replace(criterion, questions=questions))
 
     def prompts(sample: Sample) -> Prompts:
+        if not has_questions(criterion, sample):
+            raise MissingInput(missing_message(criterion, sample, criterion.questions_column))
         questions = questions_of(criterion, sample)
         names = [part_name(criterion.name, number) for number in range(1, len(questions) + 1)]
         if criterion.together:

@@ -24,7 +24,7 @@ from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.core.request_options import forbidden_command
-from judge.criteria.render import template_variables
+from judge.criteria.render import lacking_inputs
 from judge.data import ledger, samples
 from judge.data.rows import nearby
 from judge.suite.case import Case
@@ -299,10 +299,10 @@ def collect_samples(
         try:
             texts = case.texts or case.select(by_item, systems)
             case.check(criterion, texts)
-            for name in sorted(criterion.needs - {"first", "second"}):
-                if case.texts and not all(name in template_variables(sample) for sample in texts):
+            for sample in texts if case.texts else ():
+                if lacking := lacking_inputs(criterion, sample):
                     raise ConfigError(
-                        f"{criterion.name} reads {name}, which the text in the case lacks"
+                        f"{criterion.name} reads {lacking[0]}, which the text in the case lacks"
                     )
             if criterion.template and not case.texts:
                 criteria_module.check_samples(criterion, texts)

@@ -578,6 +578,36 @@ def test_texts_without_a_source_fail_and_the_others_are_judged(lacking: int) -> 
     assert "has no source, which the criterion relevance reads" in result.failures[0].message
 
 
+@pytest.mark.parametrize("empty", [None, "", " ", []])
+@pytest.mark.parametrize("place", [0, 3])
+@pytest.mark.parametrize("name", ["source", "question", "contexts", "references", "topic"])
+def test_a_text_without_a_field_that_a_criterion_reads_fails_alone(
+    name: str, place: int, empty: Any, tmp_path: Path
+) -> None:
+    criterion = tmp_path / "mine.jinja"
+    criterion.write_text(f"---\nscale: [1, 5]\n---\n{{{{ {name} }}}} {{{{ output }}}}", "utf-8")
+    full: Any = ["One.", "Two."] if name in ("contexts", "references") else "One."
+    if name == "source" and isinstance(empty, list):
+        empty = None
+    rows = [{"item": f"i{n}", "output": "It is", name: full} for n in range(4)]
+    rows[place] = rows[place] | {name: empty}
+    result = judge.evaluate(rows, criterion, model=ScriptedProvider(lambda _: "4"), metrics=[])
+    assert len(result.table.scores) == 3
+    (failure,) = result.failures
+    assert (failure.item, failure.error) == (f"i{place}", "MissingInput")
+    assert f"has no {name}, which the criterion mine reads" in failure.message
+
+
+def test_a_field_that_is_empty_in_all_texts_is_refused_before_any_request(tmp_path: Path) -> None:
+    criterion = tmp_path / "mine.jinja"
+    criterion.write_text("---\nscale: [1, 5]\n---\n{{ question }} {{ output }}", "utf-8")
+    provider = ScriptedProvider(lambda _: "4")
+    rows = [{"item": "a", "output": "It is", "question": ""}]
+    with pytest.raises(DataError, match="reads question, which is empty in all texts"):
+        judge.evaluate(rows, criterion, model=provider, metrics=[])
+    assert not provider.seen
+
+
 def test_a_run_in_which_no_text_has_a_source_is_refused_before_any_request() -> None:
     provider = ScriptedProvider(by_system)
     with pytest.raises(DataError, match="reads source, which no sample has"):
@@ -597,6 +627,38 @@ def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_j
     result = judge.rank(rows, "relevance", model=ScriptedProvider(lambda _: {"A": 1.0}))
     assert {(row.item, row.error) for row in result.failures} == {("a", "MissingInput")}
     assert {row.item for row in result.table.scores} == {"b"}
+
+
+def questioned(unequal: set[str]) -> list[dict[str, str]]:
+    """Texts of two systems for four items; of the `unequal` ones, each system has a question of its own."""
+    return [
+        {"item": item, "system": system, "output": f"{system} wrote this about {item}",
+         "question": f"Where, {system}?" if item in unequal else "Where?"}
+        for item in "abcd" for system in ("x", "y")
+    ]  # fmt: skip
+
+
+PAIR = "---\nscale: {labels: [A, B], values: [1, 0]}\n---\n{{ question }} {{ first }} {{ second }}"
+
+
+@pytest.mark.parametrize("item", ["a", "c"])
+def test_a_pair_whose_texts_differ_in_a_field_fails_and_the_others_are_compared(
+    item: str, tmp_path: Path
+) -> None:
+    criterion = tmp_path / "mine.jinja"
+    criterion.write_text(PAIR, "utf-8")
+    result = judge.rank(questioned({item}), criterion, model=ScriptedProvider(lambda _: "A"))
+    assert {(row.item, row.error) for row in result.failures} == {(item, "UnequalInput")}
+    assert len(result.table.scores) == 6
+
+
+def test_pairs_that_all_differ_in_a_field_are_refused_before_any_request(tmp_path: Path) -> None:
+    criterion = tmp_path / "mine.jinja"
+    criterion.write_text(PAIR, "utf-8")
+    provider = ScriptedProvider(lambda _: "A")
+    with pytest.raises(CriterionError, match="reads question, which differs between the systems"):
+        judge.rank(questioned(set("abcd")), criterion, model=provider)
+    assert not provider.seen
 
 
 @pytest.mark.skipif(

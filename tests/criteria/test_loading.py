@@ -595,6 +595,61 @@ def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
     assert str(caught.value) == f"data.jsonl:17: {reason}"
 
 
+@pytest.mark.parametrize("empty", ["", " \n", (), [], {}])
+@pytest.mark.parametrize("name", ["source", "reference", "references", "question", "contexts"])
+def test_an_empty_input_is_none_whatever_its_name(write: Write, name: str, empty: Any) -> None:
+    one = criteria.load(write(HEAD + f"{{{{ {name} }}}}{{{{ output }}}}"))
+    if name == "source":
+        without = sample(source=empty if isinstance(empty, str) else None)
+    elif name == "reference":
+        without = sample(references=(empty,) if isinstance(empty, str) else ())
+    elif name == "references":
+        without = sample(references=tuple(empty))
+    else:
+        without = sample(extra={name: empty})
+    with pytest.raises(MissingInput, match=f"has no {name}, which the criterion my reads"):
+        Renderer(one, criteria.template_bodies(one)).render(without)
+    with pytest.raises((CriterionError, DataError), match=name):
+        criteria.check_samples(one, [without, without])
+
+
+@pytest.mark.parametrize("value", [0, False, 0.0])
+def test_a_number_of_zero_is_no_empty_input(write: Write, value: Any) -> None:
+    one = criteria.load(write(HEAD + "Turn {{ turn }}: {{ output }}"))
+    prompt = Renderer(one, criteria.template_bodies(one)).render(sample(extra={"turn": value}))
+    assert f"Turn {value}: " in prompt.messages[0]["content"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if question %}Q: {{ question }}{% endif %}",
+        "{% if not question %}{% else %}Q: {{ question }}{% endif %}",
+        "{% if output and question %}Q: {{ question }}{% endif %}",
+        "{{ 'Q: ' + question if question else '' }}",
+        "{% if question is defined %}Q: {{ question }}{% endif %}",
+    ],
+)
+@pytest.mark.parametrize("extra", [{}, {"question": ""}, {"question": " "}])
+def test_a_prompt_that_asks_for_an_input_first_can_do_without_it(
+    write: Write, template: str, extra: dict[str, Any]
+) -> None:
+    one = criteria.load(write(HEAD + template + "{{ output }}"))
+    with_it, without = sample(extra={"question": "Where?"}), sample("b", extra=extra)
+    criteria.check_samples(one, [with_it, without])
+    renderer = Renderer(one, criteria.template_bodies(one))
+    assert "Q: Where?" in renderer.render(with_it).messages[0]["content"]
+    assert "Q:" not in renderer.render(without).messages[0]["content"]
+
+
+def test_an_input_that_a_prompt_asks_for_and_no_text_has_is_misspelt(write: Write) -> None:
+    one = criteria.load(write(HEAD + "{% if questoin %}Q{% endif %}{{ output }}"))
+    with pytest.raises(
+        CriterionError, match="unknown variable 'questoin'; did you mean 'question'"
+    ):
+        criteria.check_samples(one, [sample(extra={"question": "Where?"})])
+
+
 def test_texts_each_of_which_lacks_another_input_are_refused(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
     rows = [sample(source="x"), sample("b", references=("r",))]

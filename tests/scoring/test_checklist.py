@@ -442,16 +442,38 @@ def test_each_text_may_have_its_own_questions() -> None:
     (checklist,) = result.checklists
     assert [q.question for q in checklist.questions] == ["Is it red?"]
     assert checklist.others == 2
-    with pytest.raises(
-        DataError,
-        match=r"item '1'.*column 'checks': a checklist is a list of at least one question",
-    ):
-        run(script, criterion, rows=[rows[0], {**rows[1], "checks": []}])
     with pytest.raises(CriterionError, match="unknown variable 'checks'"):
         run(script, criterion, rows=ROWS)
     sample = Sample("1", "s", "text", extra={"checks": "[1]"}, where="data.csv:3")
     with pytest.raises(DataError, match=r"^data\.csv:3: .*question 1 is 1; write"):
         questions_of(criterion, sample)
+
+
+@pytest.mark.parametrize("ask", ["together", "each"])
+@pytest.mark.parametrize("none", [{}, {"checks": None}, {"checks": []}, {"checks": " \n"}])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
+    ask: str, none: dict[str, Any], place: int
+) -> None:
+    text = f"---\nquestions: checks\nask: {ask}\n---\n{{% extends 'layouts/checklist.jinja' %}}"
+    criterion = judge.load_criterion(text=text, name="facts")
+    rows = [
+        {"item": str(n), "output": f"text {n}", "checks": ["Is it red?", "Is it old?"]}
+        for n in range(3)
+    ]
+    rows[place] = {"item": str(place), "output": "none", **none}
+
+    def script(request: Request) -> Reply:
+        if "response_format" not in request.params:
+            return "yes"
+        keys = request.params["response_format"]["json_schema"]["schema"]["required"]
+        return json.dumps(dict.fromkeys(keys, "yes"))
+
+    result = run(script, criterion, rows=rows, weighting="single")
+    assert len(values(result, "facts")) == 2
+    (failure,) = result.failures
+    assert (failure.item, failure.column, failure.stage) == (str(place), "facts", "render")
+    assert "has no checks, which the criterion facts reads" in failure.message
 
 
 # Headers.
