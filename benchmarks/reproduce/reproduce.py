@@ -28,7 +28,7 @@ from judge.core.records import Choice, Request, Response
 
 ROOT = Path(__file__).resolve().parents[2]
 PREFERENCE, WIN_RATE, MEAN, CORRELATION = 1e-6, 0.01, 1e-6, 0.002
-ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 PUBLISHED = {
     "rouge1": ((0.1668, 0.1256), (0.1596, 0.1300), (0.1150, 0.0939), (0.3264, 0.2516)),

@@ -5,7 +5,7 @@ JSON has no keys of several parts: `flat` turns a criterion into records, and `r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal
@@ -58,7 +58,8 @@ class Compared:
 
     `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a judge's with
     people's mean, or that of the raters with one another. `few` says by level why a baseline cannot be compared.
-    `alt_test` is a judge's in a validation: may it replace a rater?
+    `alt_test` is a judge's in a validation: may it replace a rater? `directed` is false for a baseline without a better
+    direction, such as length.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Compared:
     few: Mapping[Level, str]
     failed: FailedJudgments | None = None
     alt_test: AltTest | None = None
+    directed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,10 @@ class BaselineDifference:
 
 @dataclass(frozen=True, slots=True)
 class JudgeDifference:
-    """A coefficient of one judge minus that of another; Pearson's has `p` of Williams' test, except at document."""
+    """A coefficient of one judge minus that of another, with an interval corrected for the number of judges.
+
+    Pearson's has `p` of Williams' test after Holm's correction, except at document.
+    """
 
     judge: str
     other: str
@@ -111,6 +116,7 @@ class JudgeDifference:
 class Criterion:
     """One criterion. `no_rater` says why no human rater can be compared with the others.
 
+    `reversed` are the differences from baselines without a better direction that agree better with people if reversed.
     `excluded` counts the ratings that were used to make a prompt. `raters` has each person, in a validation.
     """
 
@@ -122,6 +128,7 @@ class Criterion:
     versus: tuple[JudgeDifference, ...]
     excluded: int = 0
     raters: tuple[Rater, ...] = ()
+    reversed: tuple[BaselineDifference, ...] = ()
 
 
 def flat(rated: Rated) -> Criterion:
@@ -152,14 +159,12 @@ def flat(rated: Rated) -> Criterion:
                 row.few,
                 row.failed,
                 row.alt_test,
+                row.directed,
             )
             for row in rated.rows
         ),
         rated.no_rater or None,
-        tuple(
-            BaselineDifference(judge, baseline, level, "spearman", **_numbers(estimate))
-            for (judge, baseline, level), estimate in rated.differences.items()
-        ),
+        _from_baselines(rated.differences),
         tuple(
             JudgeDifference(
                 versus.judge,
@@ -174,7 +179,26 @@ def flat(rated: Rated) -> Criterion:
         ),
         rated.excluded,
         rated.raters,
+        _from_baselines(rated.reversed),
     )
+
+
+def _from_baselines(
+    differences: Mapping[tuple[str, str, Level], Estimate],
+) -> tuple[BaselineDifference, ...]:
+    return tuple(
+        BaselineDifference(*key, "spearman", **_numbers(estimate))
+        for key, estimate in differences.items()
+    )
+
+
+def _by_baseline(
+    entries: Iterable[BaselineDifference],
+) -> dict[tuple[str, str, Level], Estimate]:
+    return {
+        (entry.judge, entry.baseline, entry.level): _estimate("difference", entry)
+        for entry in entries
+    }
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
@@ -202,6 +226,7 @@ def read(stored: Any) -> Rated:
                 row.few,
                 row.failed,
                 row.alt_test,
+                row.directed,
             )
         )
     versus: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
@@ -215,13 +240,11 @@ def read(stored: Any) -> Rated:
         tuple(row for row in rows if row.kind == "baseline"),
         next((row for row in rows if row.kind == "rater"), None),
         criterion.no_rater or "",
-        {
-            (entry.judge, entry.baseline, entry.level): _estimate("difference", entry)
-            for entry in criterion.differences
-        },
+        _by_baseline(criterion.differences),
         tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
         criterion.excluded,
         criterion.raters,
+        _by_baseline(criterion.reversed),
     )
 
 

@@ -126,13 +126,17 @@ class CorrelationWithRatings:
         other_values: Floats,
         level: Level,
         coefficient: Coefficient = "spearman",
+        n_intervals: int = 1,
     ) -> Estimate | None:
         """Return the coefficient of `values` minus that of `other_values`, on texts with both and a rating.
 
         None if undefined, and between the means of fewer than five systems. At level `document` it is the mean over
         items in which both are defined. Pearson's at the other levels has the p of Williams' test, which assumes
-        independent texts (or systems).
+        independent texts (or systems). If the interval is one of several, `n_intervals` of them hold together with the
+        confidence (Bonferroni's correction); p is not corrected.
         """
+        tail = (1 - self._bootstrap.confidence) / max(1, n_intervals)
+        bootstrap = replace(self._bootstrap, confidence=1 - tail)
         known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
         ratings = np.where(known, self._ratings, np.nan)
         pairs = [paired(side, ratings) for side in (values, other_values)]
@@ -145,12 +149,12 @@ class CorrelationWithRatings:
         if level == "document":
             differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
             known_differences = differences[~np.isnan(differences)]
-            (estimate,) = mean_differences(differences[None], confidence=self._bootstrap.confidence)
+            (estimate,) = mean_differences(differences[None], confidence=bootstrap.confidence)
             if (
                 estimate and estimate.value and not np.ptp(known_differences)
             ):  # Student's t has no interval
                 estimate = mean_estimate(
-                    known_differences, -2.0, 2.0, confidence=self._bootstrap.confidence
+                    known_differences, -2.0, 2.0, confidence=bootstrap.confidence
                 )
             return estimate and replace(
                 estimate,
@@ -164,7 +168,7 @@ class CorrelationWithRatings:
         drawn = Resampled(
             first.value - second.value, first.resampled - second.resampled, first.items
         )
-        estimate = self._bootstrap.estimate("difference", drawn, n, method, FEWEST_ITEMS[level])
+        estimate = bootstrap.estimate("difference", drawn, n, method, FEWEST_ITEMS[level])
         if coefficient != "pearson" or estimate is None:
             return estimate
         r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(

@@ -125,7 +125,9 @@ def disagreements(
         texts = [s for s in samples if name in s.human and s.key in judge.values]
         if not texts or column is None:
             continue
-        same = on_same_scale(column, name, texts)
+        # Whether people used another scale shows in all of their ratings, also of texts that the judge failed to score.
+        rated = [s for s in samples if name in s.human]
+        same = [s for s in on_same_scale(column, name, rated) if s.key in judge.values]
         gaps = []
         for sample in same:
             score = judge.scores[sample.key]

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from math import comb
 from os import PathLike, fspath
 from typing import Literal
 
@@ -36,7 +37,7 @@ from judge.stats.correlation import (
     criterion,
     rater_correlation,
 )
-from judge.stats.paired_differences import sign_flip
+from judge.stats.paired_differences import holm, sign_flip
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.table import Table, matrix
 
@@ -64,7 +65,8 @@ class Row:
     A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale) and its `calibration`,
     or else `no_calibration` says why not. A rater's `agreement` is that of all raters with one another. `few` says by
     level why a baseline has too few values to be compared with. `failed` is None if no rated text failed. `alt_test` is
-    None for all but judges, if it was not asked for, and if the judge's scale is not people's.
+    None for all but judges, if it was not asked for, and if the judge's scale is not people's. `directed` is false for a
+    baseline without a better direction.
     """
 
     name: str
@@ -77,13 +79,15 @@ class Row:
     few: Mapping[Level, str] = field(default_factory=dict)
     failed: FailedJudgments | None = None
     alt_test: AltTest | None = None
+    directed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Versus:
     """The correlation with people of one judge minus that of another at a level, on the texts of both.
 
-    `pearson` has the p of Williams' test, except at level document, for which there is no such test.
+    The intervals of a level hold together with 95%, for all pairs of judges. `pearson` has the p of Williams' test with
+    Holm's correction over these pairs, except at level document, for which there is no such test.
     """
 
     judge: str
@@ -98,7 +102,8 @@ class Rated:
     """One criterion that people rated on `texts` texts.
 
     `rater` is each rater against the mean of the others, or else `no_rater` says why there is none. `differences` are
-    Spearman of a judge minus that of a baseline, by (judge, baseline, level), if defined. `versus` has every pair.
+    Spearman of a judge minus that of a baseline, by (judge, baseline, level), if defined. `reversed` are those from a
+    baseline without a better direction, if it agrees better with people with the reverse sign. `versus` has every pair.
     `excluded` counts the ratings that were used to make a prompt (`judge.data.ledger`). `raters` are the people, if
     asked for.
     """
@@ -113,6 +118,7 @@ class Rated:
     versus: tuple[Versus, ...] = ()
     excluded: int = 0
     raters: tuple[Rater, ...] = ()
+    reversed: Mapping[tuple[str, str, Level], Estimate] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -124,6 +130,7 @@ class RatedColumn:
     """A judge's column, which has a `criterion` and a `scale`, or a baseline.
 
     `failed` are the texts (item, system) for which it has a failure; `scores` has the rows behind a judge's values.
+    `directed` says whether higher values are better; if not, neither end is.
     """
 
     name: str
@@ -133,6 +140,7 @@ class RatedColumn:
     scale: Column | None = None
     failed: frozenset[tuple[str, str]] = frozenset()
     scores: Mapping[tuple[str, str], Score] = field(default_factory=dict)
+    directed: bool = True
 
 
 def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
@@ -251,7 +259,8 @@ def unknown_criteria(
     )
 
 
-_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
+# Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does not.
+_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 
 
 def baselines_without_judge(
@@ -273,7 +282,9 @@ def baselines_without_judge(
                 values = {key: -value for key, value in external.values.items()}
                 external = replace(external, name=f"{column.name} reversed", values=values)
             columns.append(external)
-    columns.append(RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths))
+    # Whether people prefer long or short texts depends on the data.
+    signature = f"words|tok={names}|judge {__version__}"
+    columns.append(RatedColumn("length", signature, lengths, directed=False))
     rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
     if rouge:
         columns += [
@@ -394,23 +405,17 @@ def _rated(
         baseline.name: _too_few_items(others, [values for _, values in judged], ratings)
         for baseline, others in below
     }
-    differences = {
-        (judge.name, baseline.name, level): difference
-        for (judge, values), (baseline, others), level in product(judged, below, LEVELS)
-        if level not in few[baseline.name]
-        and (difference := against.difference(values, others, level)) is not None
-    }
-    versus = tuple(
-        Versus(
-            judge.name,
-            rival.name,
-            level,
-            spearman,
-            against.difference(values, others, level, "pearson"),
-        )
-        for ((judge, values), (rival, others)), level in product(combinations(judged, 2), LEVELS)
-        if (spearman := against.difference(values, others, level)) is not None
-    )
+    differences: dict[tuple[str, str, Level], Estimate] = {}
+    reversed_differences: dict[tuple[str, str, Level], Estimate] = {}
+    for (judge, values), (baseline, others), level in product(judged, below, LEVELS):
+        difference = against.difference(values, others, level)
+        if level in few[baseline.name] or difference is None:
+            continue
+        key = judge.name, baseline.name, level
+        differences[key] = difference
+        reverse = None if baseline.directed else against.difference(values, -others, level)
+        if reverse is not None and reverse.value < difference.value:
+            reversed_differences[key] = reverse
     return Rated(
         name,
         len(texts),
@@ -418,12 +423,52 @@ def _rated(
             _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
             for (column, values), row in zip(judged, rows, strict=False)
         ),
-        tuple(replace(row, few=few[row.name]) for row in rows[len(judged) :]),
+        tuple(
+            replace(row, few=few[row.name], directed=column.directed)
+            for (column, _), row in zip(below, rows[len(judged) :], strict=True)
+        ),
         rater,
         no_rater,
         differences,
-        versus,
+        _compare_judges(judged, rows[: len(judged)], against),
+        reversed=reversed_differences,
     )
+
+
+def _compare_judges(
+    judged: Sequence[tuple[RatedColumn, Floats]],
+    rows: Sequence[Row],
+    against: CorrelationWithRatings,
+) -> tuple[Versus, ...]:
+    """Compare every two judges at every level.
+
+    Reports compare the judge that looks best with each other one, which selects from all pairs. So the intervals and
+    tests of a level are corrected for all pairs of the judges that have a coefficient there.
+    """
+    compared: list[Versus] = []
+    for level in LEVELS:
+        known = sum((level, "spearman") in row.correlation.estimates for row in rows)
+        n_pairs = comb(known, 2)
+        of_level = []
+        for (judge, values), (other, others) in combinations(judged, 2):
+            spearman = against.difference(values, others, level, n_intervals=n_pairs)
+            if spearman is not None:
+                pearson = against.difference(values, others, level, "pearson", n_pairs)
+                of_level.append(Versus(judge.name, other.name, level, spearman, pearson))
+        compared += _holm_of_williams(of_level)
+    return tuple(compared)
+
+
+def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
+    """Correct the p of Williams' tests for their number."""
+    adjusted = holm([each.pearson.p if each.pearson else None for each in compared])
+    corrected = []
+    for each, p in zip(compared, adjusted, strict=True):
+        if each.pearson is not None and p is not None and len(compared) > 1:
+            method = f"{each.pearson.method}, Holm's correction"
+            each = replace(each, pearson=replace(each.pearson, p=p, method=method))
+        corrected.append(each)
+    return corrected
 
 
 def _failed(

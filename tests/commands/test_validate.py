@@ -85,7 +85,7 @@ def names(rated: Rated) -> dict[str, list[str]]:
 
 def test_a_judge_is_compared_with_baselines() -> None:
     rated = of(usual())
-    baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
     (own,) = rated.judges
@@ -333,7 +333,7 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     assert (
         f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
     )
-    assert names(of(found))["baselines"][-1] == "ROUGE-L"
+    assert names(of(found))["baselines"][-1] == "ROUGE-Lsum"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
     assert of(found).judges[0] == replace(one, name=names_[0])
 
@@ -374,7 +374,7 @@ def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     assert names(judged(rows()).rated[0])["baselines"] == ["length"]
     held = judged(rows(), metrics=["rouge"], set=measured)
-    assert names(held.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert names(held.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
     assert len(of(judge.validate(held, n_resamples=10)).baselines) == 4
 
 

@@ -6,12 +6,11 @@ glance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from statistics import fmean
 from typing import Any
 
-from judge.core.format import format_interval, format_p, number, one_line, percent, plural, signed
+from judge.core.format import format_p, number, one_line, percent, plural
 from judge.core.records import Estimate
 from judge.report import charts
 from judge.report.document import (
@@ -34,6 +33,19 @@ from judge.report.document import (
 )
 from judge.report.format import column_title
 from judge.report.views import disagreements, preferences
+from judge.report.views.agreement_finding import (
+    PLACES,
+    Side,
+    Verdict,
+    best_judge,
+    criterion_sentences,
+    finding,
+    reversed_name,
+    side,
+    spearman,
+    usable_level,
+    verdict,
+)
 from judge.report.views.calibration import (
     NOTE,
     calibration_blocks,
@@ -48,22 +60,14 @@ from judge.results.result import Result
 from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
-from judge.stats.correlation import CONCLUSIVE, OVER, UNITS
+from judge.stats.correlation import OVER, UNITS
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.power import ALPHA
 
-_PLACES = 3
 _SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
-_MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
-_PANELS = ("panel mean", "panel median", "panel majority")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
-_VERDICTS = {
-    -1: "significantly worse than",
-    0: "no significant difference from",
-    1: "significantly better than",
-}
 _ONE_RATER = "One rater: compared with the mean of the others."
 
 
@@ -75,7 +79,7 @@ def view(validation: Validation) -> Document:
     if validation.preferences:
         return preferences.view(validation)
     rated, level, compared = validation.rated, validation.level, validation.disagreements
-    best = _best_judge(rated, level) if compared else ""
+    best = best_judge(rated, level) if compared else ""
 
     def blocks() -> Iterable[Block]:
         return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(
@@ -117,7 +121,9 @@ def view(validation: Validation) -> Document:
             "criteria": [
                 {
                     **asdict(flat(each)),
-                    "sentences": {level: list(_sentences(each, level)) for level in LEVELS},
+                    "sentences": {
+                        level: list(criterion_sentences(each, level)) for level in LEVELS
+                    },
                 }
                 | disagreements.data(compared, each.criterion)
                 for each in rated
@@ -168,69 +174,32 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     if not judged:
         yield f"No judge scored {', '.join(rated.criterion for rated in criteria)}; only baselines are shown"
         return
-    best = _best_judge(judged, level)
-    over_baselines = {
-        rated.criterion: _over_baselines(rated, best, _usable(rated, level)) for rated in judged
-    }
-    compared = {name: leads for name, leads in over_baselines.items() if leads}
-    if not compared:
-        yield _too_few_systems(judged[0], level) or f"{best} could not be compared with a baseline"
-    else:
-        beaten = [name for name, leads in compared.items() if _beats_all(leads)]
-        verdict = "is not significantly better than the baselines"
-        if beaten:
-            verdict = "agrees with people better than every baseline"
-        elif all(any(_sign(e) < 0 for e in leads.values()) for leads in compared.values()):
-            verdict = "agrees with people less than a baseline"
-        on = f"on {', '.join(compared)}"
-        if len(compared) > 1:
-            every = "all" if len(beaten) == len(compared) else f"{len(beaten) or 'any'} of"
-            on = f"on {every} {len(compared)} criteria"
-        yield f"{best} {verdict} {on}"
-    sentences = []
-    for rated in judged:
-        not_beaten = {
-            name: e for name, e in over_baselines[rated.criterion].items() if _sign(e) < 1
-        }
-        if leads := not_beaten | _over_judges(rated, best, _usable(rated, level)):
-            sentences.append(f"{rated.criterion}: {_leads_text(leads)}.")
-    yield from sentences[:_MAX_NAMED]
+    best = best_judge(judged, level)
+    yield from finding(judged, best, level)
     yield from alt_test_finding(judged, best)
-
-
-def _best_judge(criteria: Sequence[Rated], level: Level) -> str:
-    values: dict[str, list[float]] = {}
-    for rated in criteria:
-        for row in rated.judges:
-            estimate = _spearman(row, _usable(rated, level))
-            values.setdefault(row.name, []).append(-1.0 if estimate is None else estimate.value)
-    if panel := next((name for name in values if name in _PANELS), None):
-        return panel
-    return max(values, key=lambda name: fmean(values[name]))
 
 
 def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     """Tabulate Spearman's correlation with people: a row per criterion and judge."""
     single = len({row.name for rated in criteria for row in rated.judges}) < 2
-    units = {f"{UNITS[_usable(rated, level)]}s" for rated in criteria}
+    units = {f"{UNITS[usable_level(rated, level)]}s" for rated in criteria}
     rows: list[tuple[Content, ...]] = []
     for rated in criteria:
-        usable = _usable(rated, level)
-        known = [
-            (e.value, row.name, e) for row, e in _charted(rated, usable) if row.kind == "baseline"
-        ]
-        _, baseline, lead = max(known, default=(0.0, None, None))
-        rater = _spearman(rated.rater, usable)
+        usable = usable_level(rated, level)
+        baseline, lead = _best_baseline(rated, usable)
+        rater = spearman(rated.rater, usable)
         for judge in rated.judges or (None,):
             name = (
                 rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
             )
-            best = judge is not None and _beats_all(_over_baselines(rated, judge.name, usable))
-            e = _spearman(judge, usable)
-            judged = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
+            best = judge is not None and verdict(rated, judge.name, usable) is Verdict.BEST
+            e = spearman(judge, usable)
+            judged = estimate_cell(
+                e, _places(e), mark="*" * best, tone="good" if best else "strong"
+            )
             others = estimate_cell(rater, _SHORT), estimate_cell(lead, _SHORT)
             rows.append((name, judged, *others, baseline, _failed_cell(judge), e.n if e else None))
-    used = dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria)
+    used = dict.fromkeys(OVER[usable_level(rated, level)] for rated in criteria)
     return table(
         (
             "",
@@ -244,10 +213,30 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             units.pop() if len(units) == 1 else "n",
         ),
         rows,
-        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above every baseline.",
+        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above 0 and every baseline.",
         name="agreement",
         caption="Agreement with people.",
     )
+
+
+def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
+    """Return the baseline with the highest correlation; one without a better direction counts with the better sign."""
+    known = []
+    for row, e in _charted(rated, level):
+        if row.kind == "baseline" and not row.directed and e.value < 0:
+            known.append((reversed_name(row.name), e.times(-1)))
+        elif row.kind == "baseline":
+            known.append((row.name, e))
+    return max(known, key=lambda pair: pair[1].value, default=(None, None))
+
+
+def _places(e: Estimate | None) -> int:
+    """Return the decimals of a correlation: more if the interval would seem to reach 0 and does not."""
+    if e is None or e.low is None or e.high is None:
+        return _SHORT
+    excludes = side(e) in (Side.ABOVE, Side.BELOW)
+    seems = 0.0 in (round(e.low, _SHORT), round(e.high, _SHORT))
+    return PLACES if excludes and seems else _SHORT
 
 
 def _failed_cell(row: Row | None) -> Cell | None:
@@ -280,7 +269,7 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
         return ()
     finding = Paragraph(f"{next(_finding(result.rated, 'document'))}.", "strong")
     notes = (Notice(note) for rated in result.rated for note in _failure_notes(rated, "document"))
-    best = _best_judge([rated for rated in result.rated if rated.judges], "document")
+    best = best_judge([rated for rated in result.rated if rated.judges], "document")
     gaps = disagreements.blocks(disagreements.of_result(result), best, "document", linked=True)
     return (finding, *notes, *gaps, *_criteria_blocks(result.rated, "document"))
 
@@ -295,7 +284,7 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
             e
             for rated in criteria
             for row in rated.rows
-            if (e := _spearman(row, _usable(rated, level)))
+            if (e := spearman(row, usable_level(rated, level)))
         ]
         methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
         shared = "a difference uses the texts with both values, and the same resamples."
@@ -304,7 +293,7 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
 
 
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
-    usable, name = _usable(rated, level), rated.criterion
+    usable, name = usable_level(rated, level), rated.criterion
     rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
         estimates = [
@@ -312,7 +301,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         ]
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
-        cells = [estimate_cell(estimate, _PLACES, tone=tone) for estimate in estimates]
+        cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
         texts = None if usable == "item" else row.correlation.texts
         n = next((e.n for e in estimates if e), None)
         rows.append((Cell(label[row.kind], tone=tone), *cells, _failed_cell(row), n, texts))
@@ -328,7 +317,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         caption=f"{name}: correlation with people {OVER[usable]}.",
         name=f"people-{name}",
     )
-    if sentences := tuple(_sentences(rated, usable)):
+    if sentences := tuple(criterion_sentences(rated, usable)):
         yield Bullets(sentences)
     if rated.judges and _charted(rated, usable):
         yield agreement_chart(rated, usable)
@@ -361,88 +350,12 @@ def _other_level(rated: Rated, level: Level) -> str:
     reason = next(
         (correlation.lacking[level] for correlation in rows if level in correlation.lacking), ""
     )
-    usable = _usable(rated, level)
+    usable = usable_level(rated, level)
     return (
         ""
         if usable == level
         else f"No values at level {level}: {reason}. The table is {OVER[usable]}."
     )
-
-
-def _usable(rated: Rated, level: Level) -> Level:
-    """Return the level, or "item" if only that has values."""
-    candidates: tuple[Level, ...] = (level, "item")
-    for candidate in candidates:
-        if any((candidate, "spearman") in row.correlation.estimates for row in rated.rows):
-            return candidate
-    return level
-
-
-def _spearman(row: Row | None, level: Level) -> Estimate | None:
-    return row.correlation.estimates.get((level, "spearman")) if row else None
-
-
-def _sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """Compare each judge with the baselines, and the best one with the other judges."""
-    if not rated.judges:
-        yield f"No judge scored {rated.criterion}; only baselines are shown."
-    elif few := _too_few_systems(rated, level):
-        yield f"{few}."
-    else:
-        best = max(
-            rated.judges, key=lambda row: e.value if (e := _spearman(row, level)) else -1.0
-        ).name
-        for judge in rated.judges:
-            if level not in judge.correlation.lacking:
-                leads = _over_baselines(rated, judge.name, level)
-                yield f"{judge.name}: {_leads_text(leads) or 'could not be compared with a baseline'}."
-            if judge.name == best and (leads := _over_judges(rated, best, level)):
-                yield f"{best}: {_leads_text(leads)}."
-
-
-def _too_few_systems(rated: Rated, level: Level) -> str:
-    """Return why correlations between the systems' means cannot be compared, or ""."""
-    n = max((e.n for row in rated.rows if (e := _spearman(row, level))), default=CONCLUSIVE)
-    if level != "system" or n >= CONCLUSIVE:
-        return ""
-    return f"{plural(n, 'system')} are too few to compare correlations of means; {CONCLUSIVE} are needed"
-
-
-# Leads: a judge's Spearman less that of a baseline or of another judge, by the name of that
-
-
-def _over_baselines(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
-    leads = {row.name: rated.differences.get((judge, row.name, level)) for row in rated.baselines}
-    return {} if _too_few_systems(rated, level) else {name: e for name, e in leads.items() if e}
-
-
-def _over_judges(rated: Rated, judge: str, level: Level) -> dict[str, Estimate]:
-    pairs = [
-        pair for pair in rated.versus if pair.level == level and judge in (pair.judge, pair.other)
-    ]
-    leads = dict(
-        (p.other, p.spearman) if p.judge == judge else (p.judge, p.spearman.times(-1))
-        for p in pairs
-    )
-    return {} if _too_few_systems(rated, level) else leads
-
-
-def _sign(e: Estimate) -> int:
-    """Return 1 or -1 if a difference is significant, by the ends as they are shown: [0.000, 0.147] is not."""
-    low, high = (0.0 if end is None else round(end, _PLACES) for end in (e.low, e.high))
-    return (low > 0) - (high < 0)
-
-
-def _beats_all(leads: Mapping[str, Estimate]) -> bool:
-    return bool(leads) and all(_sign(e) > 0 for e in leads.values())
-
-
-def _leads_text(leads: Mapping[str, Estimate]) -> str:
-    parts: dict[int, list[str]] = {}
-    for name, e in leads.items():
-        interval = format_interval(e.low, e.high, _PLACES) or "(no interval)"
-        parts.setdefault(_sign(e), []).append(f"{name} ({signed(e.value, _PLACES)} {interval})")
-    return "; ".join(f"{_VERDICTS[sign]} {', '.join(parts[sign])}" for sign in sorted(parts))
 
 
 def _agreement_table(rated: Rated) -> Table | None:
@@ -460,7 +373,7 @@ def _agreement_table(rated: Rated) -> Table | None:
     return table(
         ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
         [
-            (name, *(estimate_cell(agreement.estimates.get(m), _PLACES) for m in measures))
+            (name, *(estimate_cell(agreement.estimates.get(m), PLACES) for m in measures))
             for name, agreement in rows
         ],
         caption=f"{rated.criterion}: agreement with people's mean, and of the raters with one another.",
@@ -469,8 +382,8 @@ def _agreement_table(rated: Rated) -> Table | None:
 
 
 _HELP = (
-    "Baselines need no judge. A judge that does not beat them adds nothing. A negative baseline counts with its sign: "
-    "reversed, it may be a good one.",
+    "Baselines need no judge. A judge that does not beat them adds nothing. Length has no better direction: if people "
+    "prefer short texts, a judge must beat it reversed. Other baselines count with their sign.",
     "One rater: each rater is compared with the mean of the others; the value is the mean over the raters. The mean of "
     "all raters has less noise than one, so a judge can beat one rater without being better than people.",
     "Within items, only those whose values and ratings both differ between texts are counted.",
@@ -478,7 +391,8 @@ _HELP = (
     "people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
     "Calibration: texts are binned by the judge's score. The error is the mean distance between the judge's mean and "
     "people's mean in a bin. The bias is the judge's mean minus people's.",
-    "The best judge is compared with each other judge; p-values are not corrected for their number.",
+    "The best judge is compared with each other judge. The intervals of these differences are wider than 95%: those of "
+    "all pairs of judges hold together with 95% (Bonferroni).",
 )
 
 
@@ -491,7 +405,7 @@ def main_agreement(result: Result) -> Rated | None:
         (
             rated
             for rated in result.rated
-            if rated.judges and _charted(rated, _usable(rated, "document"))
+            if rated.judges and _charted(rated, usable_level(rated, "document"))
         ),
         None,
     )
@@ -499,7 +413,7 @@ def main_agreement(result: Result) -> Rated | None:
 
 def _charted(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
     rows = (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines)
-    return [(row, e) for row in rows if level not in row.few and (e := _spearman(row, level))]
+    return [(row, e) for row in rows if level not in row.few and (e := spearman(row, level))]
 
 
 def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
@@ -512,7 +426,7 @@ def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
             number(e.value, _SHORT),
             tone="best" if row.kind == "judge" else "",
         )
-        for row, e in _charted(rated, _usable(rated, level))
+        for row, e in _charted(rated, usable_level(rated, level))
     }
     name, title = f"people-{rated.criterion}", f"Judge against people: {rated.criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
@@ -527,7 +441,7 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
         raters = (
             f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
         )
-        charted = _charted(rated, _usable(rated, "document"))
+        charted = _charted(rated, usable_level(rated, "document"))
         for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
             label = f"agreement of the judge with {raters} ({rated.criterion})"
             yield Tile(f"ρ {number(e.value, 2)}", label, link="people")

@@ -1,0 +1,412 @@
+"""Every sentence of a validation is true by an independent reading of the same table, with pandas and scipy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from judge.core import plugins
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.report.document import Document, Table
+from judge.results.validation import Validation
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.correlation import Correlation
+from judge.stats.human_agreement import Rated, RatedColumn, Row, people
+from judge.table import Table as Data
+
+CRITERION = "tone"
+SCALE = Column(CRITERION, "criterion", f"{CRITERION}|x", 1.0, 5.0)
+NEAR = 0.0015  # ends that the report may round to the other side of 0
+NUMBERS = r"\(([+−]?[\d.]+)(?: \[(.+?), (.+?)\])?\)"
+"""`(+0.310 [0.200, 0.400])`"""
+
+
+@dataclass
+class Drawn:
+    """Ratings, lengths and the values of each judge and metric: items × systems, NaN for missing values."""
+
+    ratings: pd.DataFrame
+    lengths: pd.DataFrame
+    judges: dict[str, pd.DataFrame]
+    metrics: dict[str, pd.DataFrame]
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        return [(item, system) for item in self.ratings.index for system in self.ratings.columns]
+
+
+KINDS = ("people", "noise", "reversed", "constant", "half", "ties")
+
+
+def column(kind: str, ratings: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
+    """A column that follows people, ignores them, reverses them or does not vary; `half` lacks half of its values."""
+    noise = random.normal(size=ratings.shape)
+    values = {
+        "people": ratings + 0.7 * noise,
+        "noise": 3 + noise,
+        "reversed": 6 - ratings + 0.7 * noise,
+        "constant": 0 * ratings + 3,
+        "half": (ratings + 0.7 * noise).where(random.random(ratings.shape) < 0.5),
+        "ties": (ratings + noise).round(),
+    }[kind]
+    return pd.DataFrame(values, ratings.index, ratings.columns).clip(1, 5)
+
+
+@st.composite
+def tables(draw: Any) -> Drawn:
+    random = np.random.default_rng(draw(st.integers(0, 10_000)))
+    items = [f"i{n}" for n in range(draw(st.integers(1, 30)))]
+    systems = [f"s{n}" for n in range(draw(st.integers(2, 12)))]
+    shape = len(items), len(systems)
+    spread = draw(st.sampled_from([0, 2, 5]))
+    ratings = pd.DataFrame(random.integers(0, spread + 1, shape) % 5 + 1.0, items, systems)
+    judges = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
+    metrics = draw(st.lists(st.sampled_from(KINDS), max_size=2))
+    length = column(
+        draw(st.sampled_from(["people", "noise", "reversed", "constant"])), ratings, random
+    )
+    return Drawn(
+        ratings,
+        (10 * length).round(),
+        {f"judge{n}": column(kind, ratings, random) for n, kind in enumerate(judges)},
+        {f"metric{n}": column(kind, ratings, random) for n, kind in enumerate(metrics)},
+    )
+
+
+def cells(frame: pd.DataFrame) -> dict[tuple[str, str], float]:
+    return {(item, system): float(v) for (item, system), v in frame.stack().items() if v == v}
+
+
+def rated(drawn: Drawn) -> Rated:
+    """What judge computes for these tables."""
+    samples = tuple(
+        Sample(
+            item,
+            system,
+            " ".join(["word"] * int(drawn.lengths.loc[item, system])),
+            human={CRITERION: float(drawn.ratings.loc[item, system])},
+        )
+        for item, system in drawn.texts
+    )
+    columns = tuple(Column(name, "metric", f"{name}|external") for name in drawn.metrics)
+    scores = tuple(
+        Score(*key, name, value, Provenance("external"))
+        for name, frame in drawn.metrics.items()
+        for key, value in cells(frame).items()
+    )
+    judges = []
+    for name, frame in drawn.judges.items():
+        values = cells(frame)
+        rows = {key: Score(*key, name, v, Provenance("single")) for key, v in values.items()}
+        judges.append(RatedColumn(name, name, values, CRITERION, SCALE, scores=rows))
+    (one,) = people(Data(samples, columns, scores), judges, Bootstrap(20), measure=False)
+    return one
+
+
+# The independent reading
+
+
+def by_item(values: pd.DataFrame, ratings: pd.DataFrame) -> pd.Series:
+    """Spearman between the systems of each item in which both sides vary: Pearson of the ranks."""
+    x, y = shared(values.round(9), ratings)
+    vary = (x.nunique(axis=1) > 1) & (y.nunique(axis=1) > 1)
+    return x[vary].rank(axis=1).corrwith(y[vary].rank(axis=1), axis=1)
+
+
+def shared(one: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return one.where(other.notna()), other.where(one.notna())
+
+
+def lead(one: pd.DataFrame, other: pd.DataFrame, ratings: pd.DataFrame) -> pd.Series:
+    """The difference of the two coefficients in each item, on the texts with both values."""
+    first, second = shared(one, other)
+    return (by_item(first, ratings) - by_item(second, ratings)).dropna()
+
+
+def t_interval(values: pd.Series, tests: int = 1) -> tuple[float, float] | None:
+    """Student's interval of a mean: one of `tests` that hold together. None below 5 items."""
+    if len(values) < 5:
+        return None
+    low, high = stats.t.interval(
+        1 - 0.05 / tests, len(values) - 1, values.mean(), stats.sem(values)
+    )
+    return float(low), float(high)
+
+
+def place_of_lead(values: pd.Series, tests: int = 1) -> str:
+    """The side of 0 of a lead. One that is the same in all items has no t interval: another method decides."""
+    same = len(values) >= 5 and values.round(9).nunique() == 1
+    if same:
+        return "near" if values.round(9).any() else "equal"
+    return place(t_interval(values, tests))
+
+
+def wilson(values: pd.Series) -> tuple[float, float] | None:
+    """The interval of a mean between −1 and 1 (docs/statistics.md, A mean). None below 5 items."""
+    n = len(values)
+    if n < 5:
+        return None
+    share, variance = (values.mean() + 1) / 2, values.var() / 4
+    tries = n * share * (1 - share) / variance if variance > 1e-12 else n
+    t = stats.t.ppf(0.975, n - 1)
+    middle = (share + t * t / (2 * tries)) / (1 + t * t / tries)
+    half = (
+        t
+        / (1 + t * t / tries)
+        * np.sqrt(max(0.0, share * (1 - share) / tries + t * t / (4 * tries**2)))
+    )
+    return 2 * (middle - half) - 1, 2 * (middle + half) - 1
+
+
+def place(ends: tuple[float, float] | None) -> str:
+    """The side of 0 of an interval; `near` if rounding may decide it."""
+    if ends is None:
+        return "untested"
+    if min(map(abs, ends)) < NEAR:
+        return "near"
+    return "above" if ends[0] > 0 else "below" if ends[1] < 0 else "holds 0"
+
+
+def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
+    """The judge's lead over each reference point that has as many items as half of its own, and its place."""
+    own = drawn.judges[name]
+    most = max(len(by_item(values, drawn.ratings)) for values in drawn.judges.values())
+    found = {}
+    for metric, values in {"length": drawn.lengths, **drawn.metrics}.items():
+        n = len(by_item(values, drawn.ratings))
+        difference = lead(own, values, drawn.ratings)
+        if len(difference) and n >= max(most / 2, 10 if most >= 10 else 0):
+            found[metric] = difference, place_of_lead(difference)
+    if "length" in found:
+        turned = lead(own, -drawn.lengths, drawn.ratings)
+        if turned.mean() < found["length"][0].mean() - 1e-12:
+            del found["length"]
+            found["length reversed"] = turned, place_of_lead(turned)
+    return found
+
+
+def expected(drawn: Drawn, name: str) -> str:
+    """The verdict on a judge, by the independent reading."""
+    own = by_item(drawn.judges[name], drawn.ratings)
+    if not len(own):
+        return "unknown"
+    side = place(wilson(own))
+    if side != "above":
+        return side
+    places = {each for _, each in leads(drawn, name).values()}
+    if "near" in places:
+        return "near"
+    return "star" if places == {"above"} else "no star" if places else "alone"
+
+
+def validation(drawn: Drawn) -> tuple[Rated, Document]:
+    one = rated(drawn)
+    return one, plugins.document(Validation("t", (one,)))
+
+
+def usable(one: Rated) -> bool:
+    """Whether the report is at the level of the independent reading."""
+    return any(("document", "spearman") in row.correlation.estimates for row in one.rows)
+
+
+FEW = settings(max_examples=15, deadline=None)
+
+
+@FEW
+@given(tables())
+def test_a_star_needs_an_interval_above_0_and_a_lead_over_every_reference_point(
+    drawn: Drawn,
+) -> None:
+    one, document = validation(drawn)
+    if not usable(one):
+        return
+    (overview,) = (block for block in document.summary if isinstance(block, Table))
+    for row, name in zip(overview.rows, drawn.judges, strict=True):
+        verdict = expected(drawn, name)
+        if verdict != "near":
+            assert (row[1].mark == "*") == (verdict == "star"), (name, verdict)
+
+
+@FEW
+@given(tables())
+def test_the_headline_is_the_verdict_on_the_best_judge(drawn: Drawn) -> None:
+    one, document = validation(drawn)
+    if not usable(one):
+        return
+    headline = document.finding[0]
+    name = headline.split()[0]
+    verdict = expected(drawn, name)
+    words = {
+        "agrees with people better than every": {"star"},
+        "ranks against people": {"below"},
+        "cannot be told from chance": {"holds 0"},
+        "agrees with people less than a baseline": {"no star"},
+        "is not significantly better than every baseline": {"no star"},
+        "could not be compared with a baseline": {"alone"},
+        "has too few items for a verdict": {"untested"},
+        "could not be compared with people": {"unknown"},
+    }
+    (said,) = (text for text in words if text in headline)
+    assert verdict == "near" or verdict in words[said]
+
+
+SENTENCES = {
+    "significantly better than": {"above"},
+    "significantly worse than": {"below"},
+    "no significant difference from": {"holds 0"},
+    "not tested against": {"untested"},
+    "in every item equal to": {"equal"},
+}
+
+
+def pieces(text: str) -> list[tuple[str, str]]:
+    """The words of each group of a sentence, with every name in it."""
+    found = []
+    for part in text.split("; "):
+        for words in SENTENCES:
+            if part.startswith(words):
+                found += [
+                    (words, name)
+                    for name, *_ in re.findall(rf"([\w ]+) {NUMBERS}", part[len(words) :])
+                ]
+    return [(words, name.strip(" ,")) for words, name in found]
+
+
+@FEW
+@given(tables())
+def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
+    one, document = validation(drawn)
+    if not usable(one):
+        return
+    defined = [name for name, values in drawn.judges.items() if len(by_item(values, drawn.ratings))]
+    tests = max(1, len(list(combinations(defined, 2))))
+    told = document.data["criteria"][0]["sentences"]["document"]
+    by_judge = {name: leads(drawn, name) for name in drawn.judges}
+    for sentence in told:
+        name, _, text = sentence.removesuffix(".").partition(": ")
+        own_leads = by_judge.get(name, {})
+        for words, other in pieces(text):
+            if other in drawn.judges:
+                difference = lead(drawn.judges[name], drawn.judges[other], drawn.ratings)
+                side = place_of_lead(difference, tests)
+            else:
+                _, side = own_leads[other]
+            assert side == "near" or side in SENTENCES[words], sentence
+        for words, side in (
+            ("cannot be told from chance", "holds 0"),
+            ("ranks against people", "below"),
+        ):
+            if words in text:
+                assert place(wilson(by_item(drawn.judges[name], drawn.ratings))) in (side, "near")
+
+
+# One test for each fault
+
+
+def estimate(value: float, low: float | None, high: float | None, n: int = 12) -> Estimate:
+    return Estimate("spearman", value, low, high, n, "how")
+
+
+def criterion(own: Estimate, name: str = "tone", **leads_over: Estimate) -> Rated:
+    judge = Row("m", "judge", "m", Correlation(36, {("document", "spearman"): own}, {}))
+    baselines = tuple(
+        Row(
+            each,
+            "baseline",
+            each,
+            Correlation(36, {("document", "spearman"): estimate(0, -0.1, 0.1)}, {}),
+        )
+        for each in leads_over
+    )
+    differences = {("m", each, "document"): e for each, e in leads_over.items()}
+    return Rated(name, 36, (judge,), baselines, None, "", differences)
+
+
+def findings(*criteria: Rated) -> tuple[str, ...]:
+    return plugins.document(Validation("t", criteria)).finding
+
+
+CLEAR, WIN, EVEN = estimate(0.5, 0.3, 0.7), estimate(0.4, 0.2, 0.6), estimate(0.1, -0.1, 0.3)
+
+
+def test_random_scores_do_not_beat_a_length_that_people_dislike() -> None:
+    """People prefer short texts; the judge draws its scores. Length correlates negatively, and must be beaten reversed."""
+    random = np.random.default_rng(5)
+    starred = compared = 0
+    for _ in range(8):
+        ratings = pd.DataFrame(
+            random.integers(1, 6, (30, 6)).astype(float),
+            [f"i{n}" for n in range(30)],
+            [f"s{n}" for n in range(6)],
+        )
+        noise = pd.DataFrame(
+            random.integers(1, 6, ratings.shape).astype(float), ratings.index, ratings.columns
+        )
+        lengths = (60 - 10 * ratings + random.normal(0, 10, ratings.shape)).round().clip(lower=1)
+        document = validation(Drawn(ratings, lengths, {"m": noise}, {}))[1]
+        starred += document.summary[0].rows[0][1].mark == "*"
+        compared += "agrees with people better" in document.finding[0]
+    assert (starred, compared) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (estimate(0.07, -0.08, 0.21), "cannot be told from chance"),
+        (estimate(0.07, 0.0001, 0.21), "cannot be told from chance"),
+        (estimate(-0.4, -0.6, -0.2), "ranks against people"),
+    ],
+)
+def test_an_interval_that_is_not_above_0_has_no_star(own: Estimate, words: str) -> None:
+    headline, line = findings(criterion(own, length=WIN))
+    assert headline == f"m {words} on tone"
+    assert line.startswith(f"tone: {words} (")
+
+
+def test_every_baseline_is_the_claim_and_the_unbeaten_one_is_named() -> None:
+    criteria = [criterion(CLEAR, f"c{n}", length=EVEN, bleu=WIN) for n in range(4)]
+    headline, *lines = findings(*criteria)
+    assert headline == "m is not significantly better than every baseline on any of 4 criteria"
+    assert lines[0] == "c0: no significant difference from length (+0.100 [−0.100, 0.300])."
+    assert lines[-1] == "m does not significantly beat length (c0, c1, c2 and 1 more)."
+
+
+def test_the_worst_verdicts_come_first() -> None:
+    against, chance = estimate(-0.4, -0.6, -0.2), estimate(0.0, -0.2, 0.2)
+    criteria = [criterion(CLEAR, "good", length=WIN)]
+    criteria += [criterion(CLEAR, f"even{n}", length=EVEN) for n in range(3)]
+    criteria += [criterion(chance, "chance", length=WIN), criterion(against, "against", length=WIN)]
+    headline, *lines = findings(*criteria)
+    assert headline == "m agrees with people better than every baseline on 1 of 6 criteria"
+    assert [line.partition(":")[0] for line in lines[:3]] == ["against", "chance", "even0"]
+    assert findings(*criteria[-2:])[0] == (
+        "m ranks against people on 1 of 2 criteria and cannot be told from chance on 1 of 2 criteria"
+    )
+
+
+def test_without_an_interval_nothing_was_tested() -> None:
+    few = criterion(CLEAR, length=estimate(1.127, None, None, 3))
+    text = " ".join(findings(few))
+    assert "no significant difference" not in text
+    assert "not tested against length (+1.127): an interval needs 5 items" in text
+    assert findings(criterion(estimate(0.9, None, None, 3), length=WIN)) == (
+        "m has too few items for a verdict on tone",
+        "tone: too few items for a verdict (0.900; an interval needs 5 items).",
+    )
+
+
+def test_the_summary_shows_that_an_interval_excludes_0() -> None:
+    document = plugins.document(
+        Validation("t", (criterion(estimate(0.14, 0.002, 0.28), length=WIN),))
+    )
+    (cell,) = (cell for cell in document.summary[0].rows[0] if cell.mark == "*")
+    assert cell.note == "[0.002, 0.280]"
