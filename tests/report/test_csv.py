@@ -147,8 +147,8 @@ def test_an_empty_ranking_has_its_header(ranking: Result) -> None:
 def test_names_in_a_ranking_are_made_inert_too(ranking: Result) -> None:
     (of,) = ranking.rankings
     standings = tuple(replace(one, system=f"={one.system}") for one in of.standings)
-    _, *rows = csv.reader(
-        StringIO(replace(ranking, rankings=(replace(of, standings=standings),)).report("csv"))
-    )
+    systems = tuple(f"={name}" for name in of.systems)
+    renamed = replace(of, standings=standings, systems=systems, groups=(systems,))
+    _, *rows = csv.reader(StringIO(replace(ranking, rankings=(renamed,)).report("csv")))
     assert [row[0] for row in rows] == [f"'={one.system}" for one in of.standings]
     assert any(float(cell) < 0 for row in rows for cell in row[5:8] if cell)

@@ -282,13 +282,15 @@ def _coverage(result: Result, comparison: Comparison, system: str) -> str:
 
 
 def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
-    """Name criteria on which a system that is beaten beats the one that beats it."""
+    """Name criteria on which a system beats one that the headline puts before it."""
+    best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
+    claimed = {win for win in tests.wins if win[0] in best}
     clauses = []
     for column in display_columns(result):
         other = compared_columns(result).get(column.name)
         if column.kind != "criterion" or column.judge or other is None or other.against:
             continue
-        reversed_wins = [win for win in _wins(column, other) if win[::-1] in tests.wins]
+        reversed_wins = [win for win in _wins(column, other) if win[::-1] in claimed]
         if reversed_wins:
             clauses.append(f"on {column_title(column.name)}, {_won(reversed_wins)}")
     if clauses:

@@ -186,7 +186,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         rows.append(
             (
                 s.system,
-                group_of[s.system] if len(ranking.groups) > 1 else None,
+                group_of.get(s.system) if len(ranking.groups) > 1 else None,
                 _win_rate(s, bar=True),
                 share_cell(s.equal_length),
                 None
