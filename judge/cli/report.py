@@ -60,6 +60,14 @@ def report_command(
         ),
     ] = "console",
     output: Annotated[Path | None, option(_OUTPUT, metavar="FILE|DIR", group="Output")] = None,
+    failures_as: Annotated[
+        str | None,
+        option(
+            "Count each failed judgment as the worst score of its scale.",
+            metavar="NAME",
+            known=("worst",),
+        ),
+    ] = None,
     full: Full = False,
     wide: Annotated[
         bool, option("With --format csv: a row per item and system.", "--wide", group="Output")
@@ -71,6 +79,7 @@ def report_command(
     from judge.commands.slices import slices
     from judge.commands.validate import open_run
     from judge.config import load_config
+    from judge.results.failures import WORST, failures_as_worst
     from judge.results.item import item_of
 
     result = open_run(run)
@@ -78,18 +87,23 @@ def report_command(
         check_outputs({"--output": output}, format=format)
     if system is not None and item is None:
         raise ConfigError("--system: is for --item ID")
+    if failures_as not in (None, WORST):
+        raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
     if where := load_config(given=options).where:
         result = result.where(**where)
+    if failures_as is not None:
+        result = failures_as_worst(result)
     write_exports(result, check_exports(export))
     if item is not None or by is not None:
         part = slices(result, by or "") if item is None else item_of(result, item, system)
         print_report(part, format, full=full or item is not None, output=output)
         return
-    if where and not output and format in ("html", *_DRAWN):
+    if (where or failures_as) and not output and format in ("html", *_DRAWN):
+        given = "--where" if where else "--failures-as"
         raise ConfigError(
-            f"--where: {run} holds the report of the whole run; name another file with --output"
+            f"{given}: {run} holds the report of the run as it is; name another file with --output"
         )
     if format in _DRAWN:
         _draw(result, output or run / CHARTS, format)

@@ -7,11 +7,11 @@ from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.report.document import Block
 from judge.report.document import Table as Shown
-from judge.report.views.leaderboard import build_leaderboard
+from judge.report.views.leaderboard import _in_printed_order, build_leaderboard
 from judge.report.views.lowest import worst_texts
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
-from judge.stats.system_differences import compare
+from judge.stats.system_differences import Comparison, Rank, compare
 from judge.table import Table
 
 
@@ -233,3 +233,10 @@ def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     assert "Computed over all texts of a system together: all." in caption(result)
     assert [column.name for column in board.of_texts] == ["ter"]
     assert not plugins.document(result).notices
+
+
+def test_printed_places_are_in_order() -> None:
+    """A system with the better mean may be worse than more systems: it comes after those."""
+    ranks = (Rank("a", 1, 1, 1), Rank("b", 2, 3, 4), Rank("c", 3, 2, 4), Rank("d", 4, 2, 4))
+    order = _in_printed_order(Comparison("fluency", ranks=ranks, partly_scored=("c",)))
+    assert list(order) == ["a", "d", "c", "b"]

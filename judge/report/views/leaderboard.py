@@ -52,6 +52,7 @@ from judge.report.views.columns import (
 )
 from judge.report.views.comparison_finding import REFERENCE_METRICS, closest_pair
 from judge.report.views.drivers import drivers_blocks
+from judge.report.views.failure_notice import failure_notice
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
@@ -65,7 +66,7 @@ from judge.report.views.validation import (
 from judge.results.result import Result, failure_counts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.system_differences import Rank, compare
+from judge.stats.system_differences import Comparison, Rank, compare
 
 _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
@@ -110,6 +111,19 @@ class Leaderboard:
         return f"{low}{'=' if shared else ''}"
 
 
+def _in_printed_order(comparison: Comparison) -> dict[str, Rank]:
+    """Return the ranks in the order of the printed places; within one, the system with the better mean first.
+
+    Whoever has few scores comes last within its place.
+    """
+    partly = comparison.partly_scored
+    ranks = sorted(
+        comparison.ranks,
+        key=lambda rank: (0 if comparison.against else rank.low, rank.system in partly, rank.rank),
+    )
+    return {rank.system: rank for rank in ranks}
+
+
 def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
     rates, main = shown_pass_rates(result), main_comparison(result)
@@ -149,7 +163,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
                     row, mean=e.value, low=e.low, high=e.high, n=e.n, method=e.method, mark=mark
                 )
             rows[system, column.name] = row
-    ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
+    ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
     return Leaderboard(
         ranked_by=main.column if main else "",
         ranks=ranks,
@@ -208,6 +222,7 @@ def view(result: Result) -> Document:
         about=tuple(filter(None, facts)),
         notices=(
             *about.banners,
+            *filter(None, [failure_notice(result)]),
             *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1),
         ),
         summary=tuple(_summary(result, board, lost)),

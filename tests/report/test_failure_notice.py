@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import judge
+from judge.cli import app
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.failure_notice import failure_notice
+from judge.report.views.finding import finding
+from judge.results.failures import failures_as_worst
+from judge.results.result import Result
+from judge.stats.analyze import analyze
+
+FIVE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
+
+
+def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> Result:
+    """Two systems on 12 items: `a` is better wherever its judgment did not fail."""
+    column = Column("fluency", "criterion", "fluency", *FIVE, "fluency", better=better)
+    samples = [Sample(f"i{k}", system, "text") for k in range(n) for system in "ab"]
+    worst_first = -1 if better == "lower" else 1
+    rows: list[Score | Failure] = []
+    for sample in samples:
+        k = int(sample.item[1:])
+        value = 3.0 + worst_first * (0.5 if sample.system == "a" else -0.5) + k % 3 / 4
+        if k in failed.get(sample.system, range(0)):
+            rows.append(Failure(sample.item, sample.system, "fluency", "parse", "ParseError", "no"))
+        else:
+            rows.append(Score(sample.item, sample.system, "fluency", value, Provenance("single")))
+    analysis = analyze(samples, [column], rows)
+    return Result(
+        analysis.table,
+        analysis.estimates,
+        {"status": "complete"},
+        comparisons=analysis.comparisons,
+    )
+
+
+def test_failures_of_the_winner_alone_are_a_notice_with_the_other_finding() -> None:
+    result = run_with({"a": range(4)})
+    assert finding(result)[0] == "a beats b"
+    assert failure_notice(result) == (
+        "Failures differ between systems: judgments failed for a on 4 of 12 items and for b on none. With the worst "
+        "score for each, the finding is: No significant difference between the two systems on fluency."
+    )
+    assert "Failures differ between systems" in " ".join(result.report().split())
+
+
+def test_a_finding_that_stays_is_said_to_stay() -> None:
+    notice = failure_notice(run_with({"b": range(4)}))
+    assert notice.endswith("With the worst score for each, the finding stays.")
+
+
+@pytest.mark.parametrize("failed", [{}, {"a": range(3), "b": range(3, 6)}, {"b": range(1)}])
+def test_failures_that_do_not_depend_on_the_system_are_no_notice(failed: dict[str, range]) -> None:
+    assert failure_notice(run_with(failed)) == ""
+
+
+@pytest.mark.parametrize(("better", "worst"), [("higher", 1.0), ("lower", 5.0)])
+def test_a_failure_counts_as_the_worst_end_of_the_scale(better: str, worst: float) -> None:
+    result = failures_as_worst(run_with({"a": range(2)}, better))
+    values = [s.value for s in result.table.scores if s.system == "a"]
+    assert values[:2] == [worst, worst]
+    assert not result.failures
+    assert result.info["notes"][0] == "2 failed judgments counted as the worst score of the scale."
+
+
+def test_comparisons_have_no_worst_score() -> None:
+    rows = [{"item": "i", "system": s, "source": "x", "output": s} for s in "ab"]
+    ranked = judge.rank(rows, model=judge.ScriptedProvider(lambda _: "A"), cache=False)
+    with pytest.raises(ConfigError, match="only for scores of single texts"):
+        failures_as_worst(ranked)
+
+
+def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
+    run_with({"a": range(4)}).save(tmp_path / "run", pages=False)
+    report = ["report", str(tmp_path / "run"), "--failures-as"]
+    done = CliRunner().invoke(app, [*report, "worst"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("No significant difference between the two systems on fluency")
+    assert "4 failed judgments counted as the worst score" in " ".join(done.stdout.split())
+    refused = CliRunner().invoke(app, [*report, "zero"])
+    assert isinstance(refused.exception, ConfigError)
+    assert "the only way is worst" in str(refused.exception)
