@@ -6,9 +6,11 @@ a new sentence needs a rule that says when it is true.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
@@ -24,7 +26,9 @@ Values = Mapping[str, np.ndarray]
 EXACT = 10
 """Differences other than 0 up to which this reading enumerates all signs."""
 NAMES = [f"s{k}" for k in range(12)]
-TITLES = {"relevance": "relevance", "style": "style", "ROUGE-1": "rouge1"}
+TITLES = {name: name for name in ("relevance", "style", "coherence", "consistency", "fluency")} | {
+    "ROUGE-1": "rouge1"
+}
 LIST = r"s\d+(?:, s\d+)*(?:(?: and| or) s\d+)?"
 
 
@@ -411,10 +415,34 @@ def tables(draw: st.DrawFn) -> dict[str, np.ndarray]:
     return values
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(tables())
 def test_every_sentence_is_true(values: dict[str, np.ndarray]) -> None:
     result = run_of(values)
     reader, sentences = Reader(values, result), finding(result)
     for sentence in sentences:
         assert reader.read(sentence), (sentence, sentences)
+
+
+def test_no_sentence_about_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
+    """Random subsets of the systems and items that GPT-3.5 scored."""
+    path = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl")
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    places = [row["item_id"].split("::") for row in rows]
+    items, systems = (sorted({place[end] for place in places}) for end in (0, 1))
+    criteria = ("relevance", "coherence", "consistency", "fluency")
+    scores = {name: np.full((len(systems), len(items)), np.nan) for name in criteria}
+    for row, (item, system) in zip(rows, places, strict=True):
+        if row["scores"] and 1 <= row["scores"][0] <= 5:
+            place = systems.index(system), items.index(item)
+            scores[row["criterion"]][place] = row["scores"][0]
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        some_systems = random.choice(len(systems), random.integers(2, 7), replace=False)
+        some_items = random.choice(len(items), random.integers(5, 40), replace=False)
+        names = random.choice(criteria, random.integers(1, 5), replace=False)
+        values = {name: scores[name][np.ix_(some_systems, some_items)] for name in names}
+        result = run_of(values)
+        reader, sentences = Reader(values, result), finding(result)
+        for sentence in sentences:
+            assert reader.read(sentence), (sentence, sentences)
