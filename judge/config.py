@@ -42,6 +42,7 @@ from judge.data.rows import is_address
 from judge.text.languages import LanguageChoice, LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
+"""The criteria of texts that look like summaries (`criteria.default_criteria`); other texts have no default."""
 _SCRIPTED = "scripted/"
 _OPTION_PATHS = (
     "stopwords",
@@ -166,8 +167,10 @@ class RunConfig(BaseModel):
         None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl"
     )
 
-    criteria: tuple[str, ...] = _option(
-        DEFAULT_CRITERIA, "Scoring", "Names, files, or 'NAME: QUESTION'; repeatable; none for metrics alone.",
+    criteria: tuple[str, ...] | None = _option(
+        None, "Scoring",
+        "Names, files, or 'NAME: QUESTION'; repeatable; none for metrics alone "
+        f"(default, for summaries only: {','.join(DEFAULT_CRITERIA)}).",
         "CRITERION,...",
         lacking=("diff",),
     )  # fmt: skip

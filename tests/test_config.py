@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from judge.cli import app
 from judge.commands.public import option_parameters, public_api
 from judge.config import (
-    DEFAULT_CRITERIA,
     RankConfig,
     RunConfig,
     _option,
@@ -220,7 +219,7 @@ def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path)
 def test_defaults() -> None:
     made = load_config()
     assert (made.criteria, made.metrics, made.weighting, made.temperature) == (
-        DEFAULT_CRITERIA,
+        None,
         None,
         "auto",
         None,

@@ -307,12 +307,13 @@ def _typed(ctx: typer.Context, *, besides: Sequence[str]) -> list[str]:
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
     """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
-    from judge.commands.generate import hand_over
+    from judge.commands.generate import hand_over, require_criteria
     from judge.commands.pipeline import run_pipeline
     from judge.commands.plan import one_line_estimate
     from judge.commands.preparation import prepare
     from judge.execution.budget import BudgetLedger
 
+    require_criteria(config)
     ledger = BudgetLedger(config.budget)
     outputs, data = None, None
     if isinstance(config.systems, dict):

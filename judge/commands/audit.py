@@ -135,11 +135,11 @@ def plan_audit(
     custom_criteria: Mapping[str, Criterion] | None = None,
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
-    names = split(probes) if isinstance(probes, str) else list(probes)
-    require_known("probe", names, PROBES, "--probes")
-    if not names:
+    probe_names = split(probes) if isinstance(probes, str) else list(probes)
+    require_known("probe", probe_names, PROBES, "--probes")
+    if not probe_names:
         raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
-    chosen_probes = tuple(name for name in PROBES if name in names)
+    chosen_probes = tuple(name for name in PROBES if name in probe_names)
     judges = config.model if providers is None else providers
     source = data if data is not None else config.data
     reject_unsupported(config, "audit", "an audit")
@@ -149,7 +149,7 @@ def plan_audit(
         raise ConfigError(
             "an audit tests one judge: name one, and audit each judge of a panel separately"
         )
-    if not config.criteria:
+    if config.criteria == ():
         raise ConfigError("--criteria none: an audit needs a criterion")
     check_output_dir(config.out)
     if source is None:
@@ -158,11 +158,12 @@ def plan_audit(
         )
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
-    base_plan = config.model_copy(update={**_USED_UP, "language": language})
+    names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
+    base_plan = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
     loaded = (
         (custom_criteria or {}).get(name)
         or criteria.load(name, language=base_plan.language or "en")
-        for name in base_plan.criteria
+        for name in names
     )
     scales = {criterion.name: criterion.scale for criterion in loaded}
     texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from judge import criteria
-from judge.commands.generate import hand_over, with_outputs
+from judge.commands.generate import hand_over, require_criteria, with_outputs
 from judge.commands.options import RankOptions, RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
@@ -111,6 +111,7 @@ async def _run(
     options: Mapping[str, Any],
 ) -> Result:
     config, providers, custom_criteria = to_config(kind, data, criteria, model, options)
+    require_criteria(config)
     async with displayed(progress) as counts:
         ledger = BudgetLedger(config.budget)
         load = partial(prepare, providers=providers, loaded_criteria=custom_criteria)

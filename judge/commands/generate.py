@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from judge import criteria
 from judge.cache import Cache
 from judge.commands import judge_run
 from judge.commands.cost_estimate import judge_forecast
@@ -342,6 +343,13 @@ async def with_outputs(
             f"no system wrote a text; the first is {first.system}, item {first.item}: {first.message}"
         )
     return _without_systems(config), outputs.samples, outputs
+
+
+def require_criteria(config: RunConfig) -> None:
+    """Raise ConfigError if nobody chose criteria and systems have not written the outputs that would decide them."""
+    systems = config.systems.values() if isinstance(config.systems, dict) else ()
+    if config.criteria is None and any(isinstance(spec, GeneratedSystem) for spec in systems):
+        raise criteria.no_default_of_unwritten()
 
 
 OUTPUTS_NOTE = "The outputs are not written yet: each is counted with its max_tokens, and judged as long as that or as its source."

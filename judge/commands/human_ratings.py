@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.config import RankConfig, RunConfig
+from judge.config import DEFAULT_CRITERIA, RankConfig, RunConfig
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
-from judge.criteria import builtin
+from judge.criteria import builtin, default_criteria
 from judge.data import ledger
 from judge.data.ratings import (
     Known,
@@ -31,26 +31,27 @@ if TYPE_CHECKING:
 
 
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
-    """Return the ratings of the plan's file, if it names one, and the plan. Raises DataError.
+    """Return the ratings of the plan's file, if it names one, and the plan with its criteria. Raises JudgeError.
 
-    With `rated`, the plan lacks the default criteria that nobody rated, and people must have rated a criterion.
+    With `rated`, people must have rated a criterion, and the default criteria are those that they rated. Without
+    `rated`, and if they rated none of them, the default criteria are for summaries only.
     """
+    criteria = DEFAULT_CRITERIA if config.criteria is None else config.criteria
+    names = list(map(name_of, criteria))
     sheet = Ratings()
     if config.rating_source is not None:
-        criteria = [name_of(entry) for entry in config.criteria]
-        sheet = read_sheet(config.rating_source, rows, criteria, config.map)
+        sheet = read_sheet(config.rating_source, rows, names, config.map)
+    ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
+    if rated and not ratings:
+        check_rated(rows, names[0] if names else "")
+    if config.criteria is None:
+        chosen = tuple(name for name in names if name in ratings) if rated else ()
+        chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
+        config = config.model_copy(update={"criteria": chosen})
     if rated:
-        ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
-        names = list(map(name_of, config.criteria))
-        if not ratings:
-            check_rated(rows, names[0] if names else "")
         place = None if config.rating_source is None else source_name(config.rating_source)
         if problem := unknown_criteria(ratings, names, place):
             raise DataError(problem)
-        if "criteria" not in config.model_fields_set:
-            config = config.model_copy(
-                update={"criteria": tuple(n for n in config.criteria if n in ratings)}
-            )
     return sheet, config
 
 

@@ -363,27 +363,7 @@ def prepare_labelling(
         drawn = {*random.Random(config.seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
         chosen = [sample for sample in chosen if sample.item in drawn]
     language = config.language or text.language_of(chosen)
-    loaded: list[Criterion] = []
-    for name in config.criteria:
-        try:
-            criterion = criteria.load(name, language=language, pairwise=pairwise)
-        except CriterionError:
-            if not pairwise:
-                raise
-            criterion = criteria.load(name, language=language, pairwise=None)
-        if criterion.is_checklist:
-            raise CriterionError(
-                f"{criterion.path}: people rate on one scale, and a checklist has a question for each answer; name its "
-                "questions as criteria, such as 'names: Are all names right?'"
-            )
-        loaded.append(criterion)
-    asked = tuple(loaded)
-    if not asked:
-        raise ConfigError(
-            f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance"
-        )
-    if len({criterion.name for criterion in asked}) < len(asked):
-        raise ConfigError(f"{option('criteria')}: name each criterion to rate once")
+    asked = _load_criteria(config, chosen, language, pairwise=pairwise)
     shown = [
         "source",
         *sorted({field for criterion in asked for field in criterion.needs} - {"source"} - _HIDDEN),
@@ -396,6 +376,36 @@ def prepare_labelling(
     return Labelling(
         units, asked, told, tuple(raters), output, language, known, pairwise, repeat, config.seed
     )
+
+
+def _load_criteria(
+    config: RunConfig, chosen: Sequence[Sample], language: str, *, pairwise: bool
+) -> tuple[Criterion, ...]:
+    """Return the criteria that people rate. Raises ConfigError or CriterionError."""
+    names = config.criteria
+    if names is None:
+        names = criteria.default_criteria(chosen, pairwise=pairwise)
+    loaded: list[Criterion] = []
+    for name in names:
+        try:
+            criterion = criteria.load(name, language=language, pairwise=pairwise)
+        except CriterionError:
+            if not pairwise:
+                raise
+            criterion = criteria.load(name, language=language, pairwise=None)
+        if criterion.is_checklist:
+            raise CriterionError(
+                f"{criterion.path}: people rate on one scale, and a checklist has a question for each answer; name its "
+                "questions as criteria, such as 'names: Are all names right?'"
+            )
+        loaded.append(criterion)
+    if not loaded:
+        raise ConfigError(
+            f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance"
+        )
+    if len({criterion.name for criterion in loaded}) < len(loaded):
+        raise ConfigError(f"{option('criteria')}: name each criterion to rate once")
+    return tuple(loaded)
 
 
 def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:

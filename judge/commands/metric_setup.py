@@ -115,7 +115,7 @@ def build_metrics(
         )
     if config.score_columns and not isinstance(config, RankConfig):
         for name in config.score_columns:
-            if name in map(name_of, config.criteria):
+            if name in map(name_of, config.criteria or ()):
                 raise ConfigError(
                     f"{option('score_columns')} {name}: a criterion has this name; rename the column"
                 )

@@ -13,7 +13,7 @@ from judge.commands.cost_estimate import (
     judge_forecast,
 )
 from judge.commands.evaluate import Criteria, Model, to_config
-from judge.commands.generate import OUTPUTS_NOTE, plan_outputs
+from judge.commands.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
 from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
@@ -69,6 +69,7 @@ def plan_run(
     items: int | None = None,
 ) -> Forecast:
     """Estimate a run of a configuration; the other arguments are those of `prepare`. Raises JudgeError."""
+    require_criteria(config)
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     providers = open_offline(config)
     if (
@@ -125,7 +126,7 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies answer none of them, "
             "but improve the estimate."
         )
-    if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
+    if prepared.criteria and prepared.default_criteria:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
         notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
     if hoping := [judge for judge in judges if judge.estimate.draws]:

@@ -174,6 +174,7 @@ class PreparedRun:
     `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `recording` stores
     the replies. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
+    `default_criteria` says that nobody chose the criteria.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
     `writing` is what they will cost.
     """
@@ -197,6 +198,7 @@ class PreparedRun:
     generated: Mapping[str, Any] = field(default_factory=dict)
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
+    default_criteria: bool = False
 
 
 def prepare(
@@ -211,7 +213,7 @@ def prepare(
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
     `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files. With
-    `rated`, people must have rated a criterion of the run, and default criteria that nobody rated are left out.
+    `rated`, people must have rated a criterion of the run, and the default criteria are those that they rated.
     """
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
@@ -221,6 +223,7 @@ def prepare(
         )
     check_output_dir(config.out)
     rows = _read_samples(config, config.data if data is None else data)
+    is_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
     models = config.model if providers is None else providers
     language, language_notes = prompt_language.choose_prompt_language(
@@ -258,7 +261,7 @@ def prepare(
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
-        measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs,
+        measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs, default_criteria=is_default,
     )  # fmt: skip
     _check_replaced(prepared)
     if config.record is not None:
@@ -542,7 +545,7 @@ def _load_criteria(
 ) -> list[Criterion]:
     """Load the criteria of a plan, apply its options, and check them against the texts they judge."""
     chosen = []
-    for name in config.criteria:
+    for name in config.criteria or ():
         if name in loaded_criteria:
             criterion = criteria_module.in_language(loaded_criteria[name], language)
         else:

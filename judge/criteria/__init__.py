@@ -3,6 +3,7 @@
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
 
+from judge.criteria.default import default_criteria, no_default_of_unwritten
 from judge.criteria.draft import drafting, read_steps
 from judge.criteria.header_lists import with_lists, with_values, write_lists
 from judge.criteria.loading import (
@@ -28,7 +29,8 @@ from judge.criteria.template import (
 )
 
 __all__ = [
-    "HIDDEN", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "drafting", "finalize",
-    "in_language", "is_packaged", "languages", "load", "of_file_text", "paraphrase", "read_steps", "reads",
-    "shared_layout", "template_bodies", "template_texts", "validate_name", "with_lists", "with_values", "write_lists",
+    "HIDDEN", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "default_criteria",
+    "drafting", "finalize", "in_language", "is_packaged", "languages", "load", "no_default_of_unwritten",
+    "of_file_text", "paraphrase", "read_steps", "reads", "shared_layout", "template_bodies", "template_texts",
+    "validate_name", "with_lists", "with_values", "write_lists",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,9 +14,8 @@ import yaml
 
 from judge import criteria as criteria_module
 from judge import text
-from judge.config import DEFAULT_CRITERIA
 from judge.core.criterion_entry import is_file
-from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.errors import CriterionError, DataError
 from judge.core.format import one_line
 from judge.core.records import ALIASES, Criterion, Sample
 from judge.data import ledger
@@ -44,9 +44,9 @@ def create_suite(
 ) -> str:
     """Return the text of a suite at `path` about these samples.
 
-    `criteria` are names and files (default: the rated built-in ones, else the usual ones). `options` are keys of a
+    `criteria` are names and files (default: the rated built-in ones, else those of summaries). `options` are keys of a
     suite, including `data`; their paths are relative to the working directory, those in the text to the suite's folder.
-    `baseline` is the folder of a run. Raises ConfigError if no built-in criterion fits the samples, CriterionError or
+    `baseline` is the folder of a run. Raises ConfigError if the samples have no default criteria, CriterionError or
     DataError if one of `criteria` does not fit.
     """
     language = str(options.get("language") or text.language_of(samples))
@@ -98,23 +98,15 @@ def create_suite(
 
 
 def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
-    """Return the rated built-in criteria, else the default ones, whose columns the samples have."""
-    rated = {name: None for sample in samples for name in sample.human}
+    """Return the rated built-in criteria whose columns the samples have, else the default ones. Raises ConfigError."""
     known = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
-    reason = ""
-    for names in ([name for name in rated if name in known], DEFAULT_CRITERIA):
-        fit = []
-        for name in names:
-            try:
-                criteria_module.check_samples(known[name], samples)
-                fit.append(name)
-            except (CriterionError, DataError) as error:
-                reason = reason or str(error)
-        if fit:
-            return fit
-    raise ConfigError(
-        f"no built-in criterion fits: {reason}; name one of yours: --criteria 'NAME: QUESTION'"
-    )
+    rated = dict.fromkeys(name for sample in samples for name in sample.human)
+    fitting = []
+    for name in (name for name in rated if name in known):
+        with suppress(CriterionError, DataError):
+            criteria_module.check_samples(known[name], samples)
+            fitting.append(name)
+    return fitting or list(criteria_module.default_criteria(samples, rated=rated))
 
 
 def _suggest_cases(

@@ -5,6 +5,7 @@ from judge.text.languages import (
     DEFAULT_LANGUAGE,
     LANGUAGES,
     Language,
+    count_words,
     detect_language,
     detect_language_or_none,
     han_form,
@@ -36,8 +37,9 @@ from judge.text.tokenizers import (
 )
 
 __all__ = [
-    "DEFAULT_LANGUAGE", "ENGLISH", "LANGUAGES", "TOKENIZERS", "TOOLS", "Language", "Tokenizer", "detect_language",
-    "detect_language_or_none", "han_form", "han_writing", "has_letter_beyond_ascii", "installed", "is_cjk", "is_latin",
-    "is_unspaced", "language_of", "latin_language", "main_script", "normal", "porter", "script_of", "sentence_spans",
-    "sentences", "signature", "tokenizer", "tokenizer_for", "tokens", "word_shares", "words",
+    "DEFAULT_LANGUAGE", "ENGLISH", "LANGUAGES", "TOKENIZERS", "TOOLS", "Language", "Tokenizer",
+    "count_words", "detect_language", "detect_language_or_none", "han_form", "han_writing",
+    "has_letter_beyond_ascii", "installed", "is_cjk", "is_latin", "is_unspaced", "language_of",
+    "latin_language", "main_script", "normal", "porter", "script_of", "sentence_spans", "sentences",
+    "signature", "tokenizer", "tokenizer_for", "tokens", "word_shares", "words",
 ]  # fmt: skip

@@ -115,6 +115,8 @@ _OTHER_WORD = re.compile(f"(?:[^\\W\\d_{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
 _UNSPACED = re.compile(f"[{HAN}{KANA}]|{CLUSTER}")
 _SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{CLUSTERED}][{MARKS}]*)+")
 
+_SPACED_WORD_OR_NUMBER = re.compile(f"(?:[^\\W_{HAN}{KANA}{CLUSTERED}][{MARKS}]*)+")
+
 _CJK = re.compile(f"[{SCRIPTS}]").search
 _TWO_LETTERS = frozenset(("CJK", "KANA", "HANGUL"))
 _BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search
@@ -269,6 +271,15 @@ def word_shares(texts: Iterable[str]) -> dict[str, float]:
     in_all = sum(words.values())
     ordered = sorted(words.items(), key=lambda item: -item[1])
     return {code: count / in_all for code, count in ordered if count}
+
+
+def count_words(text: str) -> float:
+    """Return the number of words of a text, so that translations of one text have about the same number.
+
+    Two letters of Han or kana, or two clusters of Thai, Lao, Burmese or Khmer, count as a word; numbers are words.
+    """
+    text = normal(text)
+    return len(_UNSPACED.findall(text)) / 2 + len(_SPACED_WORD_OR_NUMBER.findall(text))
 
 
 def _words_by_language(text: str) -> dict[str, float]:

@@ -270,7 +270,17 @@ def test_a_full_console_is_said(folder: Path) -> None:
 
 OWN = "---\nscale: [1, 5]\n---\n"
 WITH_OWN = ("data.jsonl", *SCRIPTED, "--criteria", "t.jinja")
-NOBODY = ("data.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+ASKED = ("--criteria", "relevance")
+NOBODY = (
+    "data.jsonl",
+    *ASKED,
+    "--model",
+    "m",
+    "--base-url",
+    "http://127.0.0.1:9/v1",
+    "--retries",
+    "0",
+)
 TWICE = '{"item": 1, "output": "x"}\n{"item": 1, "output": "y"}'
 BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     # name: (file to write as NAME=TEXT, arguments after `run`, what the message must say)
@@ -283,9 +293,10 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "unknown variable": (f"t.jinja={OWN}{{{{ outptu }}}}", WITH_OWN, "t.jinja:4"),
     "syntax error": (f"t.jinja={OWN}{{% if %}}", WITH_OWN, "t.jinja:4"),
     "escape": (f"t.jinja={OWN}{{{{ ''.__class__ }}}}", WITH_OWN, "t.jinja:4"),
-    "no model": ("", ("data.jsonl",), "--model"),
-    "no key": ("", ("data.jsonl", "--model", "gpt-5.4-mini"), "OPENAI_API_KEY"),
-    "no URL": ("", ("data.jsonl", "--model", "m", "--base-url", "localhost"), "--base-url"),
+    "no model": ("", ("data.jsonl", *ASKED), "--model"),
+    "no key": ("", ("data.jsonl", *ASKED, "--model", "gpt-5.4-mini"), "OPENAI_API_KEY"),
+    "no URL": ("", ("data.jsonl", *ASKED, "--model", "m", "--base-url", "localhost"), "--base-url"),
+    "no criteria": ("", ("data.jsonl", "--model", "m"), "--criteria relevance,fluency"),
     "nobody there": ("", NOBODY, "cannot connect"),
     "unknown metric": ("", ("data.jsonl", *SCRIPTED, "--metrics", "rogue"), "rouge"),
     "bad map": ("", ("data.jsonl", *SCRIPTED, "--map", "output"), "FIELD=COLUMN"),
@@ -336,6 +347,7 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
     done = command(
         "run",
         "data.jsonl",
+        *ASKED,
         "--model",
         "m",
         "--base-url",

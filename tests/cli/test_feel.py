@@ -124,7 +124,7 @@ def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> Non
         (("criteria", "lst"), "'list'"),
         (("run", "summaries.jsonl", "--modle", "x"), "--model"),
         (("run", "summaries.jsonl", "--model", "x", "--criteria", "relevnce"), "'relevance'"),
-        (("run", "summaries.jsonl", "--model", "x", "--metrics", "rogue"), "'rouge'"),
+        (("run", "summaries.jsonl", "--criteria", "none", "--metrics", "rogue"), "'rouge'"),
     ],
 )
 def test_what_nobody_knows_gets_the_nearest_name(

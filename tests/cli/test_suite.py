@@ -81,7 +81,7 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
 
 
 def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
-    rows = [row | {"human": {"resolves": 1.0}} for row in ROWS]
+    rows = [row | {"human": {"resolves": 1.0}, "source": "The tram runs again."} for row in ROWS]
     Path("tickets.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = suite("tickets.jsonl")
     assert done.code == 0

@@ -399,7 +399,8 @@ def test_the_rate_is_that_of_the_price() -> None:
 
 def test_criteria_that_nobody_named_are_named() -> None:
     run_plan = load_config(given={"metrics": []})
-    (first, *_) = make_forecast(prepare(run_plan, ROWS, providers=[Asked()])).notes
+    rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
+    (first, *_) = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
     assert (
         first
         == "Default criteria: relevance, coherence, consistency, fluency. Choose others with --criteria."

@@ -75,7 +75,7 @@ def test_the_system_never_reaches_the_judge() -> None:
         for i, row in enumerate(ROWS)
     ]
     provider = ScriptedProvider(lambda _: "3")
-    judge.evaluate(rows, model=provider, metrics=[])
+    judge.evaluate(rows, ["relevance", "fluency"], model=provider, metrics=[])
     assert provider.seen
     assert not any("the-secret" in m["content"] for r in provider.seen for m in r.messages)
 

@@ -109,6 +109,7 @@ RUNS: dict[str, Callable[[], Result]] = {
     "draws": _drawn,
     "panel": lambda: judge.evaluate(
         ROWS,
+        ["relevance", "fluency"],
         model=[judge.ScriptedProvider(lambda _, n=n: str(n), model=f"m{n}") for n in (2, 4)],
         metrics=["bleu"],
     ),

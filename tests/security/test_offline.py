@@ -79,9 +79,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        "import", "--help", "plan rows.jsonl --model m --base-url http://127.0.0.1:9/v1", "report run",
+        "import", "--help", "plan rows.jsonl --criteria fluency --model m --base-url http://127.0.0.1:9/v1", "report run",
         "report run --format html", "run rows.jsonl --criteria none --metrics rouge,stats --out scored",
-        "audit rows.jsonl --model scripted/replies.yaml --probes injection --out card",
+        "audit rows.jsonl --criteria fluency --model scripted/replies.yaml --probes injection --out card",
         "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again", "criteria list",
         "criteria render fluency rows.jsonl", "doctor", "doctor cache stats --cache kept",
     ],

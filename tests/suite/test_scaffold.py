@@ -66,7 +66,7 @@ def _rows(ratings: dict[tuple[str, str], dict[str, float]]) -> list[dict[str, An
         {
             "item": item,
             "system": system,
-            "source": "s",
+            "source": "Text of a source.",
             "output": f"{item} {system}",
             "human": human,
         }
@@ -129,10 +129,13 @@ def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
     assert [expected(case) for case in suite.cases] == [{"expect": {"min": 1}}] * 4
 
 
-def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path: Path) -> None:
-    rows = [{"output": "It is so.", "question": "q"}, {"output": "It is.", "question": "q"}]
+def test_rated_criteria_that_the_data_do_not_serve_are_left_out(
+    begun: Begun, tmp_path: Path
+) -> None:
+    rated = {"relevance": 3, "fluency": 2}
+    rows = [{"output": text, "question": "q", "human": rated} for text in ("It is so.", "It is.")]
     _, suite, _ = begun(rows)
-    assert set(suite.options["criteria"]) < {"relevance", "coherence", "consistency", "fluency"}
+    assert suite.options["criteria"] == ("fluency",)  # relevance reads a source
     own = tmp_path / "mine.jinja"
     own.write_text("---\nscale: [0, 10]\n---\n{{ question }} {{ output }}\n", encoding="utf-8")
     text, suite, _ = begun(rows, [str(own)])
@@ -144,12 +147,8 @@ def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path
         begun(rows, [str(own)])
 
 
-def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.suite.scaffold.DEFAULT_CRITERIA", ("relevance",))
-    with pytest.raises(
-        ConfigError,
-        match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria 'NAME: QUESTION'",
-    ):
+def test_texts_that_are_no_summaries_have_no_default_criteria() -> None:
+    with pytest.raises(ConfigError, match=r"have no source .* --criteria fluency"):
         create_suite(
             [Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")}
         )
@@ -179,7 +178,7 @@ def test_many_judgments_are_said(begun: Begun) -> None:
 
 
 def test_a_baseline(tmp_path: Path) -> None:
-    rows = [Sample("a", "s", "o", "src")]
+    rows = [Sample("a", "s", "o", "the source")]
     text = create_suite(
         rows,
         tmp_path / "s.judge.yaml",

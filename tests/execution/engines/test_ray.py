@@ -670,7 +670,13 @@ def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> No
             return "4"
 
     with pytest.raises(ConfigError, match=r"scripted/script cannot be sent to workers.*__reduce__"):
-        evaluate(SAMPLES, model=ScriptedProvider(script), engine="ray", cache=False)
+        evaluate(
+            SAMPLES,
+            ["fluency"],
+            model=ScriptedProvider(script),
+            engine="ray",
+            cache=False,
+        )
 
 
 @on_ray
@@ -753,6 +759,8 @@ def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any)
     args = (
         "run",
         str(data),
+        "--criteria",
+        "fluency",
         "--model",
         "m",
         "--base-url",

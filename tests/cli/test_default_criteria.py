@@ -1,0 +1,139 @@
+"""The commands that take default criteria: only for summaries, and before any request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.core.errors import ConfigError
+
+SUMMARIES = [
+    {
+        "item": item,
+        "system": system,
+        "source": f"The council met on Monday about the {item}, and voted to mend it in May.",
+        "output": f"{system}: they mend the {item}.",
+    }
+    for item in ("bridge", "road", "school")
+    for system in ("x", "y")
+]
+CHAT = [
+    {**row, "source": "Where is my parcel?", "output": "Sorry, it comes soon."} for row in SUMMARIES
+]
+NO_SOURCE = [{name: cell for name, cell in row.items() if name != "source"} for row in CHAT]
+SCRIPTED = ("--model", "scripted/replies.yaml")
+COMMANDS = {
+    "run": ("run", "data.jsonl", *SCRIPTED, "--out", "r"),
+    "plan": ("plan", "data.jsonl", *SCRIPTED),
+    "audit": ("audit", "data.jsonl", *SCRIPTED, "--out", "r"),
+    "label": ("label", "data.jsonl", "--raters", "anna", "--plan"),
+    "label in pairs": ("label", "data.jsonl", "--raters", "anna", "--plan", "--pairwise"),
+    "init": ("init", "--suite", "data.jsonl", "--output", "r"),
+}
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    Path("replies.yaml").write_text("- reply: '2'\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("rows", [CHAT, NO_SOURCE], ids=["chat", "no source"])
+def test_a_command_refuses_to_judge_other_texts_as_summaries(
+    command: Callable[..., Any], rows: list[dict[str, Any]], name: str
+) -> None:
+    write(rows)
+    done = command(*COMMANDS[name])
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("judge: no criteria: ")
+    assert "Name criteria: --criteria " in done.err
+    assert not Path("r").exists()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name: str) -> None:
+    write(SUMMARIES)
+    done = command(*COMMANDS[name])
+    # The scripted reply is none of a comparison, so an audit fails in part.
+    assert done.code == int(name == "audit"), done.err
+
+
+@pytest.mark.parametrize(
+    "criteria", ["fluency", "helpful: Does the answer help?"], ids=["built in", "a question"]
+)
+def test_what_the_message_proposes_works(command: Callable[..., Any], criteria: str) -> None:
+    write(CHAT)
+    done = command("run", "data.jsonl", *SCRIPTED, "--criteria", criteria, "--out", "r")
+    assert done.code == 0, done.err
+
+
+def test_no_request_is_sent_without_criteria(chat_server: Any) -> None:
+    options: dict[str, Any] = {"model": "m", "base_url": chat_server.url, "key_env": "NONE"}
+    with pytest.raises(ConfigError, match=r"criteria=\['relevance', 'fluency'\]"):
+        judge.evaluate(CHAT, **options)
+    assert chat_server.bodies == []
+
+
+def test_validate_judges_what_people_rated_whatever_the_texts_look_like(
+    command: Callable[..., Any],
+) -> None:
+    write([{**row, "human": {"relevance": n % 5 + 1}} for n, row in enumerate(CHAT)])
+    done = command("validate", "data.jsonl", *SCRIPTED, "--out", "r", "--format", "json")
+    assert done.code == 0, done.err
+    assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
+        "relevance"
+    }
+
+
+def test_validate_with_a_file_of_ratings_judges_what_people_rated(
+    command: Callable[..., Any],
+) -> None:
+    write(CHAT)
+    lines = [f"{row['item']},{row['system']},{n % 3 + 1}" for n, row in enumerate(CHAT)]
+    Path("sheet.csv").write_text("\n".join(["item,system,fluency", *lines]), encoding="utf-8")
+    done = command("validate", "data.jsonl", *SCRIPTED, "--ratings", "sheet.csv", "--out", "r")
+    assert done.code == 0, done.err
+    assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
+        "fluency"
+    }
+
+
+def test_validate_names_the_criterion_that_people_rated_if_it_is_not_built_in(
+    command: Callable[..., Any],
+) -> None:
+    write([{**row, "human": {"helpful": 3}} for row in CHAT])
+    done = command("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert (done.code, Path("r").exists()) == (2, False)
+    assert '--criteria "helpful: QUESTION"' in done.err
+
+
+def test_systems_that_have_not_written_yet_have_no_default_criteria(
+    command: Callable[..., Any],
+) -> None:
+    write([{"item": "a", "source": SUMMARIES[0]["source"]}])
+    Path("short.jinja").write_text("Summarize: {{ source }}\n", encoding="utf-8")
+    Path("run.yaml").write_text(
+        "data: data.jsonl\nsystems: {s: {prompt: short.jinja, model: scripted/replies.yaml}}\n"
+        "model: scripted/replies.yaml\n",
+        encoding="utf-8",
+    )
+    for arguments in (("run", "run.yaml", "--out", "r"), ("plan", "run.yaml")):
+        done = command(*arguments)
+        assert done.code == 2
+        assert "the outputs of these systems are not written yet" in done.err
+    assert not Path("r").exists()
+    written = command("run", "run.yaml", "--generate-only", "--out", "outputs.jsonl")
+    assert written.code == 0, written.err
+
+
+def test_a_run_stores_its_default_criteria(command: Callable[..., Any]) -> None:
+    write(SUMMARIES)
+    command("run", "data.jsonl", *SCRIPTED, "--out", "r")
+    info = json.loads(Path("r/run.json").read_text("utf-8"))["info"]
+    assert info["plan"]["criteria"] == ["relevance", "coherence", "consistency", "fluency"]
+    assert [*info["criteria"]] == info["plan"]["criteria"]

@@ -1,0 +1,128 @@
+"""Which texts have default criteria, and what the message about the others names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.core.errors import ConfigError
+from judge.core.messages import speaking_to
+from judge.core.records import Sample
+from judge.criteria import default_criteria, no_default_of_unwritten
+
+SUMMARY_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
+ARTICLE = "The council met on Monday and voted to mend the old bridge in May, after a long debate."
+SUMMARY = "The bridge will be mended."
+QUESTION, ANSWER = (
+    "Where is my parcel?",
+    "Sorry for the delay. It arrives on Friday, with a refund.",
+)
+ENGLISH = "The match was cancelled because it rained in Tokyo today. It will be played on Sunday."
+TRANSLATIONS = {
+    "de": "Das Spiel wurde abgesagt, weil es heute in Tokio regnete. Es wird am Sonntag gespielt.",
+    "ru": "Матч отменили, потому что сегодня в Токио шёл дождь. Его сыграют в воскресенье.",
+    "ja": "今日は東京で雨が降ったため、試合は中止になりました。試合は日曜日に行われます。",
+    "ko": "오늘 도쿄에 비가 와서 경기가 취소되었다. 경기는 일요일에 열린다.",
+    "zh": "由于今天东京下雨，比赛被取消了。比赛将于星期日举行。",
+    "th": "การแข่งขันถูกยกเลิกเพราะวันนี้ฝนตกที่โตเกียว การแข่งขันจะจัดขึ้นในวันอาทิตย์",
+}
+JAPANESE_ARTICLE = "市議会は月曜日に会合を開き、長い議論の末、古い橋を五月に修理することを決めた。費用は県が負担する。"
+
+
+def texts(*pairs: tuple[str | None, str]) -> list[Sample]:
+    """Samples of sources and outputs."""
+    return [Sample(str(n), "s", output, source) for n, (source, output) in enumerate(pairs)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        texts((ARTICLE, SUMMARY)),
+        texts((ARTICLE, SUMMARY), (ARTICLE, SUMMARY), (None, SUMMARY)),
+        texts((ARTICLE, SUMMARY), (ARTICLE, SUMMARY), (QUESTION, ANSWER)),
+        texts((ARTICLE, SUMMARY), (ARTICLE, "")),
+        texts((JAPANESE_ARTICLE, "古い橋は五月に修理される。")),
+        texts(("one two three four", "one two")),
+    ],
+    ids=["all", "one lacks its source", "one answer", "one is empty", "Japanese", "exactly twice"],
+)
+def test_texts_with_far_longer_sources_have_the_criteria_of_summaries(rows: list[Sample]) -> None:
+    assert default_criteria(rows) == SUMMARY_CRITERIA
+
+
+@pytest.mark.parametrize(
+    ("rows", "looks"),
+    [
+        (texts((QUESTION, ANSWER)), "look like answers"),
+        (texts((ARTICLE, ARTICLE)), "the median source is 1 times as long"),
+        (texts(("one two three", "one two")), "the median source is 1.5 times as long"),
+        (texts(("a " * 1999, "a " * 1000)), "the median source is 1.99 times as long"),
+        (texts((ARTICLE, SUMMARY), (QUESTION, ANSWER)), "look like answers"),
+        (texts((None, ANSWER)), "have no source"),
+        (texts((" ", ANSWER), ("", ANSWER)), "have no source"),
+        (texts((ARTICLE, SUMMARY), (None, SUMMARY), (None, SUMMARY)), "only 1 of these 3 texts"),
+        (texts((ARTICLE, ""), (ARTICLE, "…")), "have no words"),
+    ],
+)
+def test_other_texts_have_no_default_criteria(rows: list[Sample], looks: str) -> None:
+    with pytest.raises(ConfigError, match=looks):
+        default_criteria(rows)
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_a_translation_is_no_summary_in_any_script(language: str) -> None:
+    with pytest.raises(ConfigError, match="translations"):
+        default_criteria(texts((ENGLISH, TRANSLATIONS[language])))
+    with pytest.raises(ConfigError, match="translations"):
+        default_criteria(texts((TRANSLATIONS[language], ENGLISH)))
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_a_summary_has_at_most_half_the_words_of_its_source(source: int, output: int) -> None:
+    rows = texts(("word " * source, "word " * output))
+    if source >= 2 * output:
+        assert default_criteria(rows) == SUMMARY_CRITERIA
+    else:
+        with pytest.raises(ConfigError):
+            default_criteria(rows)
+
+
+def message(rows: list[Sample], **options: object) -> str:
+    with pytest.raises(ConfigError) as refused:
+        default_criteria(rows, **options)  # type: ignore[arg-type]
+    return str(refused.value)
+
+
+def test_the_message_names_criteria_that_the_texts_can_be_judged_on() -> None:
+    with_source = message(texts((QUESTION, ANSWER)), metrics=True)
+    assert "--criteria relevance,fluency (" in with_source
+    assert '--criteria "helpful: Does the answer help?"' in with_source
+    assert "--criteria none" in with_source
+    without = message(texts((None, ANSWER)), metrics=True)
+    assert "--criteria fluency (" in without
+    assert "for these texts: fluency and fluency_5)" in without
+
+
+def test_the_message_offers_metrics_alone_only_to_what_computes_metrics() -> None:
+    assert "--criteria none" not in message(texts((QUESTION, ANSWER)))
+
+
+def test_the_message_proposes_what_people_rated() -> None:
+    assert "--criteria consistency (" in message(
+        texts((QUESTION, ANSWER)), rated=["consistency", "helpful"]
+    )
+    assert '--criteria "solved: QUESTION"' in message(texts((QUESTION, ANSWER)), rated=["solved"])
+
+
+def test_the_message_for_pairs_names_the_criteria_that_compare() -> None:
+    assert "overall" in message(texts((QUESTION, ANSWER)), pairwise=True)
+
+
+def test_in_python_the_message_is_in_python() -> None:
+    with speaking_to("python"):
+        said = message(texts((QUESTION, ANSWER)), metrics=True)
+        unwritten = str(no_default_of_unwritten())
+    for part in ("criteria=['relevance', 'fluency']", "criteria='helpful: ", "criteria=[]"):
+        assert part in said
+        assert part in unwritten
