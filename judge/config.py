@@ -27,7 +27,13 @@ from judge.core.budget import LARGEST, Budget, parse_budget
 from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
-from judge.core.messages import command, option, plain_message
+from judge.core.messages import (
+    FORMER_SYSTEM,
+    command,
+    option,
+    plain_message,
+    two_meanings_of_system,
+)
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import (
@@ -151,7 +157,9 @@ class RunConfig(BaseModel):
     headers: Headers = _option(
         {}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE", repr=False
     )
-    system: str | None = _option(None, "Judge", "System message.", "TEXT", lacking=("diff",))
+    system_message: str | None = _option(
+        None, "Judge", "System message, sent before the prompt.", "TEXT", lacking=("diff",)
+    )
     reasoning_effort: str | None = _option(
         None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT",
         pattern=r"^[\w-]*$",
@@ -356,6 +364,12 @@ class RunConfig(BaseModel):
                 )
                 message = plain_message(first)
                 message = f"{message[0].lower()}{message[1:]}{got}"
+            elif innermost == FORMER_SYSTEM:
+                is_typed = not within and key not in lines.keys() - overrides.keys()
+                name = "system_message"
+                message = two_meanings_of_system(
+                    option(name, "TEXT") if is_typed else f"{name}: TEXT"
+                )
             elif innermost in RankConfig.model_fields:
                 message = (
                     f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"

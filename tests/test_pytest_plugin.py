@@ -261,6 +261,10 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
         def test_folder(judge):
             pass
 
+        @pytest.mark.judge(system="Be kind.")
+        def test_system_message(judge):
+            pass
+
         @pytest.mark.judge("gpt-5.4-mini")
         def test_position(judge):
             pass
@@ -269,11 +273,12 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
             judge.score("overall", source="A.", output="Clear.")
         """
     )
-    result = run(folder, failed=3, errors=3)
+    result = run(folder, failed=3, errors=4)
     result.stdout.fnmatch_lines_random(
         [
             "E *did you mean 'coherence'?*", "E *system: a single text has no such column*",
             "@pytest.mark.judge: unknown key 'wieghting'; did you mean 'weighting'?*",
+            "*@pytest.mark.judge: system: *system_message='TEXT' sends*",
             "*unknown key 'out'*", "*takes keywords, such as model='gpt-5.4-mini'", "E *compares two texts*",
         ]
     )  # fmt: skip

@@ -280,7 +280,7 @@ def criteria_render(
 
 @criteria_app.command("steps")
 @takes(
-    "run", "model", "base_url", "key_env", "key_command", "headers", "system", "reasoning_effort", "extra_body",
+    "run", "model", "base_url", "key_env", "key_command", "headers", "system_message", "reasoning_effort", "extra_body",
     "language", "max_tokens",
 )  # fmt: skip
 def criteria_steps(

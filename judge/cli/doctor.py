@@ -147,7 +147,7 @@ _SECONDS = 60.0
     "key_env",
     "key_command",
     "headers",
-    "system",
+    "system_message",
     "reasoning_effort",
     "extra_body",
     "cache",

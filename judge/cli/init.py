@@ -160,6 +160,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     """Read a finished run. `options` override its own. Raises ConfigError."""
     from judge.config import RunConfig, load_config, run_options
     from judge.core.criterion_entry import keys_of, name_of
+    from judge.core.messages import FORMER_SYSTEM
     from judge.criteria import builtin_prompts
     from judge.data import samples
     from judge.results.result import load
@@ -182,6 +183,11 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     if not has_data:
         raise ConfigError(
             f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
+        )
+    if FORMER_SYSTEM in config:
+        raise StorageError(
+            f"{folder / 'run.json'}: {FORMER_SYSTEM}: an earlier version of judge wrote this name; the system message is "
+            "now called system_message. Rename it there, or run again"
         )
     usual = RunConfig().model_dump(mode="json")
     # A suite has limits of its own, and names its criteria by their files.

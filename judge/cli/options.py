@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import Parameter, Signature, getdoc, signature
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin
 
@@ -19,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from judge.cli.terminal import CONFIGS
 from judge.core.errors import ConfigError
+from judge.core.messages import two_meanings_of_system
 
 if TYPE_CHECKING:
     from judge import config
@@ -135,6 +137,15 @@ class _LateParameters:
             self.params, self.callback, self.function = made.params, made.callback, None
         return super().get_params(ctx)  # type: ignore[misc]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read what was typed. Raises ConfigError for `--system` if the command only has `--system-message`."""
+        known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        typed = {word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)}
+        if _SYSTEM in typed - known and f"{_SYSTEM}-message" in known:
+            meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
+            raise ConfigError(f"{_SYSTEM}: {meanings}")
+        return super().parse_args(ctx, args)  # type: ignore[misc]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, the command's own options and those of a run by their groups."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -243,6 +254,7 @@ class _Short(NamedTuple):
     help: str
 
 
+_SYSTEM = "--system"
 _ALIASES = {"headers": ("--header",)}
 _SHORT = {
     "reasons": _Short(

@@ -41,7 +41,7 @@ from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForeca
 from judge.scoring.strategies import SamplingOptions
 
 _OF_THE_JUDGE: dict[str, Any] = {
-    "system": None,
+    "system_message": None,
     "reasoning_effort": None,
     "extra_body": {},
     "temperature": None,

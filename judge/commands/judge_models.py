@@ -32,7 +32,7 @@ _KEY_REQUIRED = ("openai", "decisions")
 """Providers that insist on a key unless `needs_key` is False."""
 UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
 """Placeholder for an Azure address that is not set: enough to find a price."""
-_ADDED_KEYS = ("system", "reasoning_effort", "extra_body")
+_ADDED_KEYS = ("system_message", "reasoning_effort", "extra_body")
 _LACKING: Mapping[str, Collection[str]] = {
     "decisions": _ADDED_KEYS,
     "scripted": ("key_command", "headers"),
@@ -111,7 +111,7 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
         twin = max(names, key=names.count)
         raise ConfigError(
             f"two judges are both {twin!r}: a panel's judges differ in their model, address or settings (temperature, "
-            "system, reasoning_effort, extra_body, headers without a secret), and not in their label alone; a "
+            "system_message, reasoning_effort, extra_body, headers without a secret), and not in their label alone; a "
             "ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
@@ -210,7 +210,8 @@ def sampling_options(plan: RunConfig) -> SamplingOptions:
     return SamplingOptions(
         plan.weighting, plan.min_mass, plan.temperature, plan.max_tokens,
         if_reasoning if effort and effort != "none" else plan.draws,
-        strict=plan.strict, repair=plan.repair == "on" and not plan.strict, system=plan.system or "",
+        strict=plan.strict, repair=plan.repair == "on" and not plan.strict,
+        system_message=plan.system_message or "",
         params=tuple((name, value) for name, value in added.items() if value or name in plan.extra_body),
         draws_if_reasoning=if_reasoning,
     )  # fmt: skip

@@ -56,7 +56,7 @@ class RunOptions(JudgeOptions, total=False):
 
     against: str | None
     ratings: str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None
-    system: str | None
+    system_message: str | None
     panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None
     metrics: str | Sequence[str] | None

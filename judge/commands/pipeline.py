@@ -227,12 +227,14 @@ def _complete_info(
             column_suffix(prepared, name): judge_run.judgments(prepared, name)
             for name in prepared.judges
         }
-        systems = {
-            column_suffix(prepared, name): options.system
+        system_messages = {
+            column_suffix(prepared, name): options.system_message
             for name, options in prepared.settings.items()
         }
         shown = items.first(prepared.samples)
-        info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, systems)}
+        info |= {
+            "prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, system_messages)
+        }
     return info
 
 

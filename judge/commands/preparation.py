@@ -420,8 +420,8 @@ def prompt(
 ) -> Prompt:
     """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Ask no model.
 
-    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes first, as a run's
-    `system` does. Raises JudgeError.
+    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes first, as in
+    a run. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
     rows = load_texts(config, data)

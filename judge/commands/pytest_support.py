@@ -24,6 +24,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
+from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Provenance
 from judge.core.request_options import Judge
@@ -290,6 +291,11 @@ class JudgeFixture:
     """The fixture `judge`: score and compare texts with the options of a run; paths are relative to `folder`."""
 
     def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
+        if FORMER_SYSTEM in run_options:
+            meanings = two_meanings_of_system(
+                "system_message='TEXT'", "judge.score(..., system='NAME')"
+            )
+            raise ConfigError(f"@pytest.mark.judge: {FORMER_SYSTEM}: {meanings}")
         if unknown := sorted(run_options.keys() - _MARKER_KEYS):
             raise ConfigError(
                 f"@pytest.mark.judge: {unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}"

@@ -46,12 +46,12 @@ _MIN_UNFENCED = (
 def prompt_skeletons(
     judgments_by_suffix: Mapping[str, Sequence[Judgment]],
     items: Collection[str],
-    systems: Mapping[str, str] = MappingProxyType({}),
+    system_messages: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the prompts about these items as skeletons, with placeholders for the texts.
 
-    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name, and `systems` the
-    judges' system messages.
+    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name, and
+    `system_messages` those of the judges.
 
     `sheets` lists the distinct skeletons. Each has for every message its role and its parts: words and placeholders in
     turn. A placeholder is `text NAME`, or `key NAME` for the key in that text's marks. A NAME is `source`, `output`,
@@ -73,7 +73,7 @@ def prompt_skeletons(
                 continue
             numbers: dict[tuple[str, str, str], int | None] = {}
             sheets = _sheets_of_criterion(
-                criteria[name], renderer, judgments, items, system=systems.get(suffix, "")
+                criteria[name], renderer, judgments, items, system_messages.get(suffix, "")
             )
             for key, sheet in sheets:
                 if sheet and sheet not in sheet_numbers and len(sheet) <= room:
@@ -90,8 +90,7 @@ def _sheets_of_criterion(
     renderer: PromptRenderer,
     judgments: Sequence[Judgment],
     items: Collection[str],
-    *,
-    system: str,
+    system_message: str,
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Yield (item, system, rival) and the sheet as JSON; "" if there is no prompt."""
     for judgment in islice(
@@ -115,7 +114,7 @@ def _sheets_of_criterion(
                 if isinstance(text := sample.extra[name], str)
             }
             messages = [(message["role"], message["content"]) for message in prompt.messages]
-            messages = [("system", system)] * bool(system) + messages
+            messages = [("system", system_message)] * bool(system_message) + messages
             messages += [("question", prompt.question)] if prompt.question else []
             sheets = []
             for role, content in messages:
@@ -151,7 +150,7 @@ def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) ->
 _JUDGE_SETTINGS = (
     "temperature",
     "reasoning_effort",
-    "system",
+    "system_message",
     "extra_body",
     "headers",
     "key_command",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from judge.core.messages import plain_message
+from judge.core.messages import FORMER_SYSTEM, plain_message, two_meanings_of_system
 from judge.core.plugins import unknown_name_message
 from judge.core.request_options import Judge, ModelSettings
 
@@ -43,7 +43,9 @@ def _parse_system(name: str, spec: Any) -> Any:
     except ValidationError as error:
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         key, message = str(first["loc"][0]), plain_message(first)
-        if first["type"] == "extra_forbidden":
+        if first["type"] == "extra_forbidden" and key == FORMER_SYSTEM:
+            message = f"{key}: {two_meanings_of_system('system_message: TEXT')}"
+        elif first["type"] == "extra_forbidden":
             message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
         elif first["type"] == "missing":
             message = f"write its {key}"

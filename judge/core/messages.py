@@ -60,6 +60,25 @@ def command(name: str) -> str:
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
 
 
+FORMER_SYSTEM = "system"
+"""What `system_message` was called. The word means what wrote the texts, and only that."""
+
+
+def two_meanings_of_system(message: str, selected: str = "") -> str:
+    """Return why `system` is no setting of a judge, if `message` sends its system message, written as in this place.
+
+    `selected` is how this place selects the texts of a system, if it does not select them as a run does.
+    """
+    selected = selected or option("where", {"system": "NAME"})
+    shown = (
+        "result.where(system='NAME')" if in_python() else "judge report RUN --item ID --system NAME"
+    )
+    return (
+        f"this word has two meanings. {message} sends the model a system message before the prompt. {selected} selects "
+        f"the texts of one system; to look at them after a run, use {shown}"
+    )
+
+
 _FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 

@@ -235,7 +235,9 @@ class ModelSettings(BaseModel):
         default=None, description="Command that prints its key.", repr=False
     )
     headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
-    system: str | None = Field(default=None, description="System message.")
+    system_message: str | None = Field(
+        default=None, description="System message, sent before the prompt."
+    )
     reasoning_effort: str | None = Field(
         default=None, pattern=r"^[\w-]*$", description="How long it reasons first."
     )

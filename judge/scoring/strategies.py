@@ -75,7 +75,7 @@ class SamplingOptions:
     `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind. `strict`
     reads a score only in the requested form. `repair` asks once more, for the score alone, if a reply has none.
 
-    `system` is a system message, and `params` are further parameters of every request: `reasoning_effort`, the
+    `system_message` comes first, and `params` are further parameters of every request: `reasoning_effort`, the
     user's keys of the body, and digests of their `headers`. `draws_if_reasoning` replaces `draws` once a model
     turns out to reason.
     """
@@ -87,7 +87,7 @@ class SamplingOptions:
     draws: int = 20
     strict: bool = False
     repair: bool = False
-    system: str = ""
+    system_message: str = ""
     params: tuple[tuple[str, Any], ...] = ()
     draws_if_reasoning: int | None = None
 
@@ -96,7 +96,7 @@ class SamplingOptions:
     ) -> Request:
         """Return a request with the system message and the further parameters."""
         first: tuple[Message, ...] = (
-            ({"role": "system", "content": self.system},) if self.system else ()
+            ({"role": "system", "content": self.system_message},) if self.system_message else ()
         )
         return Request(model, (*first, *messages), {**dict(self.params), **params}, **fields)
 
@@ -106,7 +106,7 @@ class SamplingOptions:
         params = dict(self.params)
         effort, headers = params.pop(EFFORT, None), params.pop(HEADERS, {})
         parts = [f"effort={effort}"] if effort else []
-        parts += [f"system@{_digest(self.system)}"] if self.system else []
+        parts += [f"system@{_digest(self.system_message)}"] if self.system_message else []
         for name, value in params.items():
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             plain = re.fullmatch(r"[\w.-]{1,40}=[\w.+-]{1,40}", f"{name}={text}")

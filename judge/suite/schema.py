@@ -32,7 +32,7 @@ from judge.core import yaml_lines
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
-from judge.core.messages import plain_message
+from judge.core.messages import FORMER_SYSTEM, plain_message, two_meanings_of_system
 from judge.suite.case import MISTAKE, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 
@@ -283,7 +283,8 @@ class YamlSource(Mistakes):
         elif kind == "union_tag_not_found" and isinstance(value, dict):
             yield from self._describe_unclear_case(value, loc)
         elif kind == "extra_forbidden":
-            yield unknown_key(key, inside=len(loc) > 1), loc
+            of_judge = key == FORMER_SYSTEM and loc[0] == "model"
+            yield _former_system() if of_judge else unknown_key(key, inside=len(loc) > 1), loc
         elif kind == "missing":
             yield f"{key} is missing", loc
         elif kind == "tuple_type":
@@ -334,8 +335,15 @@ def _known_keys(*, inside: bool) -> frozenset[str]:
     return frozenset(key for model in models for key in model.get("properties", ()))
 
 
+def _former_system() -> str:
+    meanings = two_meanings_of_system("system_message: TEXT", "In a case, system: NAME")
+    return f"{FORMER_SYSTEM}: {meanings}"
+
+
 def unknown_key(key: str, *, inside: bool = False) -> str:
     """Return the message about a key that is not allowed at the top of the file, or inside of another key."""
+    if key == FORMER_SYSTEM and not inside:
+        return _former_system()
     if key in _known_keys(inside=True) | _known_keys(inside=False):
         return f"{key} does not belong here"
     if key in RunConfig.model_fields:

@@ -233,7 +233,9 @@ def test_secrets_of_a_system_are_sent_and_never_stored(
         f"{{prompt: short.jinja, {own}}}",
     )
     replaced(
-        project / "run.yaml", "metrics: none\n", "metrics: none\nsystem: You are a strict judge.\n"
+        project / "run.yaml",
+        "metrics: none\n",
+        "metrics: none\nsystem_message: You are a strict judge.\n",
     )
     (project / "judge.yaml").write_text("- {reply: 4}\n", encoding="utf-8")
     done = command("run", "run.yaml", "--out", "out", "--cache", "cache", "--record", "calls.jsonl")
@@ -309,7 +311,7 @@ def test_a_recording_answers_the_generation_too(
         (
             "run.yaml",
             "{prompt: short.jinja, model:",
-            "{prompt: short.jinja, system:",
+            "{prompt: short.jinja, system_message:",
             "run.yaml:2: systems: short: write",
         ),
         (

@@ -22,7 +22,7 @@ ROWS = [
     for item in "123"
 ]
 SETTINGS: dict[str, Any] = {
-    "system": "You are a strict editor.", "reasoning_effort": "low", "extra_body": {"top_p": 0.9},
+    "system_message": "You are a strict editor.", "reasoning_effort": "low", "extra_body": {"top_p": 0.9},
     "headers": {"X-Team": "evals"},
 }  # fmt: skip
 SIGNED = "effort=low|system@4b7eb5|top_p=0.9|x-team@081654"
@@ -59,7 +59,7 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
     recording = tmp_path / "calls.jsonl"
     result = run(chat_server, **SETTINGS, record=recording, out=tmp_path / "run")
     for body, headers in zip(chat_server.bodies, chat_server.headers, strict=True):
-        assert body["messages"][0] == {"role": "system", "content": SETTINGS["system"]}
+        assert body["messages"][0] == {"role": "system", "content": SETTINGS["system_message"]}
         assert (body["reasoning_effort"], body["top_p"], headers["x-team"]) == ("low", 0.9, "evals")
         assert "headers" not in body
     (signature,) = result.info["signatures"].values()
@@ -81,7 +81,7 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
     }
     assert judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS).failures == ()
     with pytest.raises(judge.JudgeError, match="does not hold the reply"):
-        judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS | {"system": "Be kind."})
+        judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS | {"system_message": "Be kind."})
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -95,7 +95,7 @@ def test_each_setting_has_cache_entries_of_its_own(
 
 def test_settings_that_are_not_used_change_no_key_and_no_signature(chat_server: Any) -> None:
     plain = run(chat_server).info
-    empty = run(chat_server, system="", extra_body={}, headers={}, reasoning_effort="").info
+    empty = run(chat_server, system_message="", extra_body={}, headers={}, reasoning_effort="").info
     assert plain["signatures"] == empty["signatures"]
     assert "settings" not in empty["judges"]["m"]
     assert chat_server.bodies[0].keys() == {
@@ -145,7 +145,8 @@ def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
     replies = tmp_path / "replies.yaml"
     replies.write_text('- {when: [strict editor], reply: "1"}\n- {reply: "5"}\n', "utf-8")
     judges = [
-        {"name": f"scripted/{replies}", "system": system} for system in ("", SETTINGS["system"])
+        {"name": f"scripted/{replies}", "system_message": system_message}
+        for system_message in ("", SETTINGS["system_message"])
     ]
     result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], cache=False)
     kind, strict = result.info["judges"]
@@ -179,7 +180,10 @@ def test_an_effort_that_the_server_refuses_is_left_out_and_said(
     [
         ([{"temperature": 0}, {"temperature": 1}], ["m t=0", "m t=1"]),
         ([{}, {"reasoning_effort": "low"}], ["m", "m effort=low"]),
-        ([{"system": "A"}, {"system": "B"}], ["m system@559aea", "m system@df7e70"]),
+        (
+            [{"system_message": "A"}, {"system_message": "B"}],
+            ["m system@559aea", "m system@df7e70"],
+        ),
         (
             [{"extra_body": {"top_p": 0.5}}, {"headers": {"X-Mode": "b c"}}],
             ["m top_p=0.5", "m x-mode@47d8a4"],
@@ -280,12 +284,12 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
         ({"key_command": "echo 's3cr3t"}, "cannot be split"),
         ({"reasoning_effort": "very high"}, "should match pattern"),
         ({"model": [{"name": "m", "label": "a|b"}]}, "one line"),
-        ({"model": "decisions/m", "system": "Be strict."}, "decisions/m cannot use it"),
+        ({"model": "decisions/m", "system_message": "Be strict."}, "decisions/m cannot use it"),
         ({"model": "scripted/m.yaml", "headers": {"X-A": "1"}}, "scripted/m.yaml cannot use it"),
         (
             {
                 "model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True),
-                "system": "Be strict.",
+                "system_message": "Be strict.",
             },
             "cannot use it",
         ),

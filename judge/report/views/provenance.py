@@ -89,7 +89,7 @@ def build_provenance(result: Result) -> Provenance:
     judges, remarks = info.get("judges") or {}, []
     for judge, facts in judges.items():
         settings = dict(facts.get("settings") or {})
-        system = settings.pop("system", "")
+        system_message = settings.pop("system_message", "")
         parts = [
             f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)
         ]
@@ -98,7 +98,8 @@ def build_provenance(result: Result) -> Provenance:
                 f"{name} {v if isinstance(v, str) else json.dumps(v)}"
                 for name, v in mapping.items()
             ]
-        parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
+        if system_message:
+            parts.append(f"system message: {one_line(str(system_message), _MAX_SYSTEM)}")
         texts = [
             one_line(" · ".join(parts)),
             "; ".join(refusals(facts, scored_instead(result, judge))),

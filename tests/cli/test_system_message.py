@@ -1,0 +1,147 @@
+"""`--system-message` is the judge's; `--system` names what wrote the texts, and elsewhere explains both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.core.errors import ConfigError
+from judge.suite.load import load as load_suite
+
+ROWS = [
+    {"item": "a", "system": system, "source": "The tram runs again.", "output": f"{system} runs."}
+    for system in ("x", "y")
+]
+SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "fluency", "--metrics", "none")
+SUITE = "data: data.jsonl\ncriteria: [coherence]\ncases: [{criterion: coherence, system: x, expect: {min: 1}}]\n"
+
+
+@pytest.fixture(autouse=True)
+def files(working_folder: None) -> None:
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    Path("replies.yaml").write_text("- reply: '2'\n", encoding="utf-8")
+    Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")
+
+
+def commands_with(parameters: dict[str, list[Any]], option: str) -> set[str]:
+    return {name for name, parts in parameters.items() if any(option in p.opts for p in parts)}
+
+
+def test_a_system_message_and_a_system_have_two_names_in_every_command(
+    parameters: dict[str, list[Any]],
+) -> None:
+    selecting = commands_with(parameters, "--system")
+    sending = commands_with(parameters, "--system-message")
+    assert selecting == {"report", "criteria render", "criteria diff"}
+    assert {"run", "rank", "plan", "validate", "audit", "test", "doctor"} < sending
+    for name in selecting:
+        (help,) = (part.help for part in parameters[name] if "--system" in part.opts)
+        assert "message" not in help
+
+
+def test_a_command_that_sends_a_system_message_explains_both_meanings_of_system(
+    command: Callable[..., Any], parameters: dict[str, list[Any]]
+) -> None:
+    names = commands_with(parameters, "--system-message") - commands_with(parameters, "--system")
+    for name in names:
+        for typed in (("--system", "Be kind."), ("--system=Be kind.",)):
+            done = command(*name.split(), "data.jsonl", *typed)
+            assert (done.code, done.out) == (2, ""), name
+            for words in ("judge: --system: ", "--system-message TEXT", "--where system=NAME"):
+                assert words in done.err, name
+            assert "judge report RUN --item ID --system NAME" in done.err, name
+
+
+def test_what_the_message_names_works(command: Callable[..., Any], chat_server: Any) -> None:
+    sent = ("--system-message", "Be kind.", "--where", "system=y", "--criteria", "coherence")
+    judged_by = ("--model", "m", "--base-url", chat_server.url, "--metrics", "none", "--out", "r")
+    done = command("run", "data.jsonl", *sent, *judged_by, "--weighting", "single")
+    assert done.code == 0, done.err
+    (body,) = chat_server.bodies
+    assert body["messages"][0] == {"role": "system", "content": "Be kind."}
+    assert "y runs." in body["messages"][1]["content"]
+    shown = command("report", "r", "--item", "a", "--system", "y")
+    assert shown.code == 0, shown.err
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("data: data.jsonl\nsystem: Be kind.\n", 2),
+        ("data: data.jsonl\n\nmodel: {name: m, system: Be kind.}\n", 3),
+        ("data: data.jsonl\nmodel:\n  - n\n  - {name: m, system: Be kind.}\n", 2),
+        ("data: data.jsonl\nsystems: {a: {prompt: p.jinja, model: m, system: Be kind.}}\n", 2),
+    ],
+    ids=["run", "judge", "judge of a panel", "generated system"],
+)
+def test_the_old_key_in_a_file_is_refused_with_its_line(
+    command: Callable[..., Any], text: str, line: int
+) -> None:
+    Path("run.yaml").write_text(text, encoding="utf-8")
+    done = command("run", "run.yaml")
+    assert done.code == 2
+    assert f"run.yaml:{line}: " in done.err
+    assert "system_message: TEXT sends" in done.err
+    assert "--where system=NAME" in done.err
+
+
+@pytest.mark.parametrize(
+    "key", ["system: Be kind.", "model: {name: m, system: Be kind.}"], ids=["suite", "judge"]
+)
+def test_the_old_key_of_a_suite_is_refused_and_a_case_keeps_its_system(
+    command: Callable[..., Any], key: str
+) -> None:
+    Path("s.judge.yaml").write_text(f"{SUITE}{key}\n", encoding="utf-8")
+    done = command("test", "s.judge.yaml")
+    assert done.code == 2
+    assert "s.judge.yaml:4: system: " in done.err
+    assert "system_message: TEXT sends" in done.err
+    assert "In a case, system: NAME selects" in done.err
+
+
+def test_a_suite_takes_a_system_message(command: Callable[..., Any], chat_server: Any) -> None:
+    model = f"{{name: m, base_url: {chat_server.url!r}, system_message: Be fair.}}"
+    Path("s.judge.yaml").write_text(
+        f"{SUITE}system_message: Be kind.\nmodel: {model}\nweighting: single\n", encoding="utf-8"
+    )
+    assert load_suite("s.judge.yaml").options["system_message"] == "Be kind."
+    done = command("test", "s.judge.yaml")
+    assert done.code == 0, done.err
+    assert {body["messages"][0]["content"] for body in chat_server.bodies} == {"Be fair."}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: judge.evaluate(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.rank(ROWS, model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.plan(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.audit(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.test("s.judge.yaml", model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.evaluate(ROWS, "fluency", model={"name": "m", "system": "Be kind."}),
+    ],
+    ids=["evaluate", "rank", "plan", "audit", "test", "a judge"],
+)
+def test_the_old_argument_explains_both_meanings(call: Callable[[], object]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        call()
+    for words in ("system: ", "system_message", "where={'system': 'NAME'}"):
+        assert words in str(refused.value)
+
+
+def test_a_suite_of_an_older_run_is_refused_by_the_old_name(command: Callable[..., Any]) -> None:
+    command("run", "data.jsonl", *SCRIPTED, "--system-message", "Be kind.", "--out", "r")
+    made = command("init", "--suite", "r", "--output", "new.judge.yaml")
+    assert made.code == 0, made.err
+    assert "system_message: Be kind." in Path("new.judge.yaml").read_text("utf-8")
+    run = Path("r/run.json")
+    run.write_text(run.read_text("utf-8").replace('"system_message":', '"system":'), "utf-8")
+    done = command("init", "--suite", "r", "--output", "old.judge.yaml")
+    assert (done.code, Path("old.judge.yaml").exists()) == (2, False)
+    assert "run.json: system: " in done.err
+    assert "system_message" in done.err
