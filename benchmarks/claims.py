@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.stats.agreement import Measure, agree
 from judge.stats.bootstrap import Bootstrap, mean_estimate, wilson_interval
 from judge.stats.coefficients import within
 from judge.stats.correlation import CorrelationWithRatings
@@ -202,6 +203,35 @@ def correlation(scale: str, level: str) -> Claim:
     return claim
 
 
+AGREEMENT: tuple[Measure, ...] = ("alpha_interval", "kappa_quadratic", "icc_2_1")
+RATED = {
+    **SCALES,
+    "80% fives": (np.arange(1.0, 6.0), (0.02, 0.03, 0.05, 0.1, 0.8)),
+    "pass or fail, 90%": (np.array([0.0, 1.0]), (0.1, 0.9)),
+}
+
+
+def votes(shape: str, items: int, texts: int, random: Random) -> Values:
+    """Draw the ratings of two raters (raters × items × texts), whose impressions correlate by .6."""
+    labels, shares = RATED[shape]
+    cuts = [NormalDist().inv_cdf(share) for share in np.cumsum(shares)[:-1].tolist()]
+    item, text = random.normal(size=(1, items, 1)), random.normal(size=(1, items, texts))
+    quality = (item + text) / 2**0.5
+    seen = 0.6**0.5 * quality + 0.4**0.5 * random.normal(size=(2, items, texts))
+    return labels[np.searchsorted(cuts, seen.ravel())].reshape(seen.shape)
+
+
+def agreement(shape: str, texts: int, measure: Measure) -> Claim:
+    many = votes(shape, TRUTH // 4, texts, np.random.default_rng(0))
+    truth = agree(many, (measure,), Bootstrap(1)).estimates[measure].value
+
+    def claim(n: int, random: Random) -> float:
+        drawn = votes(shape, n, texts, random)
+        return inside(truth, ends(agree(drawn, (measure,), Bootstrap(300)).estimates.get(measure)))
+
+    return claim
+
+
 def same_judge(scale: str) -> Claim:
     """Of two judges that agree equally well with people one is better."""
 
@@ -286,7 +316,13 @@ def claims() -> Iterator[tuple[str, Claim]]:
     for scale in SCALES:
         yield f"false: one of four equal systems beats another, {scale}", beats(scale)
     for level in ("document", "item", "system"):
-        yield f"Spearman, {level}", correlation("skewed", level)
+        for scale in SCALES:
+            yield f"Spearman, {level}, {scale}", correlation(scale, level)
+    for shape in RATED:
+        for texts in (1, 4):
+            for measure in AGREEMENT:
+                name = f"agreement, {measure}, {shape}, {texts} texts an item"
+                yield name, agreement(shape, texts, measure)
     yield "false: one of two equal judges is better", same_judge("skewed")
     for name, shifts in {
         "equal": EQUAL,

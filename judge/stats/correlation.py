@@ -66,7 +66,14 @@ FEWEST_ITEMS: Mapping[Level, int] = {
     "item": MIN_INTERVAL_ITEMS,
     "system": 50,
 }
-"""Fewer items have no interval: one between systems' means holds its level from 50 on (`benchmarks/claims.py`)."""
+"""Fewer items choose no candidate (`selection`)."""
+INTERVAL_ITEMS: Mapping[Level, int] = {"document": MIN_INTERVAL_ITEMS, "item": 10}
+"""Fewer items have no interval: over all texts, one of 5 items held its level in 68–89% (`benchmarks/claims.py`).
+Systems' means have none.
+"""
+NO_SYSTEM_INTERVAL = "no interval: noise in the systems' means pulls resamples towards 0"
+"""Percentile and BCa intervals held the true coefficient of 12 systems in 0–31% of simulations (`benchmarks/claims.py`).
+"""
 _WITHIN_ITEMS = "95% Wilson interval with Student's t over items"
 _MAX_SYSTEMS = 200  # all pairs are compared in every resample
 
@@ -100,9 +107,9 @@ class CorrelationWithRatings:
     """Correlate columns with the same ratings, on the same resamples.
 
     Values and ratings are items × systems with NaN for missing values; a text counts if it has both. At level
-    `document` intervals are those of a mean over items. At the others they are percentile intervals over resampled
-    items with all their texts and fixed systems (for tau-b over all texts, see `pooled`), without resamples that have
-    no value. Below FEWEST_ITEMS there is none. Each statistic is computed once.
+    `document` intervals are those of a mean over items. At level `item` they are percentile intervals over resampled
+    items with all their texts (for tau-b, see `pooled`), without resamples that have no value. Below INTERVAL_ITEMS and at
+    level `system` there is none. Each statistic is computed once.
     """
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap) -> None:
@@ -168,7 +175,9 @@ class CorrelationWithRatings:
         drawn = Resampled(
             first.value - second.value, first.resampled - second.resampled, first.items
         )
-        estimate = bootstrap.estimate("difference", drawn, n, method, FEWEST_ITEMS[level])
+        estimate = _resampled_estimate(
+            "difference", drawn, n, method, level=level, bootstrap=bootstrap
+        )
         if coefficient != "pearson" or estimate is None:
             return estimate
         r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(
@@ -313,12 +322,23 @@ def _correlation(
             by_item = average([within(*pair, name) for pair in pairs])
             estimate = _mean_over_items(name, by_item, method, bootstrap.confidence)
         else:
-            estimate = bootstrap.estimate(
-                name, drawn((level, name)), sizes[level], method, FEWEST_ITEMS[level]
+            estimate = _resampled_estimate(
+                name, drawn((level, name)), sizes[level], method, level=level, bootstrap=bootstrap
             )
         if estimate is not None:
             estimates[level, name] = estimate
     return Correlation(sizes["item"], estimates, lacking)
+
+
+def _resampled_estimate(
+    name: str, drawn: Resampled, n: int, method: str, *, level: Level, bootstrap: Bootstrap
+) -> Estimate | None:
+    """Return a bootstrap estimate over texts, or the value alone between systems; None if it is undefined."""
+    if level != "system":
+        return bootstrap.estimate(name, drawn, n, method, INTERVAL_ITEMS[level])
+    if np.isnan(drawn.value):
+        return None
+    return Estimate(name, drawn.value, None, None, n, f"{method}; {NO_SYSTEM_INTERVAL}")
 
 
 def _mean_over_items(name: str, by_item: Floats, method: str, confidence: float) -> Estimate | None:
@@ -496,7 +516,8 @@ def _cells(
             )
             observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
             n = known.sum() if level == "item" else known.any(axis=0).sum()
-            if (items := int(known.any(axis=1).sum())) >= FEWEST_ITEMS[level]:
+            items = int(known.any(axis=1).sum())
+            if level == "item" and items >= INTERVAL_ITEMS[level]:
                 ends[:, here] = bootstrap.interval(drawn[:, here], items)
         for first, second in (np.array(pairs).T, np.array(pairs).T[::-1]):
             cells[:, first, second] = np.vstack([observed, ends])

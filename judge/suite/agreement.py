@@ -16,7 +16,9 @@ from judge.results.result import Result
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Coefficient, Level
 from judge.stats.correlation import (
+    INTERVAL_ITEMS,
     MIN_CORRELATION_ITEMS,
+    NO_SYSTEM_INTERVAL,
     UNITS,
     CorrelationWithRatings,
     change_in_agreement,
@@ -149,10 +151,10 @@ class Agreement(Case):
 def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> Decision:
     if e.n < FEWEST:
         return Decision("undecided", f"too few {UNITS[level]}s: at least {FEWEST} needed")
-    if (
-        e.low is None or e.high is None or items < MIN_CORRELATION_ITEMS
-    ):  # two items have only three different resamples
-        return Decision("undecided", f"too few items: at least {MIN_CORRELATION_ITEMS} needed")
+    if e.low is None or e.high is None:
+        fewest = INTERVAL_ITEMS.get(level)
+        reason = f"too few items: at least {fewest} needed" if fewest else NO_SYSTEM_INTERVAL
+        return Decision("undecided", reason)
     if e.low >= least - NEAR:
         return Decision("passed")
     if e.high < least - NEAR:

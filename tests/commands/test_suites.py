@@ -218,7 +218,9 @@ def test_an_option_that_no_suite_has(folder: Path) -> None:
 def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
     text = "data: data.jsonl\ncases:\n  - {name: people, criterion: relevance, human: {spearman: {min: 0.1}}}\n"
     outcome = one(suite(text))
-    assert verdicts(outcome)["people"].status == "passed"
+    people = verdicts(outcome)["people"]
+    assert people.found.startswith("spearman 0.")
+    assert people.reason.startswith("too few items: at least 10 needed")
     assert outcome.result is not None
     assert all(sample.human for sample in outcome.result.table.samples)
     kept = one("one.judge.yaml", out="runs")
@@ -450,8 +452,9 @@ def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: P
     assert verdicts(same)["fluency_5 against the baseline"].reason == "the same"
     assert same.comparison is not None
     worse = one(path, grading(x="3"))
+    # Eight items are too few for the agreement with people, so worse scores count.
     assert {name for name, verdict in verdicts(worse).items() if not verdict.met} == {
-        "same", "fluency_5 against the baseline",
+        "same", "fluency_5 against the baseline", "relevance against the baseline",
     }  # fmt: skip
 
 
@@ -842,7 +845,7 @@ data: {json.dumps(str(shared_data("summeval_smoke.jsonl")))}
 map: {{item: doc_id, output: summary}}
 weighting: single
 cases:
-  - {{name: people, criterion: relevance, human: {{spearman: {{min: 0.3}}, level: item}}}}
+  - {{name: people, criterion: relevance, human: {{spearman: {{min: 0.3}}, level: item}}, undecided: pass}}
   - {{name: best, criterion: relevance, item: {best["doc_id"]}, system: {best["system"]}, expect: {{min: 4}}}}
   - {{name: worst, criterion: relevance, item: {worst["doc_id"]}, system: {worst["system"]}, expect: {{max: 3}}}}
 """

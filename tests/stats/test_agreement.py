@@ -43,44 +43,54 @@ def test_the_published_example() -> None:
     assert found.n == 11  # the twelfth has one value
     assert found.method == (
         "Krippendorff's alpha, interval distance, 4 judges; "
-        "95% expanded percentile bootstrap over items, 1000 resamples, seed 0"
+        "95% expanded percentile bootstrap over items, 1000 resamples, seed 0, also with 2 added texts"
     )
 
 
-def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
+def test_the_interval_is_over_items_drawn_whole_without_and_with_added_texts() -> None:
     random = np.random.default_rng(4)
-    truth = random.normal(3, 1, size=(1, 24))
-    ratings = truth + random.normal(0, 0.6, size=(3, 24))
-    ratings[0, [3, 17]] = np.nan
+    truth = random.normal(3, 1, size=(1, 30))
+    ratings = np.clip(np.round(truth + random.normal(0, 0.6, size=(2, 30))), 1, 5)
+    ratings[0, 3] = np.nan
     table, names = _table(
         [[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3
     )
     found = alpha(table, names, Bootstrap(60, 7, 0.8))
-    # in the order of their names, i0 to i7, of three units each
-    by_item = np.split(ratings, 8, axis=1)
-    drawn = np.random.default_rng(7).integers(8, size=(60, 8))
-    theirs = [
-        evalica.alpha(pd.DataFrame(np.hstack([by_item[k] for k in row])), "interval").alpha
-        for row in drawn
-    ]
+    used = pd.Series(np.delete(ratings, 3, axis=1).ravel())
+    commonest = used.value_counts().sort_index().idxmax()
+    others = used[used != commonest]
+    other = min(others.unique(), key=lambda label: abs(label - others.mean()))
+    added = {
+        "none": np.empty((2, 0)),
+        "disagreement": np.array([[other, commonest], [commonest, other]]),
+        "consensus": np.full((2, 2), other),
+    }
+    # in the order of their names, i0 to i9, of three units each
+    by_item = np.split(ratings, 10, axis=1)
+    drawn = np.random.default_rng(7).integers(10, size=(60, 10))
+    intervals = {}
+    for name, texts in added.items():
+        theirs = [
+            evalica.alpha(
+                pd.DataFrame(np.hstack([*(by_item[k] for k in row), texts])), "interval"
+            ).alpha
+            for row in drawn
+        ]
+        intervals[name] = Bootstrap(confidence=0.8).interval(np.array(theirs), 10).tolist()
     assert found is not None
-    assert [found.low, found.high] == pytest.approx(
-        Bootstrap(confidence=0.8).interval(np.array(theirs), 8).tolist()
-    )
+    assert found.low == pytest.approx(min(low for low, _ in intervals.values()))
+    assert found.high == pytest.approx(max(high for _, high in intervals.values()))
+    assert intervals["disagreement"][0] < intervals["none"][0]
 
 
 def test_a_resample_without_variation_is_left_out() -> None:
-    found = alpha(*_table([[1, 1, 1, 1, 2], [1] * 5]), Bootstrap(400))
+    found = alpha(*_table([[1] * 9 + [2], [1] * 10]), Bootstrap(400))
     assert found is not None
     assert found.low is not None
     assert found.high is not None
-    # draws of four equal units (1, 1) and one (2, 1), without those of equal units alone
-    possible = [
-        evalica.alpha(pd.DataFrame([[1] * k + [2] * (5 - k), [1] * 5]), "interval").alpha
-        for k in range(5)
-    ]
-    assert found.low >= min(possible) - 1e-9
-    assert found.high == pytest.approx(max(possible))
+    # draws of equal units alone have no alpha; two added texts of which both rate 2 leave one end at 1
+    assert -1 < found.low < found.value
+    assert found.high > 0.9
 
 
 @pytest.mark.parametrize(

@@ -677,7 +677,8 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
 
 
 @pytest.mark.parametrize(
-    ("items", "systems", "enough"), [(5, "s", False), (6, "s", True), (2, "abc", False)]
+    ("items", "systems", "enough"),
+    [(5, "s", False), (10, "s", True), (9, "s", False), (2, "abc", False)],
 )
 def test_agreement_on_a_few_items_is_undecided(
     made: Any, items: int, systems: str, enough: bool
@@ -688,7 +689,9 @@ def test_agreement_on_a_few_items_is_undecided(
         agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human)
     )
     assert found.status == ("passed" if enough else "undecided")
-    few = "too few items: at least 3 needed;" if items == 2 else "too few texts: at least 6 needed;"
+    few = (
+        "too few texts: at least 6 needed;" if items == 5 else "too few items: at least 10 needed;"
+    )
     assert found.reason.startswith("over all" if enough else few)
 
 
