@@ -69,6 +69,8 @@ def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
 def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     assert "between the systems' means" in judge("validate", "r", "--level", "system").out
+    between = " ".join(judge("validate", "r", "--level", "system", "--full").out.split())
+    assert "Without [low, high]: no interval: noise in the systems' means" in between
     assert (
         "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
         in judge("validate", "r", "--format", "markdown").out

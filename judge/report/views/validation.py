@@ -289,6 +289,8 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
         methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
         shared = "a difference uses the texts with both values, and the same resamples."
         texts += [f"[low, high]: {method}; {shared}" for method in methods]
+        missing = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is None)
+        texts += [f"Without [low, high]: {reason}." for reason in missing]
         yield Details("How to read these tables", (Bullets(tuple(texts)),))
 
 
