@@ -7,10 +7,10 @@ the ratings of the two texts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from judge.table import Table
 Pair = tuple[str, str, str]
 """Item and two systems, in the order of the data."""
 Preferences = dict[str, dict[Pair, float]]
-"""By rater; the empty name is people's majority."""
+"""By rater; the empty name is people's majority, or their mean rating."""
 _VALUES = {"first": 1.0, "tie": 0.0, "second": -1.0}
 _DECIMALS = 9  # of a difference of means, whose rounding errors are no preference
 _SAME = "share of pairs with the same preference, a tie against a preference counts half"
@@ -37,8 +37,8 @@ _SAME = "share of pairs with the same preference, a tie against a preference cou
 class PreferenceRow:
     """The agreement of two sides on the pairs of texts that both have a preference about.
 
-    `name` is a rater, or empty for people's majority (kind `people`) and for people among themselves (kind `raters`:
-    every two of them). `same` is the share of pairs with the same preference, where a tie against a preference counts
+    `name` is a rater, or empty for all people (kind `people`) and for people among themselves (kind `raters`: every two
+    of them). `same` is the share of pairs with the same preference, where a tie against a preference counts
     half; `kappa` corrects it for chance (Cohen's kappa, linear weights), None if it is undefined. Their `n` counts
     pairs, or for `raters` pairs of texts and raters.
     """
@@ -54,7 +54,8 @@ class PreferenceAgreement:
     """The agreement of one judge's preferences with people's on one criterion.
 
     `derived` preferences follow from ratings of single texts. `excluded` pairs have a text that was used to make the
-    prompt.
+    prompt. On `no_majority` pairs that the judge compared no answer has more than half of the raters' votes; they count
+    for each rater only.
     """
 
     criterion: str
@@ -62,6 +63,7 @@ class PreferenceAgreement:
     rows: tuple[PreferenceRow, ...]
     derived: bool
     excluded: int = 0
+    no_majority: int = 0
 
 
 def of_run(table: Table, info: Mapping[str, Any]) -> tuple[PreferenceAgreement, ...]:
@@ -90,8 +92,8 @@ def preference_agreement(
 
     The judge is compared with people's majority and with each rater, and the raters with each other.
     A pair that lacks an answer in one of `orders`, and identical texts, about which no judge was asked, do not count.
-    People's majority is the sign of the mean of the raters' preferences or, for ratings of single texts, of the
-    difference of the two mean ratings.
+    People's majority is the answer (first, second or tie) with more than half of the raters' votes; a pair without one
+    has none. For ratings of single texts, people prefer the text with the higher mean rating.
     """
     agreements = []
     for judge in judges_of(table, model):
@@ -117,9 +119,13 @@ def preference_agreement(
         if len(raters) > 1:
             rows.append(_row("raters", "", [people[name] for name in raters], bootstrap))
         shared = tuple(row for row in rows if row is not None)
-        if shared and shared[0].kind == "people":
+        compared = {pair for name in raters for pair in people[name] if pair in judged}
+        no_majority = 0 if derived else len(compared - people.get("", {}).keys())
+        if any(row.kind != "raters" for row in shared):
             agreements.append(
-                PreferenceAgreement(judge.criterion, judge.name, shared, derived, excluded)
+                PreferenceAgreement(
+                    judge.criterion, judge.name, shared, derived, excluded, no_majority
+                )
             )
     return tuple(agreements)
 
@@ -145,12 +151,22 @@ def _stated(
         else:
             value = -_VALUES[rating.value] if swapped else _VALUES[rating.value]
             preferences.setdefault(rating.rater, {})[pair] = value
-    everyone: dict[Pair, list[float]] = {}
+    votes: dict[Pair, list[float]] = {}
     for by_pair in preferences.values():
         for pair, value in by_pair.items():
-            everyone.setdefault(pair, []).append(value)
-    majority = {pair: float(np.sign(fmean(values))) for pair, values in everyone.items()}
-    return ({"": majority} | preferences if majority else {}), len(used)
+            votes.setdefault(pair, []).append(value)
+    majority = {
+        pair: label
+        for pair, values in votes.items()
+        if (label := majority_label(values)) is not None
+    }
+    return ({"": majority} | preferences if preferences else {}), len(used)
+
+
+def majority_label(votes: Sequence[float]) -> float | None:
+    """Return the label with more than half of the votes, None if there is none."""
+    (label, count), *_ = Counter(votes).most_common(1)
+    return label if 2 * count > len(votes) else None
 
 
 def _derived(table: Table, criterion: str) -> Preferences:

@@ -40,17 +40,44 @@ def select(
     """
     statistic, items = _statistic(values, ratings, level, failed)
     if items < FEWEST_ITEMS[level]:
-        raise DataError(
-            f"choosing at level {level} needs at least {FEWEST_ITEMS[level]} items whose ratings differ between texts; "
-            f"there {'is' if items == 1 else 'are'} {items}"
-        )
+        needed = f"choosing at level {level} needs at least {FEWEST_ITEMS[level]}"
+        raise DataError(f"{needed} {_shortage(ratings, items, level)}")
     observed = rounded(statistic(np.ones((1, items)))[0])
     if np.isnan(observed).all():
         raise DataError(
-            f"no candidate has a Spearman with the ratings at level {level}: its values are all equal"
+            f"no candidate has a Spearman with the ratings at level {level}: {_constant(values, ratings, failed)}"
         )
     known = tuple(None if isnan(value) else value for value in observed.tolist())
     return Selection(int(np.nanargmax(observed)), level, items, known)
+
+
+def _shortage(ratings: Floats, items: int, level: Level) -> str:
+    """Describe the items that a choice needs, and how many of the `items` that it can use there are."""
+    rated = (
+        _vary(ratings) if level == "document" else np.asarray(~np.isnan(ratings).all(axis=1))
+    ).sum()
+    kind = "items whose ratings differ between texts" if level == "document" else "rated items"
+    if rated == items:
+        return f"{kind}; there {'is' if items == 1 else 'are'} {items}"
+    # The ratings are not to blame: texts without a value of every candidate do not count.
+    usable = "is" if items == 1 else "are"
+    return f"{kind}; there are {rated}, of which {items} {usable} left with the texts that every candidate scored"
+
+
+def _vary(ratings: Floats) -> Bools:
+    """Return which rows have two different values."""
+    lowest, highest = (extreme.reduce(rounded(ratings), axis=1) for extreme in (np.fmin, np.fmax))
+    differ: Bools = lowest < highest
+    return differ
+
+
+def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
+    """Return which side does not vary."""
+    scored = values if failed is None else np.where(failed, np.nan, values)
+    known = ~np.isnan(ratings) & ~np.isnan(scored).all(axis=0)
+    if known.any() and np.ptp(rounded(ratings[known])) == 0:
+        return "people's ratings are all equal"
+    return "each one's values are all equal"
 
 
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
@@ -78,6 +105,5 @@ def _statistic(
         return coefficients(
             used, [(place, last) for place in range(last)], level, "spearman"
         ), used.shape[1]
-    ends = [extreme.reduce(columns[-1], axis=1) for extreme in (np.fmin, np.fmax)]
-    by_item = between(columns[:, ends[0] < ends[1]], "spearman")[:, :last, last]
+    by_item = between(columns[:, _vary(columns[-1])], "spearman")[:, :last, last]
     return mean(np.nan_to_num(by_item)), len(by_item)

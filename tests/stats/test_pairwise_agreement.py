@@ -6,14 +6,21 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Provenance, Sample, Score, seen_digest
 from judge.data.ratings import PairRating, Preference
+from judge.report.views.preferences import blocks, sentences
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.pairwise_agreement import PreferenceAgreement, PreferenceRow, preference_agreement
+from judge.stats.pairwise_agreement import (
+    PreferenceAgreement,
+    PreferenceRow,
+    majority_label,
+    preference_agreement,
+)
 from judge.table import Table
 
 ITEMS, SYSTEMS = [f"i{n}" for n in range(6)], ("a", "b", "c")
@@ -102,6 +109,58 @@ def test_majority_raters_and_repeats() -> None:
         ("raters", ""): pytest.approx(1 / 3),
     }  # fmt: skip
     assert rows["raters", ""].same.n == 3 * len(PAIRS)
+
+
+votes = st.lists(sides, min_size=2, max_size=5)
+
+
+@given(sides, votes)
+@settings(max_examples=15, deadline=None)
+def test_the_majority_has_more_than_half_of_the_votes(
+    judged: list[Preference], given: list[list[Preference]]
+) -> None:
+    """By pandas: the only label of a pair whose share of the votes is above one half."""
+    ratings = [each for k, side in enumerate(given) for each in stated(side, f"r{k}")]
+    one = compared(table(judged), ratings)
+    shares = pd.DataFrame(given).apply(lambda column: column.value_counts(normalize=True))
+    majority = shares.idxmax().where(shares.max() > 0.5)
+    assert one.no_majority == majority.isna().sum()
+    distance = pd.Series(judged).map(SIGN) - majority.map(SIGN)
+    same = 1 - distance.abs().dropna() / 2
+    row = by_kind(one).get(("people", ""))
+    first, *_ = sentences([one])
+    if row is None:
+        assert majority.isna().all()
+        assert first == f"People have no majority on any of {len(PAIRS)} pairs that m compared."
+    else:
+        assert (row.same.n, row.same.value) == (len(same), pytest.approx(same.mean()))
+        assert first.startswith(f"m agrees with people on {round(100 * same.mean())}%")
+        assert first.endswith(f"of {len(same)} {'pair' if len(same) == 1 else 'pairs'}.")
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        (("tie", "tie", "first"), 0.0),
+        (("first", "second", "tie"), None),
+        (("first", "second"), None),
+        (("second", "second", "first", "tie"), None),
+        (("second", "second", "second", "first", "tie"), -1.0),
+        (("first",), 1.0),
+    ],
+)
+def test_two_ties_of_three_are_a_tie(given: tuple[Preference, ...], label: float | None) -> None:
+    assert majority_label([SIGN[each] for each in given]) == label
+
+
+def test_pairs_without_a_majority_are_noted() -> None:
+    judged: list[Preference] = ["first"] * len(PAIRS)
+    split: list[Preference] = ["second", *["first"] * (len(PAIRS) - 1)]
+    ratings = [*stated(judged, "anna"), *stated(split, "ben")]
+    one = compared(table(judged), ratings)
+    assert (one.no_majority, one.rows[0].same.n, one.rows[0].same.value) == (1, len(PAIRS) - 1, 1.0)
+    *_, paragraph = blocks([one])
+    assert "overall: 1 pair without a majority of the raters" in paragraph.text
 
 
 def test_preferences_follow_from_ratings_of_single_texts() -> None:

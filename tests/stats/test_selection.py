@@ -78,6 +78,27 @@ def test_candidate_without_a_correlation_is_never_chosen():
     assert (found.chosen, found.values[0]) == (1, None)
     with pytest.raises(DataError, match="values are all equal"):
         select(values[:1], ratings, "item")
+    with pytest.raises(DataError, match="people's ratings are all equal"):
+        select(values[1:], np.full_like(ratings, 3.0), "item")
+
+
+@pytest.mark.parametrize(
+    ("level", "kind"),
+    [("document", "items whose ratings differ between texts"), ("item", "rated items")],
+)
+def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
+    values, ratings = judged([0.5, 0.6], 20)
+    values[0, 3:] = np.nan
+    with pytest.raises(
+        DataError,
+        match=f"at least 5 {kind}; there are 20, of which 3 are left with the texts that every candidate scored",
+    ):
+        select(values, ratings, level)
+    values[:] = np.nan
+    with pytest.raises(DataError, match=f"{kind}; there are 20, of which 0 are left"):
+        select(values, ratings, level)
+    with pytest.raises(DataError, match=f"5 {kind}; there is 1$"):
+        select(*judged([0.5, 0.6], 1), level)
 
 
 def test_of_equal_candidates_the_first_is_chosen():

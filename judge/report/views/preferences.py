@@ -10,10 +10,10 @@ from judge.report.document import Block, Document, Paragraph, Section, Table, ta
 from judge.report.format import column_title
 from judge.report.views.columns import estimate_cell, share_cell
 from judge.results.validation import Validation
-from judge.stats.pairwise_agreement import PreferenceAgreement
+from judge.stats.pairwise_agreement import PreferenceAgreement, PreferenceRow
 
 _KEY = "Same: share of pairs on which both prefer the same text; a tie against a preference counts half."
-_DERIVED = "People rated single texts: they prefer the text with the higher rating."
+_DERIVED = "People rated single texts: they prefer the text with the higher mean rating."
 
 
 def view(validation: Validation) -> Document:
@@ -50,13 +50,23 @@ def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
     """Say how often each judge prefers what people prefer, and how often people agree with each other."""
     for each in compared:
         about = f" in {column_title(each.criterion)}" if _several(compared) else ""
-        for row in (each.rows[0], *(row for row in each.rows if row.kind == "raters")):
-            same = share_cell(row.same)
-            share = f"{about} on {same.text} {same.note}".rstrip()
-            if row.kind != "raters":
-                yield f"{each.judge} agrees with people{share} of {plural(row.same.n, 'pair')}."
-            elif each.judge == compared[0].judge:
-                yield f"Two raters agree{share} of {plural(row.same.n, 'comparison')}."
+        rows = {row.kind: row for row in each.rows}
+        if "people" in rows:
+            share = _share_text(rows["people"])
+            pairs = plural(rows["people"].same.n, "pair")
+            yield f"{each.judge} agrees with people{about} on {share} of {pairs}."
+        else:
+            pairs = plural(each.no_majority, "pair")
+            yield f"People have no majority{about} on any of {pairs} that {each.judge} compared."
+        if "raters" in rows and each.judge == compared[0].judge:
+            share = _share_text(rows["raters"])
+            comparisons = plural(rows["raters"].same.n, "comparison")
+            yield f"Two raters agree{about} on {share} of {comparisons}."
+
+
+def _share_text(row: PreferenceRow) -> str:
+    same = share_cell(row.same)
+    return f"{same.text} {same.note}".rstrip()
 
 
 def _several(compared: Sequence[PreferenceAgreement]) -> bool:
@@ -70,6 +80,11 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
         f"{each.criterion}: {plural(each.excluded, 'pair')} excluded, because the prompt used one of its texts."
         for each in compared
         if each.excluded
+    ]
+    notes += [
+        f"{each.criterion}: {plural(each.no_majority, 'pair')} without a majority of the raters, who count one by one."
+        for each in compared
+        if each.no_majority
     ]
     methods = dict.fromkeys(
         e.method for each in compared for row in each.rows for e in (row.same, row.kappa) if e
