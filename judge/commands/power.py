@@ -47,10 +47,13 @@ def run_power(
     powers = []
     for scatter in result.power(pair=systems):
         places = {}
+        available = items
         if scatter.pairs:
             several = systems is None and len(scatter.pairs) > 1
+            # What holds for any two systems has to hold for the pair with the fewest items.
+            available = items or min(two.items for two in scatter.pairs)
             places = (
-                {"median": scatter.median, "worst": scatter.worst}
+                {"median": scatter.median, "worst": scatter.hardest(difference, available)}
                 if several
                 else {"": scatter.worst}
             )
@@ -58,15 +61,16 @@ def run_power(
             PairPower(
                 place=place,
                 systems=two.systems,
-                items=items or two.items,
+                items=size,
                 difference=two.mean,
                 sd=two.sd,
-                detectable=two.detectable(items),
+                detectable=two.detectable(size),
                 items_for_observed=two.needed(),
                 items_needed=two.needed(difference) if difference else None,
                 p=p_values.get((scatter.column, frozenset(two.systems))),
             )
             for place, two in places.items()
+            for size in [(available if place == "worst" else items) or two.items]
         )
         test = scatter.systems, scatter.tests, scatter.level, scatter.least
         powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))

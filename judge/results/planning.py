@@ -216,11 +216,12 @@ def price_text(price: float | None) -> str:
 class PairPower:
     """The power of the test of two systems on one column.
 
-    `place` is `median` or `worst` among the pairs of the column by `sd`, "" for a pair that was asked for. `difference`
-    is the observed mean of the first system minus the second, with the standard deviation `sd` item by item. With
-    `items` items the test detects `detectable`, None for too few items. The observed difference needs
-    `items_for_observed`, the requested one `items_needed`; None if there is no such difference. `p` is that
-    of the run's test with Holm's correction, if it has one.
+    `place` is `median` for the pair of the column with the median `sd`, `worst` for the one that needs most items
+    (`items` are then the fewest of any pair), and "" for a pair that was asked for. `difference` is the observed mean of
+    the first system minus the second, with the standard deviation `sd` item by item. With `items` items the test detects
+    `detectable`, None for too few items. The observed difference needs `items_for_observed`, the requested one
+    `items_needed`; None if there is no such difference. `p` is that of the run's test with Holm's correction, if it has
+    one.
     """
 
     place: str

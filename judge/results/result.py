@@ -163,8 +163,8 @@ class Result(Outlets):
     def power(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
         """Return which differences these columns (default: all) can detect, for all pairs that it tests or one `pair`.
 
-        `result.power("overall")[0].worst.needed(0.1)` is the number of items at which a difference of 0.1 between any
-        two systems is detected with 80% power. `pairs[0].needed()` is the number that the observed difference needs.
+        `result.power("overall")[0].hardest(0.1).needed(0.1)` is the number of items at which a difference of 0.1 between
+        any two systems is detected with 80% power. `pairs[0].needed()` is the number that the observed difference needs.
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:

@@ -8,9 +8,9 @@ few items and on scales with few labels (docs/statistics.md). Verdicts, `judge p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from math import comb, exp, fsum, sqrt
+from math import comb, exp, fsum, inf, sqrt
 
 import numpy as np
 
@@ -151,8 +151,31 @@ class Scatter:
 
     @property
     def worst(self) -> Spread:
-        """Return the pair with the largest standard deviation, which needs most items."""
+        """Return the pair with the largest standard deviation. `hardest` may be another one, with more equal scores."""
         return self.pairs[-1]
+
+    def hardest(self, difference: float | None = None, items: int | None = None) -> Spread:
+        """Return the pair that needs most items to detect a difference.
+
+        Without a difference, it is the pair whose smallest detectable difference is the largest: with `items`, or else
+        with the fewest items that a pair has.
+        """
+        items = items or min(pair.items for pair in self.pairs)
+
+        def need(pair: Spread) -> float:
+            least = pair.detectable(items) if difference is None else pair.needed(difference)
+            return inf if least is None else least
+
+        zeros = max(pair.zeros for pair in self.pairs)
+        step = max(pair.step for pair in self.pairs)
+        hardest, most = self.worst, need(self.worst)
+        # Of pairs with a smaller deviation, none needs more than one with the most equal scores and the largest step.
+        for pair in reversed(self.pairs[:-1]):
+            if need(replace(pair, zeros=zeros, step=step)) <= most:
+                break
+            if need(pair) > most:
+                hardest, most = pair, need(pair)
+        return hardest
 
     @property
     def least(self) -> int:

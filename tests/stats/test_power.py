@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from judge.stats.paired_differences import holm, pairs, sign_flip
@@ -100,6 +102,38 @@ def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
     equal = [pair.zeros * math.exp(-((pair.mean / pair.sd) ** 2) / 2) for pair in found.pairs]
     assert sorted(equal) == pytest.approx([2 / 6, 2 / 6, 6 / 7])
     assert found.worst.level == 0.05 / 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([None, 0.2, 1.0]), st.integers(6, 40))
+def test_no_pair_needs_more_than_the_hardest(
+    seed: int, difference: float | None, items: int
+) -> None:
+    """Labels, ties and missing values; each pair is asked in turn."""
+    random = np.random.default_rng(seed)
+    values = random.integers(1, 4, (5, 40)) * random.choice([0, 1], (5, 40), p=[0.7, 0.3]) * 1.0
+    values[4] = random.normal(size=40)
+    values[random.random(values.shape) < 0.2] = np.nan
+    compared = pairs(range(5))
+    rows = np.stack([values[a] - values[b] for a, b in compared])
+    found = scatter_of_pairs("m", "abcde", compared, rows, systems=5)
+
+    def need(pair: Spread) -> float:
+        least = pair.detectable(items) if difference is None else pair.needed(difference)
+        return math.inf if least is None else least
+
+    assert need(found.hardest(difference, items)) == max(map(need, found.pairs))
+
+
+def test_a_pair_with_many_equal_scores_may_need_most_items(scatter_of: Make) -> None:
+    """The pair with the largest standard deviation differs in every item, another one in few."""
+    steady = [1.0, -1.0, 0.9, -0.9, 1.1, -1.1] * 2
+    rare = [0.0] * 8 + [1.7, -1.7, 1.6, -1.6]
+    (pair,) = scatter_of({"a": [0.0] * 12, "b": rare}).pairs
+    (wide,) = scatter_of({"a": [0.0] * 12, "b": steady}).pairs
+    both = Scatter("m", 2, tuple(sorted((pair, wide), key=lambda each: each.sd)))
+    assert both.worst is wide
+    assert both.hardest(items=12) is pair
 
 
 @pytest.mark.parametrize("systems", range(2, 8))

@@ -218,7 +218,7 @@ def _power_table(power: RunPower) -> Table:
             "pair",
             numeric=False,
             optional=True,
-            about="Pairs: those with the median and the largest SD.",
+            about="Pairs: the one with the median SD, and the one that needs most items.",
         ),
         "items",
         "difference",
