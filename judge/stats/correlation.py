@@ -24,9 +24,13 @@ from judge.stats.bootstrap import (
     Bools,
     Bootstrap,
     Floats,
+    Interval,
     Ints,
     Resampled,
+    Statistic,
     mean_estimate,
+    t_quantile,
+    too_few,
 )
 from judge.stats.coefficients import (
     COEFFICIENTS,
@@ -71,9 +75,14 @@ INTERVAL_ITEMS: Mapping[Level, int] = {"document": MIN_INTERVAL_ITEMS, "item": 1
 """Fewer items have no interval: over all texts, one of 5 items held its level in 68–89% (`benchmarks/claims.py`).
 Systems' means have none.
 """
+INTERVAL_ITEMS_OF_JUDGES: Mapping[Level, int] = {**INTERVAL_ITEMS, "item": 20}
+"""The same for the difference of two judges. With fewer items, equally good judges differ too often over all texts, if
+most ratings are the best one (`benchmarks/equal_judges.py`).
+"""
 NO_SYSTEM_INTERVAL = "no interval: noise in the systems' means pulls resamples towards 0"
 """Percentile and BCa intervals held the true coefficient of 12 systems in 0–31% of simulations (`benchmarks/claims.py`).
 """
+_MAX_WEIGHTS = 4_000_000  # in memory
 _WITHIN_ITEMS = "95% Wilson interval with Student's t over items"
 _MAX_SYSTEMS = 200  # all pairs are compared in every resample
 
@@ -133,16 +142,19 @@ class CorrelationWithRatings:
         other_values: Floats,
         level: Level,
         coefficient: Coefficient = "spearman",
-        n_intervals: int = 1,
+        n_intervals: int | None = None,
     ) -> Estimate | None:
         """Return the coefficient of `values` minus that of `other_values`, on texts with both and a rating.
 
         None if undefined, and between the means of fewer than five systems. At level `document` it is the mean over
         items in which both are defined. Pearson's at the other levels has the p of Williams' test, which assumes
-        independent texts (or systems). If the interval is one of several, `n_intervals` of them hold together with the
-        confidence (Bonferroni's correction); p is not corrected.
+        independent texts (or systems).
+
+        `n_intervals` is for two judges: so many intervals hold together with the confidence (Bonferroni's correction;
+        p is not corrected). Then that over texts is Student's t with the jackknife's standard error over items, as
+        percentiles are too narrow so far from the middle, and needs INTERVAL_ITEMS_OF_JUDGES.
         """
-        tail = (1 - self._bootstrap.confidence) / max(1, n_intervals)
+        tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
         bootstrap = replace(self._bootstrap, confidence=1 - tail)
         known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
         ratings = np.where(known, self._ratings, np.nan)
@@ -178,6 +190,16 @@ class CorrelationWithRatings:
         estimate = _resampled_estimate(
             "difference", drawn, n, method, level=level, bootstrap=bootstrap
         )
+        if estimate is not None and level == "item" and n_intervals is not None:
+            used = known.any(axis=1)
+            without = [
+                _without_each(
+                    of_pair(side[used], ratings[used], level, coefficient), int(used.sum())
+                )
+                for side in (values, other_values)
+            ]
+            ends = jackknife_interval(drawn.value, without[0] - without[1], bootstrap.confidence)
+            estimate = Estimate("difference", drawn.value, *ends[:2], n, f"{method}; {ends.method}")
         if coefficient != "pearson" or estimate is None:
             return estimate
         r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(
@@ -209,6 +231,34 @@ class CorrelationWithRatings:
                 statistic, len(known), int(known.any(axis=1).sum())
             )
         return self._resampled[cell]
+
+
+def jackknife_interval(value: float, without: Floats, confidence: float) -> Interval:
+    """Return Student's t interval of a difference of two coefficients, from its values without each item.
+
+    Its standard error is the jackknife's (Efron 1982, ch. 3). The degrees of freedom are those of a variance with the
+    kurtosis of the items, 2 n / (kurtosis − 1) − 1 and at most n − 1 (Satterthwaite 1946): few items may decide a
+    difference. None below INTERVAL_ITEMS_OF_JUDGES, and if the difference is undefined without one of the items.
+    """
+    n = len(without)
+    if n < INTERVAL_ITEMS_OF_JUDGES["item"] or np.isnan(without).any():
+        return Interval(None, None, too_few(n))
+    away = without - without.mean()
+    squares = float((away**2).sum()) if np.ptp(without) else 0.0
+    kurtosis = n * float((away**4).sum()) / squares**2 if squares else 0.0
+    freedom = n - 1
+    if kurtosis > 1:
+        freedom = max(1, min(n - 1, int(2 * n / (kurtosis - 1)) - 1))
+    half = t_quantile((1 - confidence) / 2, freedom) * sqrt((n - 1) / n * squares)
+    method = f"{100 * confidence:.6g}% t interval, jackknife over items"
+    return Interval(max(-2.0, value - half), min(2.0, value + half), method)
+
+
+def _without_each(statistic: Statistic, n: int) -> Floats:
+    """Return a statistic of one number without each of n items."""
+    step = max(1, _MAX_WEIGHTS // n)
+    parts = [statistic(1.0 - np.eye(min(step, n - at), n, at)) for at in range(0, n, step)]
+    return np.concatenate(parts)
 
 
 class WilliamsTest(NamedTuple):

@@ -19,7 +19,8 @@ from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.report.document import Document, Table
 from judge.results.validation import Validation
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.correlation import Correlation
+from judge.stats.coefficients import Level, of_pair
+from judge.stats.correlation import Correlation, CorrelationWithRatings
 from judge.stats.human_agreement import Rated, RatedColumn, Row, people
 from judge.table import Table as Data
 
@@ -252,7 +253,7 @@ def test_the_headline_is_the_verdict_on_the_best_judge(drawn: Drawn) -> None:
         "agrees with people less than a baseline": {"no star"},
         "is not significantly better than every baseline": {"no star"},
         "could not be compared with a baseline": {"alone"},
-        "has too few items for a verdict": {"untested"},
+        "could not be tested against chance": {"untested"},
         "could not be compared with people": {"unknown"},
     }
     (said,) = (text for text in words if text in headline)
@@ -295,7 +296,9 @@ def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
         name, _, text = sentence.removesuffix(".").partition(": ")
         own_leads = by_judge.get(name, {})
         for words, other in pieces(text):
-            if other in drawn.judges:
+            if other == "chance":
+                side = place(wilson(by_item(drawn.judges[name], drawn.ratings)))
+            elif other in drawn.judges:
                 difference = lead(drawn.judges[name], drawn.judges[other], drawn.ratings)
                 side = place_of_lead(difference, tests)
             else:
@@ -399,8 +402,8 @@ def test_without_an_interval_nothing_was_tested() -> None:
     assert "no significant difference" not in text
     assert "not tested against length (+1.127): an interval needs 5 items" in text
     assert findings(criterion(estimate(0.9, None, None, 3), length=WIN)) == (
-        "m has too few items for a verdict on tone",
-        "tone: too few items for a verdict (0.900; an interval needs 5 items).",
+        "m could not be tested against chance on tone",
+        "tone: not tested against chance (0.900): an interval needs 5 items.",
     )
 
 
@@ -410,3 +413,41 @@ def test_the_summary_shows_that_an_interval_excludes_0() -> None:
     )
     (cell,) = (cell for cell in document.summary[0].rows[0] if cell.mark == "*")
     assert cell.note == "[0.002, 0.280]"
+
+
+def equal_judges(random: np.random.Generator, items: int = 12) -> Drawn:
+    """Six judges that follow people equally well."""
+    names = [f"i{n}" for n in range(items)], [f"s{n}" for n in range(4)]
+    ratings = pd.DataFrame(random.integers(1, 6, (items, 4)).astype(float), *names)
+    judges = {f"judge{n}": column("people", ratings, random) for n in range(6)}
+    return Drawn(ratings, 0 * ratings + 3, judges, {})
+
+
+def test_the_best_of_six_equal_judges_is_not_significantly_better() -> None:
+    """In this draw the 95% interval of the best judge's lead over another one lies above 0, and no corrected one does."""
+    drawn = equal_judges(np.random.default_rng(58))
+    means = {name: by_item(values, drawn.ratings).mean() for name, values in drawn.judges.items()}
+    best = max(means, key=lambda name: means[name])
+    others = [values for name, values in drawn.judges.items() if name != best]
+    over_others = [lead(drawn.judges[best], values, drawn.ratings) for values in others]
+    assert "above" in [place_of_lead(each) for each in over_others]
+    text = " ".join(validation(drawn)[1].finding)
+    assert "no significant difference from judge" in text
+    assert not re.search("significantly (better|worse) than judge", text)
+
+
+@pytest.mark.parametrize("level", ["document", "item"])
+def test_equal_judges_seldom_differ(level: Level) -> None:
+    """Of six, the best one by its correlation is compared with each other one."""
+    random = np.random.default_rng(1)
+    false = 0
+    for _ in range(60):
+        drawn = equal_judges(random, 20)
+        against = CorrelationWithRatings(drawn.ratings.to_numpy(), Bootstrap(2))
+        columns = [values.to_numpy() for values in drawn.judges.values()]
+        ratings = drawn.ratings.to_numpy()
+        value = [of_pair(each, ratings, level, "spearman")(np.ones((1, 20)))[0] for each in columns]
+        best = columns.pop(int(np.argmax(value)))
+        found = [against.difference(best, other, level, n_intervals=15) for other in columns]
+        false += any(each is not None and each.low is not None and each.low > 0 for each in found)
+    assert false <= 3

@@ -24,6 +24,7 @@ from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, o
 from judge.stats.correlation import (
     CorrelationWithRatings,
     change_in_agreement,
+    jackknife_interval,
     rater_correlation,
     williams,
 )
@@ -509,3 +510,21 @@ def test_what_is_undefined_says_why() -> None:
         {},
         "all values are equal",
     )
+
+
+def test_the_jackknife_of_a_mean_has_its_standard_error() -> None:
+    """Of a mean it is s / √n (Efron 1982, eq. 3.2); values of two equal halves have a kurtosis of 1."""
+    for values in (np.arange(30.0), np.repeat([0.0, 1.0], 15), np.array([*[0.0] * 29, 1.0])):
+        n, mean = len(values), values.mean() / 100
+        without = (values.sum() - values) / (n - 1) / 100
+        low, high, _ = jackknife_interval(mean, without, 0.99)
+        kurtosis = stats.kurtosis(values, fisher=False)
+        most = n - 1
+        freedom = (
+            most if kurtosis <= 1 + 1e-9 else max(1, min(most, int(2 * n / (kurtosis - 1)) - 1))
+        )
+        half = stats.t.ppf(0.995, freedom) * stats.sem(values) / 100
+        assert (low, high) == pytest.approx((mean - half, min(2.0, mean + half)))
+    assert jackknife_interval(0.1, np.full(19, 0.1), 0.95)[:2] == (None, None)
+    assert jackknife_interval(0.1, np.full(20, 0.1), 0.95)[:2] == (0.1, 0.1)
+    assert jackknife_interval(0.1, np.array([np.nan] * 20), 0.95)[:2] == (None, None)

@@ -13,7 +13,7 @@ from statistics import fmean
 from judge.core.format import first_names, format_interval, listed, number, plural, signed
 from judge.core.records import Estimate
 from judge.stats.coefficients import Level
-from judge.stats.correlation import CONCLUSIVE, FEWEST_ITEMS
+from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_JUDGES
 from judge.stats.human_agreement import Rated, Row
 
 PLACES = 3
@@ -31,7 +31,7 @@ class Side(Enum):
     EQUAL = "equal"
     """A difference that is 0 in every item. It has no interval."""
     UNTESTED = "untested"
-    """There are too few items for an interval."""
+    """There is no interval."""
 
 
 class Verdict(Enum):
@@ -54,12 +54,14 @@ class Lead:
     name: str
     difference: Estimate
     level: Level
+    fewest: int | None
+    """The items that an interval needs, None if there is none between systems' means."""
 
     @property
     def side(self) -> Side:
         e = self.difference
         # Only at this level does `n` count the items, each with a difference of its own.
-        if self.level == "document" and e.low is None and e.n >= FEWEST_ITEMS[self.level]:
+        if self.level == "document" and e.low is None and e.n >= (self.fewest or 0):
             return Side.UNTESTED if e.value else Side.EQUAL
         return side(e)
 
@@ -102,13 +104,14 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     """Return a judge's leads over the baselines, each in its better direction."""
     if too_few_systems(rated, level):
         return []
-    leads = []
+    leads, fewest = [], INTERVAL_ITEMS.get(level)
     for row in rated.baselines:
         key = judge, row.name, level
         if key in rated.reversed:
-            leads.append(Lead(reversed_name(row.name), rated.reversed[key], level))
+            name = reversed_name(row.name)
+            leads.append(Lead(name, rated.reversed[key], level, fewest))
         elif key in rated.differences:
-            leads.append(Lead(row.name, rated.differences[key], level))
+            leads.append(Lead(row.name, rated.differences[key], level, fewest))
     return leads
 
 
@@ -126,12 +129,12 @@ def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
     """Return a judge's leads over the other judges, with intervals that hold together."""
     if too_few_systems(rated, level):
         return []
-    leads = []
+    leads, fewest = [], INTERVAL_ITEMS_OF_JUDGES.get(level)
     for pair in rated.versus:
         if pair.level == level and judge == pair.judge:
-            leads.append(Lead(pair.other, pair.spearman, level))
+            leads.append(Lead(pair.other, pair.spearman, level, fewest))
         elif pair.level == level and judge == pair.other:
-            leads.append(Lead(pair.judge, pair.spearman.times(-1), level))
+            leads.append(Lead(pair.judge, pair.spearman.times(-1), level, fewest))
     return leads
 
 
@@ -219,10 +222,10 @@ _CLAUSES = {
     Verdict.WORSE: "agrees with people less than a baseline",
     Verdict.NOT_BEST: "is not significantly better than every baseline",
     Verdict.ALONE: "could not be compared with a baseline",
-    Verdict.UNTESTED: "has too few items for a verdict",
+    Verdict.UNTESTED: "could not be tested against chance",
 }
 """In the order in which a headline has them."""
-_NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.ALONE)
+_NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.ALONE, Verdict.UNTESTED)
 
 
 def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level: Level) -> str:
@@ -290,9 +293,7 @@ def own_text(own: Estimate, found: Verdict, level: Level) -> str:
     interval = format_interval(own.low, own.high, PLACES)
     value = number(own.value, PLACES)
     if found is Verdict.UNTESTED:
-        return (
-            f"too few items for a verdict ({value}; an interval needs {FEWEST_ITEMS[level]} items)"
-        )
+        return f"not tested against chance ({value}): {_needed(INTERVAL_ITEMS.get(level))}"
     words = "ranks against people" if found is Verdict.AGAINST else "cannot be told from chance"
     return f"{words} ({value} {interval})"
 
@@ -332,9 +333,10 @@ _GROUPS = {
 def leads_text(leads: Iterable[Lead]) -> str:
     """Write leads by what their intervals support, with the intervals."""
     parts: dict[Side, list[str]] = {}
-    needed = 0
+    reason = ""
     for lead in leads:
-        needed = FEWEST_ITEMS[lead.level]
+        if lead.side is Side.UNTESTED:
+            reason = _needed(lead.fewest)
         e = lead.difference
         interval = format_interval(e.low, e.high, PLACES)
         numbers = f"{signed(e.value, PLACES)} {interval}".rstrip()
@@ -343,5 +345,12 @@ def leads_text(leads: Iterable[Lead]) -> str:
         f"{words} {', '.join(parts[each])}" for each, words in _GROUPS.items() if each in parts
     ]
     if Side.UNTESTED in parts:
-        texts[-1] += f": an interval needs {needed} items"
+        texts[-1] += f": {reason}"
     return "; ".join(texts)
+
+
+def _needed(fewest: int | None) -> str:
+    """Say how many items an interval needs, or that there is none."""
+    if fewest is None:
+        return "correlations of systems' means have no interval"
+    return f"an interval needs {fewest} items"
