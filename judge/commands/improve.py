@@ -205,11 +205,18 @@ def _split(
     used = {rating: {seen_digest(sample.source, sample.output) for sample in training}}
     unseen = ledger.withhold((sample for sample in rated if sample.item in others), used)
     testing = [sample for sample in unseen if rating in sample.human]
-    if min(len(chosen), len({sample.item for sample in testing})) < MIN_RATED_ITEMS:
+    tested = len({sample.item for sample in testing})
+    if min(len(chosen), tested) < MIN_RATED_ITEMS:
         equal = " whose texts differ in their ratings" if level == "document" else ""
+        found = f"{plural(len(items), 'item')} with ratings of {rating}{equal}: too few"
+        if len(items) >= 2 * MIN_RATED_ITEMS:
+            found = (
+                f"{plural(len(items), 'item')} with ratings of {rating}{equal}, but only {tested} of the "
+                f"{len(others)} for the test have texts of their own: too few"
+            )
         raise DataError(
-            f"{plural(len(items), 'item')} with ratings of {rating}{equal}: too few. judge needs "
-            f"{2 * MIN_RATED_ITEMS}, with different texts: half to write and choose revisions, half for a test"
+            f"{found}. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to write and choose revisions, "
+            "half for a test"
         )
     return training, testing
 

@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,9 @@ def test_what_cannot_be_improved_is_said_before_anything_is_asked(
     silent = ScriptedProvider(lambda request: asked.append(request) or "1")
     with pytest.raises(DataError, match=r"19 items .* too few. judge needs 20"):
         improve(file, texts(19), silent)
+    same = [replace(sample, source="one", output="same") for sample in texts(30)]
+    with pytest.raises(DataError, match=r"30 items .* only 0 of the \d+ for the test have texts"):
+        improve(file, same, silent)
     with pytest.raises(DataError, match="unknown rating 'helpfull'"):
         improve(file, texts(), silent, human="helpfull")
     with pytest.raises(CriterionError, match="is a checklist"):
