@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,11 +224,7 @@ def usable(one: Rated) -> bool:
 FEW = settings(max_examples=15, deadline=None)
 
 
-@FEW
-@given(tables())
-def test_a_star_needs_an_interval_above_0_and_a_lead_over_every_reference_point(
-    drawn: Drawn,
-) -> None:
+def check_stars(drawn: Drawn) -> None:
     one, document = validation(drawn)
     if not usable(one):
         return
@@ -237,9 +235,7 @@ def test_a_star_needs_an_interval_above_0_and_a_lead_over_every_reference_point(
             assert (row[1].mark == "*") == (verdict == "star"), (name, verdict)
 
 
-@FEW
-@given(tables())
-def test_the_headline_is_the_verdict_on_the_best_judge(drawn: Drawn) -> None:
+def check_headline(drawn: Drawn) -> None:
     one, document = validation(drawn)
     if not usable(one):
         return
@@ -282,9 +278,7 @@ def pieces(text: str) -> list[tuple[str, str]]:
     return [(words, name.strip(" ,")) for words, name in found]
 
 
-@FEW
-@given(tables())
-def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
+def check_comparisons(drawn: Drawn) -> None:
     one, document = validation(drawn)
     if not usable(one):
         return
@@ -310,6 +304,61 @@ def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
         ):
             if words in text:
                 assert place(wilson(by_item(drawn.judges[name], drawn.ratings))) in (side, "near")
+
+
+@FEW
+@given(tables())
+def test_a_star_needs_an_interval_above_0_and_a_lead_over_every_reference_point(
+    drawn: Drawn,
+) -> None:
+    check_stars(drawn)
+
+
+@FEW
+@given(tables())
+def test_the_headline_is_the_verdict_on_the_best_judge(drawn: Drawn) -> None:
+    check_headline(drawn)
+
+
+@FEW
+@given(tables())
+def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
+    check_comparisons(drawn)
+
+
+def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
+    """Random subsets of SummEval: two recorded judges and a random metric."""
+    texts = pd.read_json(shared_data("summeval.jsonl"), lines=True)
+    wordings = ("mcq", "rts")
+    judged = [
+        pd.read_json(shared_data(f"summeval_judged/gpt-3.5-turbo-0301_{each}.jsonl"), lines=True)
+        for each in wordings
+    ]
+    random = np.random.default_rng(0)
+    for criterion in ("coherence", "consistency", "fluency", "relevance") * 3:
+        texts["rating"] = [human[criterion] for human in texts.human]
+        texts["words"] = texts.summary.str.split().str.len()
+        values = dict(zip(wordings, judged, strict=True))
+        for name, rows in values.items():
+            of_text = rows[rows.criterion == criterion].set_index("item_id").mean_score
+            texts[name] = texts.id.map(of_text)
+        scored = texts.dropna(subset=[*wordings])
+        items = random.choice(scored.doc_id.unique(), int(random.integers(2, 31)), replace=False)
+        systems = random.choice(scored.system.unique(), int(random.integers(2, 13)), replace=False)
+        chosen = scored[scored.doc_id.isin(items) & scored.system.isin(systems)]
+        frames = {
+            name: chosen.pivot(index="doc_id", columns="system", values=name)
+            for name in ("rating", "words", *wordings)
+        }
+        rated_texts = frames["rating"].dropna(axis=1)
+        if rated_texts.empty:
+            continue
+        own = {name: frame[rated_texts.columns] for name, frame in frames.items()}
+        metrics = {"random": column("noise", own["rating"], random)}
+        drawn = Drawn(own["rating"], own["words"], {n: own[n] for n in wordings}, metrics)
+        check_stars(drawn)
+        check_headline(drawn)
+        check_comparisons(drawn)
 
 
 # One test for each fault
