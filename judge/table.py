@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cache, cached_property
 from heapq import merge
 from itertools import compress, repeat
@@ -89,11 +89,11 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
         kind = _SCORE_COLUMNS.get(field.name) or _SAMPLE_COLUMNS.get(field.name, "")
         if kind in ("Mapping", "records"):
             cells = [*cells]
-            if kind == "Mapping" and "None" not in str(field.type) and None in cells:
+            if kind == "Mapping" and not _is_optional(field) and None in cells:
                 raise ValueError(f"{field.name} lacks a value")
             parse, empty = _parser(record, field.name), () if kind == "records" else None
             cells = [empty if cell is None else parse(cell) for cell in cells]
-        elif "None" not in str(field.type) and kind != "tuple":
+        elif not _is_optional(field) and kind != "tuple":
             cells = [*cells]
             if None in cells or (field.type == "float" and not all(map(isfinite, cells))):
                 raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
@@ -103,6 +103,11 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
                 raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
         arguments.append(map(tuple, cells) if kind == "tuple" else cells)
     return map(record, *arguments)
+
+
+def _is_optional(field: Field[Any]) -> bool:
+    """Whether None is a value of the field itself, not only of something in it."""
+    return str(field.type).endswith("| None")
 
 
 @cache

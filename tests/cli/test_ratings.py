@@ -284,10 +284,13 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
         in ranked.out
     )
     done = json.loads(judge("validate", "r", "--format", "json").out)
+    assert done["preferences"][0]["no_majority"] == 7
     rows = done["preferences"][0]["rows"]
     assert [(row["kind"], row["name"], row["same"]["n"]) for row in rows] == [
-        ("people", "", 7), ("rater", "anna", 7), ("rater", "ben", 7), ("raters", "", 7),
-    ]  # fmt: skip
+        ("rater", "anna", 7),
+        ("rater", "ben", 7),
+        ("raters", "", 7),
+    ]
     assert rows[-1]["same"]["value"] == 0.0
     judge("rank", "data.jsonl", "--model", "scripted/prefer.yaml", "--out", "bare", "--quiet")
     assert (
@@ -295,7 +298,7 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
         in judge("validate", "bare").err
     )
     later = judge("validate", "bare", "--ratings", "pairs.jsonl")
-    assert "two raters" in later.out
+    assert "People have no majority on any of 7 pairs" in later.out
     assert "## Agreement with people" in judge("report", "r", "--format", "markdown").out
     write("pairs.jsonl", [{**pairs[0], "second": "w"}])
     refused = judge("validate", "bare", "--ratings", "pairs.jsonl")
