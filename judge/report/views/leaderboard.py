@@ -51,6 +51,7 @@ from judge.report.views.columns import (
     with_pass_rate,
 )
 from judge.report.views.comparison_finding import REFERENCE_METRICS, closest_pair
+from judge.report.views.difference_notices import few_items_notice
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.failure_notice import failure_notice
 from judge.report.views.finding import finding, number_of_items
@@ -222,7 +223,7 @@ def view(result: Result) -> Document:
         about=tuple(filter(None, facts)),
         notices=(
             *about.banners,
-            *filter(None, [failure_notice(result)]),
+            *filter(None, [failure_notice(result), few_items_notice(result, main) if main else ""]),
             *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1),
         ),
         summary=tuple(_summary(result, board, lost)),
