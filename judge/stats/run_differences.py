@@ -34,8 +34,8 @@ class MeanChange:
     """The mean of a column before and after, for one system or, if `system` is empty, for all systems.
 
     It covers the texts that have a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or
-    fell, `edited` the items with other texts of a system. Means are over items; for all systems, over the means of the
-    items. `estimate` is the mean difference, after minus before, with its interval and p (see `mean_differences`).
+    fell. Means are over items; for all systems, over the means of the items. `estimate` is the mean difference, after
+    minus before, with its interval and p (see `mean_differences`).
     `adjusted` is p after Holm's correction over all systems and columns in which any value differs; for all systems
     together, over the columns. A value of all texts together, such as corpus BLEU, has no interval and no test.
 
@@ -56,7 +56,6 @@ class MeanChange:
     judge: Estimate | None = None
     system_change: Estimate | None = None
     system_adjusted: float | None = None
-    edited: int = 0
 
     @property
     def significant(self) -> bool:
@@ -189,7 +188,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         dtype=bool,
     )
     changed = changed.reshape(len(systems), len(items))
-    texts_before = {s.key: _text(s) for s in before.samples}
+    texts_before = {s.key: text_of(s) for s in before.samples}
     only = [
         Unshared(
             tuple(name for name in table.items if name not in set(rival.items)),
@@ -205,8 +204,10 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     return Runs(
         texts=len(texts),
         items=len(items),
-        edited=sum(texts_before.get(s.key, _text(s)) != _text(s) for s in after.samples),
-        anchors=len({s.source_item for s in after.samples if texts_before.get(s.key) == _text(s)}),
+        edited=sum(texts_before.get(s.key, text_of(s)) != text_of(s) for s in after.samples),
+        anchors=len(
+            {s.source_item for s in after.samples if texts_before.get(s.key) == text_of(s)}
+        ),
         means=(
             *_mean_changes(compared, systems, changed, n_flips, seed),
             *_corpus_rows(before, after, columns, systems),
@@ -222,7 +223,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     )
 
 
-def _text(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
+def text_of(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
     """Return the parts of a text that a judge may see: with the same ones, only the judge can change a score."""
     return sample.output, sample.source, sample.references
 
@@ -236,7 +237,7 @@ def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
     """Return the texts of every system and item; the order of generations does not count."""
     cells: dict[tuple[str, str], Counter[Any]] = {}
     for sample in table.samples:
-        cells.setdefault((sample.system, sample.source_item), Counter())[_text(sample)] += 1
+        cells.setdefault((sample.system, sample.source_item), Counter())[text_of(sample)] += 1
     return cells
 
 
@@ -306,9 +307,7 @@ def _mean_changes(
         )
         same = int(known.sum()) - up - down
         edited = int((changed[here] & known).sum())
-        row = MeanChange(
-            both.column.name, system, before, after, estimate, up, same, down, edited=edited
-        )
+        row = MeanChange(both.column.name, system, before, after, estimate, up, same, down)
         if both.column.kind != "metric" and not edited:
             row = replace(row, judge=estimate)
         elif both.column.kind != "metric" and (

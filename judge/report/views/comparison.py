@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import sqrt
 from shlex import quote
 from typing import Any, Literal
 
@@ -52,9 +53,9 @@ from judge.report.format import (
 from judge.report.views.columns import change_tone, p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.power import items_needed
-from judge.stats.run_differences import MeanChange, Shift
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, t_quantile
+from judge.stats.power import ALPHA, MIN_ITEMS, Spread
+from judge.stats.run_differences import MeanChange, Shift, text_of
 
 SCHEMA = "judge.compare/1"
 _MAX_ROWS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 3, 2  # of the summary
@@ -63,6 +64,7 @@ _MAX_PANELS = 4  # columns of the chart
 _MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
 _MAX_ITEMS, _MAX_SHIFTS = 20, 5  # items with their texts, and values of each
 _MAX_TEXT = 2_000  # characters of a text
+_NEAR = 1e-9  # a difference by rounding alone
 
 
 def view(comparison: RunComparison) -> Document:
@@ -186,21 +188,15 @@ class _Mean:
     @property
     def importance(self) -> tuple[int, float]:
         """A key that sorts criteria before the overall score, metrics and single judges, and large changes first."""
-        low, high = self.column.low or 0.0, self.column.high or 0.0
-        change = -abs(self.row.estimate.value) / (high - low if high > low else 1.0)
         if self.row.column == OVERALL:
-            return 1, change
-        return 2 if self.column.kind == "metric" else 3 if self.column.judge else 0, change
+            return 1, -self.share
+        return 2 if self.column.kind == "metric" else 3 if self.column.judge else 0, -self.share
 
     @property
     def size(self) -> str:
         """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its interval."""
         e = self.row.estimate
-        amount = (
-            f"{number(100 * abs(e.value), 0)} points"
-            if share_label(self.column)
-            else self.text(abs(e.value))
-        )
+        amount = self._amount(abs(e.value))
         if not self.row.system and e.low is not None and e.high is not None and e.low * e.high > 0:
             low, high = sorted((abs(e.low), abs(e.high)))
             amount += f" {interval_text(self.column, low, high, self.places)}"
@@ -210,6 +206,20 @@ class _Mean:
         return (
             f"{column_title(self.row.column)} {verb} by {amount}{whose if self.several else ''}{p}"
         )
+
+    def _amount(self, value: float) -> str:
+        """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
+        if share_label(self.column):
+            return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
+        text = self.text(value)
+        # A mean that rose by 0.00 did not rise.
+        return text if float(text) else f"less than {10**-self.places:.{self.places}f}"
+
+    @property
+    def share(self) -> float:
+        """The size of the change, as a share of the scale if it has ends."""
+        low, high = self.column.low or 0.0, self.column.high or 0.0
+        return abs(self.row.estimate.value) / (high - low if high > low else 1.0)
 
     @property
     def split(self) -> str:
@@ -298,6 +308,9 @@ def finding(comparison: RunComparison) -> Iterator[str]:
         yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
     elif shown := significant or together[:2]:
         yield " and ".join(mean.size for mean in shown)
+    elif not any(mean.row.estimate.value for mean in changed):
+        same = "The mean is" if len(single) == 1 else f"All {n_means} are"
+        yield f"{same} the same in both runs, although values of texts differ"
     else:
         tested = any(mean.row.adjusted is not None for mean in changed)
         yield (
@@ -305,11 +318,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
             if tested
             else f"Too few items to test the changes of {n_means}"
         )
-        largest = changed[0]
-        needed = items_needed(largest.row.estimate)
-        detectable = needed is not None and largest.row.estimate.n < needed <= _MAX_NEEDED
-        more = f" If it is real, detecting it needs about {needed:,} items." if detectable else ""
-        yield f"The largest change: {largest.size}.{more}"
+        yield _largest_change(changed)
     if significant and together:
         yield f"{' and '.join(mean.size for mean in together[:2])}."
     judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
@@ -323,11 +332,67 @@ def finding(comparison: RunComparison) -> Iterator[str]:
             else ""
         )
         yield f"{first.split}{others}."
-    elif any(mean.row.significant for mean in judged) and not comparison.runs.edited:
+    elif any(mean.row.significant for mean in judged) and _same_texts(comparison):
         yield "All texts are the same in both runs, so the judge changed, not the systems."
     elif any(mean.row.system_change for mean in judged):
-        same = comparison.runs.texts - comparison.runs.edited
-        yield f"The judge did not change: no score of {plural(same, 'unchanged text')} differs."
+        scored, moved = _unchanged_texts(comparison)
+        if scored and not moved:
+            texts = plural(scored, "unchanged text")
+            yield f"The judge did not change: no score of {texts} differs."
+
+
+def _largest_change(changed: Sequence[_Mean]) -> str:
+    """Name the largest change; its kind of column, if another kind changed by a larger share of its scale.
+
+    `changed` has the criteria first, and the largest change of each kind.
+    """
+    first = next(mean for mean in changed if mean.row.estimate.value)
+    of = ""
+    if any(mean.share > first.share for mean in changed):
+        of = " of the overall score" if first.row.column == OVERALL else " of a criterion"
+    tests = sum(mean.row.adjusted is not None for mean in changed)
+    needed = _items_needed(first.row.estimate, tests)
+    more = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
+    return f"The largest change{of}: {first.size}.{more}"
+
+
+def _items_needed(e: Estimate, tests: int) -> int | None:
+    """Return the items that the smallest of `tests` p-values needs; None if there are as many, or far too many."""
+    if e.low is None or e.high is None or e.n < MIN_ITEMS or e.high <= e.low:
+        return None
+    half = (e.high - e.low) / 2
+    sd = half * sqrt(e.n) / t_quantile(ALPHA / 2, e.n - 1)
+    needed = Spread(e.n, e.value, sd, ALPHA / tests).needed()
+    return needed if needed is not None and e.n < needed <= _MAX_NEEDED else None
+
+
+def _same_texts(comparison: RunComparison) -> bool:
+    """Whether nothing that a criterion can read differs in the texts of both runs, the data's own columns included."""
+    if comparison.runs.edited:
+        return False
+    before = {sample.key: sample.extra for sample in comparison.before.table.samples}
+    after = comparison.after.table.samples
+    return all(before[sample.key] == sample.extra for sample in after if sample.key in before)
+
+
+def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
+    """Return how many texts that are the same in both runs have scores in both, and how many of these scores differ."""
+    first, second = comparison.before.table, comparison.after.table
+    before = {sample.key: text_of(sample) for sample in first.samples}
+    same = {s.key for s in second.samples if before.get(s.key) == text_of(s)}
+    judged = {column.name for column in first.columns if column.kind == "criterion"}
+    judged -= dict(comparison.runs.incomparable).keys()
+    scored: set[tuple[str, str]] = set()
+    moved = 0
+    for column in second.columns:
+        if column.name not in judged:
+            continue
+        values = {(row.key, row.rival): row.value for row in first.column_scores(column.name)}
+        for row in second.column_scores(column.name):
+            if row.key in same and (row.key, row.rival) in values:
+                scored.add(row.key)
+                moved += abs(row.value - values[row.key, row.rival]) > _NEAR
+    return len(scored), moved
 
 
 # Means
