@@ -100,7 +100,7 @@ _TEXTS = st.one_of(
 )
 
 
-@given(st.sampled_from(LAYOUTS), _TEXTS.filter(bool), _TEXTS, _TEXTS, st.booleans())
+@given(st.sampled_from(LAYOUTS), _TEXTS.filter(str.strip), _TEXTS, _TEXTS, st.booleans())
 def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
     case: tuple[str, str], source: str, before: str, after: str, quotes: bool
 ) -> None:
@@ -182,8 +182,10 @@ def test_wordings_have_the_same_blocks_in_the_same_order(language: str) -> None:
     assert blocks("pointwise_reworded") == blocks("pointwise_brief") == blocks("pointwise")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", ["relevance", "coherence", "consistency", "fluency", "fluency_5"])
+@pytest.mark.parametrize(
+    ("language", "name"),
+    list(zip(LANGUAGES, ["relevance", "coherence", "consistency", "fluency_5"], strict=True)),
+)
 def test_only_the_words_around_a_criterion_change(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
     others = [paraphrase(one, wording) for wording in PARAPHRASES]
