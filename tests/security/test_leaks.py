@@ -69,26 +69,15 @@ def run(folder: Path, *commands: tuple[str, ...]) -> None:
     assert KEY.encode() not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "--criteria", "fluency,relevance", "--out", "out", "--record", "rec.jsonl"),
-        ("rank", "--out", "out", "--record", "rec.jsonl"),
-        ("audit", "--criteria", "fluency", "--items", "2", "--out", "out"),
-        (
-            "test",
-            "--out",
-            "out",
-            "--junit",
-            "junit.xml",
-            "--markdown",
-            "page.md",
-            "--format",
-            "json",
-        ),
-    ],
-)
-def test_no_file_has_the_key(telling: Any, tmp_path: Path, words: tuple[str, ...]) -> None:
+OPTIONS = {
+    "run": "--criteria fluency,relevance --out run --record rec.jsonl",
+    "rank": "--out ranked --record ranks.jsonl",
+    "audit": "--criteria fluency --items 2 --probes bias --out card",
+    "test": "--out suite --junit junit.xml --markdown page.md --format json",
+}
+
+
+def test_no_file_has_the_key(telling: Any, tmp_path: Path) -> None:
     rows = [
         {
             "item": item,
@@ -101,24 +90,21 @@ def test_no_file_has_the_key(telling: Any, tmp_path: Path, words: tuple[str, ...
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "s.judge.yaml").write_text(SUITE)
-    what = "s.judge.yaml" if words[0] == "test" else "rows.jsonl"
-    formats = (
-        ("console", "markdown", "html", "json", "csv", "latex")
-        if words[0] in ("run", "rank")
-        else ()
-    )
-    run(
-        tmp_path,
-        (words[0], what, *words[1:], "--model", "m", "--base-url", telling.url, "--retries", "0"),
-        *(
-            ("report", "out", "--format", format, "--output", f"report.{format}")
-            for format in formats
-        ),
-    )
-    assert len(telling.bodies) > 1
+    asked = ("--model", "m", "--base-url", telling.url, "--retries", "0")
+    commands = []
+    for name, options in OPTIONS.items():
+        what = "s.judge.yaml" if name == "test" else "rows.jsonl"
+        commands.append((name, what, *options.split(), *asked))
+    formats = ("console", "markdown", "html", "json", "csv", "latex")
+    commands += [("report", "run", "--format", f, "--output", f"run.{f}") for f in formats]
+    commands += [("report", "ranked", "--format", f, "--output", f"rank.{f}") for f in formats[1:4]]
+    run(tmp_path, *commands)
+    assert len(telling.bodies) > 4
     assert {headers["authorization"] for headers in telling.headers} == {f"Bearer {KEY}"}
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) > 6
+    names = {path.parent.name for path in files}
+    assert {"run", "ranked", "card"} <= names
+    assert len(files) > 25
     escaped = "".join(f"\\u{ord(one):04x}" for one in KEY).encode()
     for path in files:
         content = path.read_bytes()

@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -77,17 +78,24 @@ scale: [1, 5]
 """
 
 
-def on_a_terminal(folder: Path, *words: str) -> str:
-    """What a command writes where somebody looks, standard output and error together."""
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()",
-        *words,
-    ]
+COMMANDS = """
+import json, sys
+from judge.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv[:] = ["judge", *words]
+    try:
+        main()
+    except SystemExit:
+        print("END")
+"""
+
+
+def on_a_terminal(folder: Path, commands: Sequence[str]) -> str:
+    """What commands write where somebody looks, standard output and error together."""
+    listed = json.dumps([each.split() for each in commands])
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        command,
+        [sys.executable, "-c", COMMANDS, listed],
         cwd=folder,
         stdin=theirs,
         stdout=theirs,
@@ -122,52 +130,25 @@ def steering(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("criteria", "render", "relevance", "rows.jsonl"),
-        ("criteria", "show", "steer.jinja"),
-        (
-            "run",
-            "rows.jsonl",
-            "--criteria",
-            "none",
-            "--metrics",
-            "stats",
-            "--out",
-            "run",
-            "--format",
-            "csv",
-        ),
-        (
-            "run",
-            "rows.jsonl",
-            "--criteria",
-            "none",
-            "--metrics",
-            "stats",
-            "--out",
-            "run",
-            "--format",
-            "json",
-        ),
-        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run"),
-        ("run", "no-\x1b[2Jsuch.jsonl", "--criteria", "none", "--metrics", "stats"),
-    ],
-)
-def test_no_text_steers_a_terminal(steering: Path, words: tuple[str, ...]) -> None:
-    found = on_a_terminal(steering, *words)
-    assert len(found) > 20
+def test_no_text_steers_a_terminal(steering: Path) -> None:
+    run = "run rows.jsonl --criteria none --metrics stats --out run"
+    commands = [
+        "criteria render relevance rows.jsonl",
+        "criteria show steer.jinja",
+        f"{run} --format csv",
+        f"{run} --format json",
+        run,
+        "run no-\x1b[2Jsuch.jsonl --criteria none --metrics stats",
+    ]
+    found = on_a_terminal(steering, commands)
+    assert all(len(part) > 20 for part in found.split("END")[:-1])
+    assert found.count("END") == len(commands)
     assert "Traceback" not in found
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found), repr(found)
 
 
 def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()",
-    ]
-    words = ["criteria", "render", "relevance", "rows.jsonl"]
-    found = subprocess.run([*command, *words], cwd=steering, capture_output=True, check=True)
+    words = json.dumps([["criteria", "render", "relevance", "rows.jsonl"]])
+    command = [sys.executable, "-c", COMMANDS, words]
+    found = subprocess.run(command, cwd=steering, capture_output=True, check=True)
     assert b"\x1b]0;owned\x07" in found.stdout

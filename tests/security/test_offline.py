@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 HOOKED = """
 import sys
 
@@ -20,40 +18,59 @@ def hook(event, args):
 
 sys.addaudithook(hook)
 sys.argv[0] = "judge"
-if sys.argv[1:] == ["import"]:
-    import judge
-    from judge import evaluate
-elif sys.argv[1:] == ["connect"]:
+if sys.argv[1:] == ["connect"]:
     import socket
     try:
         socket.create_connection(("127.0.0.1", 9), 1)
     except OSError:
         pass
-else:
+for words in sys.stdin.read().splitlines():
+    sys.stderr.write(f"RUNS {words}\\n")
     from judge.cli import main
-    main()
+    sys.argv[1:] = words.split()
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code not in (None, 0, 1):
+            raise
 """
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
+    """Run these words, or the commands in `lines` one after the other, in one process."""
     env = {
         name: value
         for name, value in os.environ.items()
         if not name.endswith(("_API_KEY", "_PROXY", "_proxy"))
     }
     command = [sys.executable, "-c", HOOKED, *words]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=env, input=lines, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_hook_sees_a_connection(tmp_path: Path) -> None:
     assert "CONNECTS" in run(tmp_path, "connect").stderr
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Data, and a run with its recording."""
-    folder = tmp_path_factory.mktemp("offline")
+COMMANDS = """\
+--help
+run rows.jsonl --model scripted/replies.yaml --criteria fluency --out run --record rec.jsonl --cache kept
+plan rows.jsonl --criteria fluency --model m --base-url http://127.0.0.1:9/v1
+report run
+report run --format html
+run rows.jsonl --criteria none --metrics rouge,stats --out scored
+audit rows.jsonl --criteria fluency --model scripted/replies.yaml --probes injection --out card
+run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again
+criteria list
+criteria render fluency rows.jsonl
+doctor
+doctor cache stats --cache kept
+"""
+
+
+def test_offline(tmp_path: Path) -> None:
+    folder = tmp_path
     rows = [
         {
             "item": item,
@@ -67,27 +84,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "replies.yaml").write_text("- {reply: 3}\n")
-    words = [
-        "--model", "scripted/replies.yaml", "--criteria", "fluency", "--out", "run", "--record", "rec.jsonl", "--cache",
-        "kept",
-    ]  # fmt: skip
-    done = run(folder, "run", "rows.jsonl", *words)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "import", "--help", "plan rows.jsonl --criteria fluency --model m --base-url http://127.0.0.1:9/v1", "report run",
-        "report run --format html", "run rows.jsonl --criteria none --metrics rouge,stats --out scored",
-        "audit rows.jsonl --criteria fluency --model scripted/replies.yaml --probes injection --out card",
-        "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again", "criteria list",
-        "criteria render fluency rows.jsonl", "doctor", "doctor cache stats --cache kept",
-    ],
-)  # fmt: skip
-def test_offline(place: Path, words: str) -> None:
-    done = run(place, *words.split())
+    done = run(folder, lines=COMMANDS)
     assert "CONNECTS" not in done.stderr, done.stderr
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
+    assert (folder / "again" / "report.html").exists()
