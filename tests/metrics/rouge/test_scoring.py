@@ -63,11 +63,11 @@ def lines(text: str) -> str:
 
 @pytest.mark.parametrize("stem", [True, False])
 def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
-    """Every fourth of 1,600 summaries; precision, recall and F."""
+    """Every twentieth of 1,600 summaries; precision, recall and F."""
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         pairs = [
             (lines(row["summary"]), lines(row["references"][0]))
-            for row in map(json.loads, islice(file, 0, None, 4))
+            for row in map(json.loads, islice(file, 0, None, 20))
         ]
     package = RougeScorer(TYPES, use_stemmer=stem)
     found = score(
