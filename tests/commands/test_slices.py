@@ -72,15 +72,15 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
 
 
 def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
-    # 5% of data without any difference may have a mark: more than 12 of 100 have a probability below 0.2%.
+    # 5% of data without any difference may have a mark: more than 6 of 40 have a probability below 0.4%.
     column = Column("clear", "criterion", "", 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     inside = {name: np.arange(30) % 3 == place for place, name in enumerate(CHANNELS)}
     marked = 0
-    for seed in range(100):
+    for seed in range(40):
         values = np.random.default_rng(seed).normal(3, 1, (4, 30)).clip(1, 5)
         means = slice_means({"clear": (column, values)}, list("abcd"), inside, n_permutations=200)
         marked += any(mean.significant for mean in means)
-    assert marked <= 12
+    assert marked <= 6
 
 
 def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:

@@ -221,13 +221,7 @@ def usable(one: Rated) -> bool:
     return any(("document", "spearman") in row.correlation.estimates for row in one.rows)
 
 
-FEW = settings(max_examples=15, deadline=None)
-
-
-def check_stars(drawn: Drawn) -> None:
-    one, document = validation(drawn)
-    if not usable(one):
-        return
+def check_stars(drawn: Drawn, document: Document) -> None:
     (overview,) = (block for block in document.summary if isinstance(block, Table))
     for row, name in zip(overview.rows, drawn.judges, strict=True):
         verdict = expected(drawn, name)
@@ -235,10 +229,7 @@ def check_stars(drawn: Drawn) -> None:
             assert (row[1].mark == "*") == (verdict == "star"), (name, verdict)
 
 
-def check_headline(drawn: Drawn) -> None:
-    one, document = validation(drawn)
-    if not usable(one):
-        return
+def check_headline(drawn: Drawn, document: Document) -> None:
     headline = document.finding[0]
     name = headline.split()[0]
     verdict = expected(drawn, name)
@@ -278,10 +269,7 @@ def pieces(text: str) -> list[tuple[str, str]]:
     return [(words, name.strip(" ,")) for words, name in found]
 
 
-def check_comparisons(drawn: Drawn) -> None:
-    one, document = validation(drawn)
-    if not usable(one):
-        return
+def check_comparisons(drawn: Drawn, document: Document) -> None:
     defined = [name for name, values in drawn.judges.items() if len(by_item(values, drawn.ratings))]
     tests = max(1, len(list(combinations(defined, 2))))
     told = document.data["criteria"][0]["sentences"]["document"]
@@ -306,24 +294,19 @@ def check_comparisons(drawn: Drawn) -> None:
                 assert place(wilson(by_item(drawn.judges[name], drawn.ratings))) in (side, "near")
 
 
-@FEW
+def check(drawn: Drawn) -> None:
+    one, document = validation(drawn)
+    if usable(one):
+        check_stars(drawn, document)
+        check_headline(drawn, document)
+        check_comparisons(drawn, document)
+
+
+@settings(max_examples=15)
 @given(tables())
-def test_a_star_needs_an_interval_above_0_and_a_lead_over_every_reference_point(
-    drawn: Drawn,
-) -> None:
-    check_stars(drawn)
-
-
-@FEW
-@given(tables())
-def test_the_headline_is_the_verdict_on_the_best_judge(drawn: Drawn) -> None:
-    check_headline(drawn)
-
-
-@FEW
-@given(tables())
-def test_each_comparison_says_what_its_interval_supports(drawn: Drawn) -> None:
-    check_comparisons(drawn)
+def test_stars_headline_and_comparisons_say_what_the_intervals_support(drawn: Drawn) -> None:
+    """A star needs an interval above 0 and a lead over every reference point."""
+    check(drawn)
 
 
 def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
@@ -335,7 +318,7 @@ def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Pa
         for each in wordings
     ]
     random = np.random.default_rng(0)
-    for criterion in ("coherence", "consistency", "fluency", "relevance") * 3:
+    for criterion in ("coherence", "consistency", "fluency", "relevance"):
         texts["rating"] = [human[criterion] for human in texts.human]
         texts["words"] = texts.summary.str.split().str.len()
         values = dict(zip(wordings, judged, strict=True))
@@ -356,9 +339,7 @@ def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Pa
         own = {name: frame[rated_texts.columns] for name, frame in frames.items()}
         metrics = {"random": column("noise", own["rating"], random)}
         drawn = Drawn(own["rating"], own["words"], {n: own[n] for n in wordings}, metrics)
-        check_stars(drawn)
-        check_headline(drawn)
-        check_comparisons(drawn)
+        check(drawn)
 
 
 # One test for each fault
@@ -490,7 +471,7 @@ def test_equal_judges_seldom_differ(level: Level) -> None:
     """Of six, the best one by its correlation is compared with each other one."""
     random = np.random.default_rng(1)
     false = 0
-    for _ in range(60):
+    for _ in range(20):
         drawn = equal_judges(random, 20)
         against = CorrelationWithRatings(drawn.ratings.to_numpy(), Bootstrap(2))
         columns = [values.to_numpy() for values in drawn.judges.values()]
@@ -499,4 +480,4 @@ def test_equal_judges_seldom_differ(level: Level) -> None:
         best = columns.pop(int(np.argmax(value)))
         found = [against.difference(best, other, level, n_intervals=15) for other in columns]
         false += any(each is not None and each.low is not None and each.low > 0 for each in found)
-    assert false <= 3
+    assert false <= 1

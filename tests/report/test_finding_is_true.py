@@ -415,7 +415,7 @@ def tables(draw: st.DrawFn) -> dict[str, np.ndarray]:
     return values
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(tables())
 def test_every_sentence_is_true(values: dict[str, np.ndarray]) -> None:
     result = run_of(values)
@@ -437,7 +437,7 @@ def test_no_sentence_about_recorded_scores_is_false(shared_data: Callable[[str],
             place = systems.index(system), items.index(item)
             scores[row["criterion"]][place] = row["scores"][0]
     random = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(20):
         some_systems = random.choice(len(systems), random.integers(2, 7), replace=False)
         some_items = random.choice(len(items), random.integers(5, 40), replace=False)
         names = random.choice(criteria, random.integers(1, 5), replace=False)

@@ -57,14 +57,14 @@ def test_the_estimates_maximize_the_likelihood() -> None:
 
 def test_intervals_cover_the_preference_at_equal_length_and_the_raw_rate_does_not() -> None:
     covered, raw = [], []
-    for seed in range(30):
-        rows = _judged(150, seed, prefers_long=2.0, constants={"equal": 0.0})
+    for seed in range(12):
+        rows = _judged(100, seed, prefers_long=2.0, constants={"equal": 0.0})
         estimate = win_rates(*rows, seed=seed)["equal"]
         assert estimate.low is not None
         assert estimate.high is not None
         covered.append(estimate.low <= 0.5 <= estimate.high)
         raw.append(np.mean(rows[2]))
-    assert 0.87 <= np.mean(covered) <= 1
+    assert sum(covered) >= 10
     assert np.mean(raw) > 0.6
     assert (
         win_rates(*_judged(29, 0, prefers_long=2.0, constants={"equal": 0.0}))["equal"].low is None

@@ -275,12 +275,12 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     values = {
-        f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist()
-        for k in range(3_000)
+        f"s{k}": np.round(2 + (k % 500) / 200 + item + random.normal(0, 0.3, 24), 2).tolist()
+        for k in range(1_000)
     }
     (found,) = compare(metric_table({"m": values}), n_flips=300)
     first = found.ranks[0].system
-    assert len(found.differences) == 2_999
+    assert len(found.differences) == 999
     assert {d.system for d in found.differences} == {first}
     assert [d.other for d in found.differences] == [r.system for r in found.ranks[1:]]
     assert found.note == (
@@ -288,7 +288,7 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     )
     assert found.best == ()
     assert found.ranks[0].low == 1
-    assert all(r.low <= r.rank <= 3_000 and 1 <= r.low <= r.high <= 3_000 for r in found.ranks)
+    assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in found.ranks)
 
 
 def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below(only: Make) -> None:
@@ -366,11 +366,11 @@ def test_no_number_is_nan(only: Make) -> None:
 
 
 def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(only: Make) -> None:
-    """40 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
+    """20 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
     random = np.random.default_rng(7)
     wrong = 0
     for _ in range(40):
-        values = random.normal(size=(40, 50))
+        values = random.normal(size=(20, 50))
         found = only({f"s{place}": row.tolist() for place, row in enumerate(values)})
         wrong += any(difference.apart for difference in found.differences)
     assert wrong <= 5
