@@ -73,7 +73,6 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     ("main", "branch", "code", "first", "said"),
     [
-        (".", "helps", 0, "✓", "agrees better with people"),
         (".", "hurts", 1, "✗", "agrees worse with people"),
         (
             "hurts",

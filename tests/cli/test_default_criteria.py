@@ -42,8 +42,9 @@ def write(rows: list[dict[str, Any]]) -> None:
     Path("replies.yaml").write_text("- reply: '2'\n", encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("rows", [CHAT, NO_SOURCE], ids=["chat", "no source"])
+@pytest.mark.parametrize(
+    ("name", "rows"), [*((name, CHAT) for name in COMMANDS), ("run", NO_SOURCE)]
+)
 def test_a_command_refuses_to_judge_other_texts_as_summaries(
     command: Callable[..., Any], rows: list[dict[str, Any]], name: str
 ) -> None:

@@ -170,7 +170,7 @@ def test_without_a_significant_gain_the_present_wording_stays(file: Path) -> Non
 def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
     r = random.Random(systems)
     gains = 0
-    for seed in range(400):
+    for seed in range(100):
         rows = [
             Sample(f"i{i}", f"s{s}", "", human={"x": float(r.randint(1, 5))})
             for i in range(20)
@@ -190,38 +190,40 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
         )
         difference = gain.difference if gain else None
         gains += bool(gain and gain.is_significant and difference and difference.value > 0)
-    assert gains <= 20  # of 400
+    assert gains <= 5  # of 100; benchmarks/improving.py measures more
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("I cannot help with that.", "no JSON object"),
-        ("", "no reply"),
-        ({"question": "Is {{ output }} good?"}, "template syntax"),
-        ({"question": "Is it good?", "levels": {"5": "{% raw %}"}}, "template syntax"),
-        ({"question": "Is it good?", "scale": [1, 10]}, "has the key 'scale'"),
-        ({"question": "Is it good?", "levels": {"0": "None."}}, "0 is not on the scale"),
-        ({"question": "Is it good? " * 200}, "longer than"),
-        ({"question": "Is it good?", "levels": {"1": "a\nb"}}, "several lines"),
-        ({"question": ["Is it good?"]}, "are texts"),
-        ({"question": "Does the reply help?"}, "changes nothing"),
-        ('{"question": "Is it good?"', "no JSON object"),
-        ({"question": "Is it good?"}, "repeats another revision"),
-    ],
-)
-def test_what_is_no_revision_is_skipped_with_a_reason(file: Path, reply: Any, reason: str) -> None:
-    other = {"question": "Is it good?"} if "repeats" in reason else GOOD
-    found = improve(file, texts(), writes=writer(other, reply), revisions=2)
-    assert reason in found.trials[1].skipped
-    assert not found.trials[0].skipped
-    if "repeats" in reason:
-        return
-    alone = improve(
-        file, texts(), writes=writer(reply), revisions=1, output=file.with_name("other.yaml")
+NO_REVISIONS: list[tuple[Any, str]] = [
+    ("I cannot help with that.", "no JSON object"),
+    ("", "no reply"),
+    ({"question": "Is {{ output }} good?"}, "template syntax"),
+    ({"question": "Is it good?", "levels": {"5": "{% raw %}"}}, "template syntax"),
+    ({"question": "Is it good?", "scale": [1, 10]}, "has the key 'scale'"),
+    ({"question": "Is it good?", "levels": {"0": "None."}}, "0 is not on the scale"),
+    ({"question": "Is it good? " * 200}, "longer than"),
+    ({"question": "Is it good?", "levels": {"1": "a\nb"}}, "several lines"),
+    ({"question": ["Is it good?"]}, "are texts"),
+    ({"question": "Does the reply help?"}, "changes nothing"),
+    ('{"question": "Is it good?"', "no JSON object"),
+]
+
+
+def test_what_is_no_revision_is_skipped_with_a_reason(file: Path) -> None:
+    replies = [reply for reply, _ in NO_REVISIONS]
+    found = improve(file, texts(), writes=writer(*replies, GOOD), revisions=12)
+    for trial, (reply, reason) in zip(found.trials, NO_REVISIONS, strict=False):
+        assert reason in trial.skipped, reply
+    assert not found.trials[11].skipped
+    again = improve(
+        file, texts(), writes=writer(GOOD), revisions=2, output=file.with_name("b.yaml")
     )
-    assert not alone.usable
-    assert "No usable revision" in alone.report()
+    assert "repeats another revision" in again.trials[1].skipped
+
+
+def test_without_a_usable_revision_the_report_says_so(file: Path) -> None:
+    found = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
+    assert not found.usable
+    assert "No usable revision" in found.report()
 
 
 def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:
@@ -388,7 +390,7 @@ def test_what_cannot_be_improved_is_said_before_anything_is_asked(
     assert not asked
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(
     st.integers(0, 10**6),
     st.lists(st.integers(0, 300), min_size=60, max_size=90),
