@@ -109,7 +109,7 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
         ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail: 1 error"),
         (
             [PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)],
-            "Limit not met: cost",
+            "Limit not checked: cost",
         ),
         (
             [replace(PASSED, kind="baseline", status="error", met=False)],

@@ -119,9 +119,11 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
         reasons = f": {kinds}" if failing.keys() != {"failed"} else ""
         sentences.append(f"{failing.total():,} of {count} {verb}{reasons}")
     missed = [verdict for verdict in verdicts if not verdict.met]
+    limits = [verdict for verdict in missed if verdict.subject == "limit"]
     compared = [verdict for verdict in missed if verdict.subject == "baseline"]
     named = {
-        "Limit not met": [verdict.name for verdict in missed if verdict.subject == "limit"],
+        "Limit not met": [verdict.name for verdict in limits if verdict.status == "failed"],
+        "Limit not checked": [verdict.name for verdict in limits if verdict.status != "failed"],
         "Worse than the baseline": [
             verdict.criterion for verdict in compared if verdict.status == "failed"
         ],

@@ -1,0 +1,282 @@
+"""Every reason of a verdict on several items is true, and so is every sentence of the summary.
+
+An independent reading decides, with exact sign flips and Student's t from scipy. A reason that no rule below knows fails
+the test: a new reason needs a rule that says when it is true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from scipy import stats
+
+from judge.report.views.suite import summarize
+from judge.suite.case import Decision, Verdict
+from judge.suite.evaluate import Outcome, evaluate_case
+from judge.suite.expectations import Expectation
+from judge.suite.schema import Limits, Suite
+
+EXACT = 10
+"""Differences other than 0 up to which this reading enumerates all signs."""
+MIN_ITEMS = 6
+ALPHA = 0.05
+
+
+def decide(
+    made: Any, keys: Mapping[str, Any], after: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> Verdict:
+    """Return the verdict on single replies: lists of labels by system, "" for a failed one."""
+    adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
+    case = adapter.validate_python({"name": "a case", "criterion": "relevance", **keys})
+    texts = [(f"i{k}", system) for system, labels in after.items() for k in range(len(labels))]
+    result = _result(made, after)
+    baseline = _result(made, before) if before else None
+    all_may_fail = Limits(failures="100%")
+    return evaluate_case(
+        case.located("relevance", 7, {}), texts, result, baseline, failures=all_may_fail
+    )
+
+
+def _result(made: Any, run: Mapping[str, Any]) -> Any:
+    rows = [
+        made.single(label, f"i{k}", system) if label else made.failed(f"i{k}", system)
+        for system, labels in run.items()
+        for k, label in enumerate(labels)
+    ]
+    return made.result(*rows)
+
+
+class Reading:
+    """What a careful reader finds in paired differences."""
+
+    def __init__(self, first: list[str], second: list[str], shown_p: float | None) -> None:
+        pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+        self.differences = np.array([float(a) - float(b) for a, b in pairs])
+        self.lost = len(first) - len(pairs)
+        self.n = len(pairs)
+        self.shown_p = shown_p
+
+    def p(self, limit: float) -> float:
+        """Return the two-sided p of a sign-flip test against a limit."""
+        nonzero = self.differences[np.abs(self.differences - limit) > 1e-9] - limit
+        if len(nonzero) > EXACT:
+            assert self.shown_p is not None
+            return self.shown_p
+        signs = np.array(list(product((1, -1), repeat=len(nonzero)))).reshape(-1, len(nonzero))
+        return float((np.abs(signs @ nonzero) >= abs(nonzero.sum()) - 1e-9).mean())
+
+    @property
+    def mean(self) -> float:
+        return float(self.differences.mean())
+
+    def ends(self) -> tuple[float, float]:
+        """Return Student's interval; the value twice if all differences are equal."""
+        error = self.differences.std(ddof=1) / sqrt(self.n)
+        half = stats.t.ppf(0.975, self.n - 1) * error
+        return self.mean - half, self.mean + half
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(np.ptp(self.differences) < 1e-9)
+
+    def side(self, limit: float) -> int:
+        """Return 1 if the items show a mean above the limit, −1 if below, else 0."""
+        low, high = self.ends()
+        if self.n < MIN_ITEMS or self.p(limit) >= ALPHA:
+            return 0
+        return 1 if low > limit + 1e-9 else -1 if high < limit - 1e-9 else 0
+
+    def needs(self, text: str, limit: float) -> bool:
+        """Whether ` (needs about 40 items)` is right; a p-value stands there if there are as many items."""
+        match = re.fullmatch(r" \((?:needs about ([\d,]+) items|p [<=] ([\d.]+))\)", text)
+        assert match, text
+        if match[2]:
+            return abs(self.p(limit) - float(match[2])) < 0.00101
+        n = int(match[1].replace(",", ""))
+        return n > self.n and (
+            n <= 8 or self.power(1.3 * n, limit) > 0.8 > self.power(0.7 * n, limit)
+        )
+
+    def power(self, n: float, limit: float) -> float:
+        effect = abs(self.mean - limit) / self.differences.std(ddof=1)
+        return float(1 - stats.nct.cdf(stats.t.ppf(0.975, n - 1), n - 1, effect * sqrt(n)))
+
+
+def order_is_true(reading: Reading, part: str, margin: float, status: str) -> bool:
+    """Whether one part of the reason for an order is right."""
+    if match := re.fullmatch(r"(better|not worse by ([\d.]+)) \(p [<=] ([\d.]+)\)", part):
+        shown = abs(reading.p(margin) - float(match[3])) < 0.00101
+        size = not match[2] or float(match[2]) == -margin > 0
+        return status == "passed" and reading.side(margin) > 0 and shown and size
+    if match := re.fullmatch(r"worse \(p [<=] ([\d.]+)\)", part):
+        return status == "failed" and reading.side(0.0) < 0
+    if match := re.fullmatch(r"not better by ([\d.]+) \(p [<=] ([\d.]+)\)", part):
+        shown = abs(reading.p(margin) - float(match[2])) < 0.00101
+        return status == "failed" and reading.side(margin) < 0 and shown
+    if match := re.fullmatch(
+        r"no significant difference(?: from a (lead|loss) of ([\d.]+))?( \(.*\))?", part
+    ):
+        named = float(match[2] or 0) == abs(margin) and (match[1] == "loss") == (margin < 0)
+        needs = not match[3] or reading.needs(match[3], margin)
+        return status == "undecided" and reading.side(margin) == 0 and needs and named
+    if re.fullmatch(r"no difference(?: from a (?:lead|loss) of [\d.]+)?", part):
+        return status == "undecided" and not reading.differences.any()
+    if part == "all differences equal: no interval, so the margin is not tested":
+        return status == "undecided" and reading.is_constant and margin != 0
+    if match := re.fullmatch(r"all (\d+) alike", part):
+        return reading.is_constant and int(match[1]) == reading.n
+    return few_or_lost(reading, part, status)
+
+
+def few_or_lost(reading: Reading, part: str, status: str) -> bool:
+    """Whether the reasons that orders and drift share are right."""
+    if part == f"no test on fewer than {MIN_ITEMS} items":
+        return status == "undecided" and 1 < reading.n < MIN_ITEMS
+    if part == "too few items for a test, and one reply each: draw more, or add items":
+        return status == "undecided" and 1 < reading.n < MIN_ITEMS
+    if match := re.fullmatch(r"(\d+) texts? without a score", part):
+        return int(match[1]) >= reading.lost
+    if match := re.fullmatch(r"on (\d+) of (\d+) texts", part):
+        return int(match[1]) == reading.n < int(match[2])
+    raise AssertionError(f"no rule says when this is true: {part}")
+
+
+def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], status: str) -> bool:
+    """Whether one part of the reason for a drift is right."""
+    low, high = reading.ends()
+    if match := re.fullmatch(r"(changed|fell) by more than ([\d.]+) \(p [<=] [\d.]+\)", part):
+        limit = float(match[2])
+        beyond = high < -limit or (match[1] == "changed" and low > limit)
+        return status == "failed" and beyond and limit in limits.values()
+    if match := re.fullmatch(
+        r"no significant difference from a change of (−?[\d.]+)( \(.*\))?", part
+    ):
+        limit = float(match[1].replace("−", "-"))
+        return reading.side(limit) == 0 and (not match[2] or reading.needs(match[2], limit))
+    if match := re.fullmatch(r"all (\d+) alike", part):
+        return reading.is_constant and int(match[1]) == reading.n
+    return few_or_lost(reading, part, status)
+
+
+@st.composite
+def two_sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Labels of two systems, or of two runs, on 1–30 items: with leads, ties, constant and missing values."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.sampled_from([1, 2, 5, 6, 7, 8, 10, 15, 30]))
+    lead = draw(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]))
+    noise = draw(st.sampled_from([0.0, 0.4, 1.0]))
+    second = random.integers(2, 5, n)
+    raw = second + lead + noise * random.normal(size=n)
+    first = np.clip(np.round(raw), 1, 5).astype(int)
+    sides = [[str(label) for label in side] for side in (first, second)]
+    if n > 2 and draw(st.booleans()):
+        lost = random.random(n) < 0.2
+        sides[0] = ["" if gone else label for gone, label in zip(lost, sides[0], strict=True)]
+    return sides[0], sides[1]
+
+
+@settings(max_examples=200)
+@given(two_sides(), st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.5, -1.0]))
+def test_every_reason_for_an_order_is_true(
+    made: Any, sides: tuple[list[str], list[str]], margin: float
+) -> None:
+    better, worse = sides
+    keys = {"better": "a", "worse": "b", "margin": margin}
+    found = decide(made, keys, {"a": better, "b": worse}, None)
+    reading = Reading(better, worse, found.estimate.p if found.estimate else None)
+    if not reading.n:
+        assert found.status == "error"
+        return
+    if reading.n == 1:  # single replies decide by their values
+        assert found.status != "passed" or reading.mean > margin
+        return
+    for part in filter(None, found.reason.split("; ")):
+        assert order_is_true(reading, part, margin, found.status), (part, found)
+    if found.status == "passed":
+        assert reading.side(margin) > 0
+
+
+@settings(max_examples=200)
+@given(two_sides(), st.sampled_from(["max_shift", "max_drop"]), st.sampled_from([0.0, 0.25, 1.0]))
+def test_every_reason_for_a_drift_is_true(
+    made: Any, sides: tuple[list[str], list[str]], name: str, limit: float
+) -> None:
+    after, before = sides
+    found = decide(made, {"drift": {name: limit}}, {"s": after}, {"s": before})
+    reading = Reading(after, before, found.estimate.p if found.estimate else None)
+    if 2 * reading.n < len(after) or reading.n < 2:
+        return
+    for part in filter(None, found.reason.split("; ")):
+        assert drift_is_true(reading, part, {name: limit}, found.status), (part, found)
+    if found.status == "passed":
+        low, high = reading.ends()
+        assert low >= -limit - 1e-9
+        assert name == "max_drop" or high <= limit + 1e-9
+
+
+# The summary.
+
+KINDS = st.sampled_from(["score_range", "drift", "limit", "baseline"])
+STATUSES = st.sampled_from(["passed", "failed", "undecided", "error"])
+
+
+def count(verdicts: list[Verdict], subject: str, is_counted: Callable[[Verdict], bool]) -> int:
+    return sum(verdict.subject == subject and is_counted(verdict) for verdict in verdicts)
+
+
+@given(st.lists(st.tuples(KINDS, STATUSES, st.booleans()), max_size=8), st.booleans())
+def test_every_sentence_of_the_summary_is_true(
+    drawn: list[tuple[Any, Any, bool]], is_stuck: bool
+) -> None:
+    verdicts = [
+        Decision(status).verdict(
+            "pass" if counts else "fail",
+            kind=kind, name=f"v{place}", line=1, expected="≥ 4", criterion=f"v{place}",
+        )
+        for place, (kind, status, counts) in enumerate(drawn)
+    ]  # fmt: skip
+    suite = Suite(Path("a.judge.yaml"), "a", {}, ())
+    outcomes = [Outcome(suite, tuple(verdicts))]
+    if is_stuck:
+        outcomes.append(Outcome(suite, trouble="no reply"))
+    cases = count(verdicts, "case", lambda verdict: True)
+    unmet = count(verdicts, "case", lambda verdict: not verdict.met)
+    undecided = count(verdicts, "case", lambda verdict: verdict.status == "undecided")
+    by_status = {
+        status: count(verdicts, "case", lambda v, s=status: not v.met and v.status == s)  # type: ignore[misc]
+        for status in ("failed", "undecided", "error")
+    }
+    said = ". ".join(summarize(outcomes))
+    assert ("1 suite could not run" in said) == is_stuck
+    assert ("No case was run" in said) == (said == "No case was run")
+    if match := re.search(r"(\d+) of (\d+) cases? fails?(?:: ([^.]+))?", said):
+        assert (int(match[1]), int(match[2])) == (unmet, cases)
+        for number, status in re.findall(r"(\d+) (\w+)", match[3] or f"{unmet} failed"):
+            assert by_status[status] == int(number) > 0
+    else:
+        assert not unmet
+    if match := re.search(r"(?:All )?(\d+) cases? pass(?:es)?(?:, (\d+) of them undecided)?", said):
+        assert int(match[1]) == cases
+        assert int(match[2] or 0) == undecided
+    wanted = {
+        "Limit not met": ("limit", {"failed"}),
+        "Limit not checked": ("limit", {"error", "undecided"}),
+        "Worse than the baseline": ("baseline", {"failed"}),
+        "Not comparable with the baseline": ("baseline", {"error", "undecided"}),
+    }
+    for words, (subject, statuses) in wanted.items():
+        match = re.search(rf"{words}: ([^.]+)", said)
+        named = set(re.findall(r"v\d+", match[1])) if match else set()
+        right = {
+            v.name for v in verdicts if v.subject == subject and not v.met and v.status in statuses
+        }
+        assert named == right
