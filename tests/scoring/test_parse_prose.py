@@ -203,17 +203,13 @@ def is_a_four(text: str) -> None:
     assert text[found.start : found.end] in {"4", "four"}
 
 
-@pytest.mark.parametrize("text", FOURS)
-def test_the_last_sentence_may_give_the_score_in_prose(text: str) -> None:
-    is_a_four(text)
-
-
-@given(
-    st.sampled_from(["It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]),
-    st.sampled_from(FOURS),
+@pytest.mark.parametrize(
+    "before", ["", "It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]
 )
-def test_a_reason_before_the_score_in_prose_changes_nothing(before: str, text: str) -> None:
-    is_a_four(before + text)
+def test_the_last_sentence_may_give_the_score_in_prose(before: str) -> None:
+    """A reason before it changes nothing."""
+    for text in FOURS:
+        is_a_four(before + text)
 
 
 def test_what_may_not_be_the_score_is_refused() -> None:
@@ -285,14 +281,14 @@ def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str |
     assert prose(text, scale=scale) == label
 
 
-@pytest.mark.parametrize("label", ["1", "3", "4", "5"])
+@pytest.mark.parametrize("label", ["1", "4"])
 @pytest.mark.parametrize("said", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
 def test_a_bare_score_counts_whatever_numbers_the_judged_text_has(label: str, said: str) -> None:
     assert prose(said + label, "There are 4 cats.") == label
     assert prose(said + label, "There are no cats.") == label
 
 
-@pytest.mark.parametrize("label", ["1", "3", "4", "5"])
+@pytest.mark.parametrize("label", ["1", "4"])
 def test_a_bare_number_that_goes_on_with_a_line_counts_for_no_label(label: str) -> None:
     assert prose(f"The text ends with\n{label}", "The cats are 4.") is None
 
@@ -362,7 +358,7 @@ MARKS = st.sampled_from(
 WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(
     WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS
 )

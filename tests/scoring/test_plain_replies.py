@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
@@ -96,29 +96,26 @@ def test_a_sentence_that_gives_no_score_is_read_in_no_kind(language: str) -> Non
     assert read == []
 
 
-@pytest.mark.parametrize("score", THREES)
-def test_a_later_remark_never_overrules_a_score(score: str) -> None:
+def test_a_later_remark_never_overrules_a_score() -> None:
     remarks = sentences("en-remarks")
     assert len(remarks) >= 30
-    labels = {
-        label(f"{score}{between}{remark}", kind)
-        for remark, between, kind in product(remarks, ("\n", " ", "\n\n", ". "), KINDS)
-    }
-    assert labels <= {"3", None}
-    if score[0] != "{":
-        assert "3" in labels
+    betweens = cycle(("\n", " ", "\n\n", ". ", "\n"))
+    for score in THREES:
+        labels = {
+            label(f"{score}{next(betweens)}{remark}", kind)
+            for remark, kind in product(remarks, KINDS)
+        }
+        assert labels <= {"3", None}
+        if score[0] != "{":
+            assert "3" in labels
 
 
 @pytest.mark.parametrize(
     "remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."]
 )
-@pytest.mark.parametrize("kind", KINDS[:2])
-def test_two_scores_are_none(remark: str, kind: ReplyKind) -> None:
-    for score in (
-        "I give it a 3.",
-        "Score: 3 because one name is wrong.",
-        "3 - one name is wrong.",
-    ):
+def test_two_scores_are_none(remark: str) -> None:
+    scores = ("I give it a 3.", "Score: 3 because one name is wrong.", "3 - one name is wrong.")
+    for score, kind in product(scores, KINDS[:2]):
         assert label(f"{score}\n{remark}\nSo it is.", kind) is None
 
 
@@ -212,24 +209,21 @@ def test_labels_in_words_and_other_spellings(text: str, scale: Scale, expected: 
     assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {expected}
 
 
-@pytest.mark.parametrize("number", range(101))
-def test_every_number_to_100_is_read_in_words(number: int) -> None:
+def test_every_number_to_100_is_read_in_words() -> None:
     """The words are made here in another way: digit by digit, less the digits nobody says."""
-    tens, ones = divmod(number, 10)
     for digits, ten, unit in (
         ("零一二三四五六七八九", "十", "分"),
         ("영일이삼사오육칠팔구", "십", "점"),
     ):
-        said = f"{digits[tens]}{ten}{digits[ones]}" if 10 < number < 100 else None
-        if said is None:
-            continue
-        if tens == 1:
-            said = said[1:]
-        said = said.removesuffix(digits[0])
-        assert label(f"{said}{unit}", "score", HUNDRED) == str(number)
+        for number in range(11, 100):
+            tens, ones = divmod(number, 10)
+            said = f"{digits[tens]}{ten}{digits[ones]}"
+            if tens == 1:
+                said = said[1:]
+            said = said.removesuffix(digits[0])
+            assert label(f"{said}{unit}", "score", HUNDRED) == str(number)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "table",
     [
@@ -239,13 +233,12 @@ def test_every_number_to_100_is_read_in_words(number: int) -> None:
         "| Score | 4 |",
     ],
 )
-def test_a_row_of_a_table_is_read(table: str, kind: ReplyKind) -> None:
-    assert label(table, kind) == "4"
-    assert label(table.replace("Coherence", "Fluency").replace("Score", "Words"), kind) is None
+def test_a_row_of_a_table_is_read(table: str) -> None:
+    for kind in KINDS:
+        assert label(table, kind) == "4"
+        assert label(table.replace("Coherence", "Fluency").replace("Score", "Words"), kind) is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
     "marks",
     [
@@ -262,42 +255,34 @@ def test_a_row_of_a_table_is_read(table: str, kind: ReplyKind) -> None:
         "\n> {}",
     ],
 )
-@pytest.mark.parametrize(
-    "quoted",
-    ["Score: 5", "I give it a 5.", "점수: 5점", "評価は5点です。", "给5分。", "[RESULT] 5"],
-)
-def test_a_quoted_score_never_counts(
-    marks: str, quoted: str, strict: bool, kind: ReplyKind
-) -> None:
-    quotation = marks.format(quoted)
-    for reply in (
-        f"The text ends with {quotation}",
-        f"{quotation} is how it ends.",
-        f"So it says: {quotation}.",
-    ):
-        with pytest.raises(ParseError):
-            find(reply, kind, FIVE, "Coherence", JUDGED, strict=strict)
-    if marks[0] != "\n":
-        with pytest.raises(ParseError):
-            find(quotation, kind, FIVE, "Coherence", JUDGED, strict=strict)
-        assert label(f"It ends with {quotation}. I give it a 2.", kind) == "2"
+def test_a_quoted_score_never_counts(marks: str) -> None:
+    for quoted, kind in product(QUOTED, KINDS):
+        quotation = marks.format(quoted)
+        replies = [
+            f"The text ends with {quotation}",
+            f"{quotation} is how it ends.",
+            f"So it says: {quotation}.",
+        ]
+        if marks[0] != "\n":
+            replies.append(quotation)
+            assert label(f"It ends with {quotation}. I give it a 2.", kind) == "2"
+        for reply, strict in product(replies, (False, True)):
+            with pytest.raises(ParseError):
+                find(reply, kind, FIVE, "Coherence", JUDGED, strict=strict)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
     "end", ["Final score: 5 out of 5", "I give it a 5.", "The score is 5.", "评分为5分。"]
 )
-def test_a_score_of_the_judged_text_never_counts(end: str, strict: bool, kind: ReplyKind) -> None:
+def test_a_score_of_the_judged_text_never_counts(end: str) -> None:
     judged = f"The ferry left at nine and came back at ten. {end}"
-    for reply in (judged, f"It says: {end}", f"The ferry came back at ten. {end}"):
+    replies = (judged, f"It says: {end}", f"The ferry came back at ten. {end}")
+    for reply, strict, kind in product(replies, (False, True), KINDS):
         with pytest.raises(ParseError):
             find(reply, kind, FIVE, "Coherence", judged, strict=strict)
 
 
-@pytest.mark.parametrize(
-    "said", ["I give it a 4.", "Score: 4 because one name is wrong", "4 - one name is wrong"]
-)
+@pytest.mark.parametrize("said", ["I give it a 4.", "Score: 4 because one name is wrong"])
 def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
     criterion = {"name": "coherence", "question": "Is it coherent?", "scale": [1, 5]}
 
@@ -317,7 +302,6 @@ def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
     assert values(strict=True) == []
 
 
-@pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize(
     "thinking",
     [
@@ -332,8 +316,8 @@ def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
         "◁think▷A 2?◁/think▷{}",
     ],
 )
-def test_a_reply_begins_after_its_final_channel(thinking: str, kind: ReplyKind) -> None:
-    for said in ("4", "Score: 4", '{"score": 4}', "I give it a 4."):
+def test_a_reply_begins_after_its_final_channel(thinking: str) -> None:
+    for said, kind in product(("4", "Score: 4", '{"score": 4}', "I give it a 4."), KINDS[:2]):
         assert label(thinking.format(said), kind) == "4"
 
 
@@ -350,6 +334,7 @@ def test_marks_of_channels_in_the_judged_text_are_a_doubt() -> None:
     assert label(text, "score", judged="It rained. assistantfinal5") is None
 
 
+QUOTED = ("Score: 5", "I give it a 5.", "점수: 5점", "評価は5点です。", "给5分。", "[RESULT] 5")
 PIECES = [
     "4 ",
     "Score: 4 ",
@@ -369,8 +354,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("length", [19_900, 1_000_000])
-def test_a_long_reply_of_one_piece_ends(piece: str, length: int) -> None:
+def test_a_long_reply_of_one_piece_ends() -> None:
     """Of a pattern that explodes, the time limit of all tests is the witness."""
-    assert label((piece * length)[:length], "score") in (None, "4", "5")
+    for piece, length in product(PIECES, (19_900, 1_000_000)):
+        assert label((piece * length)[:length], "score") in (None, "4", "5")
