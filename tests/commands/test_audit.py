@@ -58,11 +58,6 @@ PLACES = (
     "Elba",
     "Ferrol",
     "Ghent",
-    "Huelva",
-    "Izmir",
-    "Jena",
-    "Kells",
-    "Lund",
 )
 ROWS = [
     {

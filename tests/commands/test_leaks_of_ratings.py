@@ -28,7 +28,7 @@ from judge.stats.human_agreement import column_from_table, people
 from judge.suite.agreement import agreement_change
 from judge.table import Table
 
-ITEMS, PICKED = 24, ("i0", "i5", "i7")
+ITEMS, PICKED = 16, ("i0", "i5", "i7")
 SENTENCE = (
     "The tram runs again from Monday because the bridge is safe, and the town pays for the work."
 )
@@ -210,12 +210,12 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
         (
             {"calibrate": True},
             ConfigError,
-            r"calibrate.*48 texts excluded: used to make the prompt\. No rating is left",
+            r"calibrate.*32 texts excluded: used to make the prompt\. No rating is left",
         ),
         (
             {},
             DataError,
-            r"polite: 48 texts excluded: used to make the prompt\. No rating is left\. Rate other texts",
+            r"polite: 32 texts excluded: used to make the prompt\. No rating is left\. Rate other texts",
         ),
     ],
 )
