@@ -224,7 +224,7 @@ def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path)
     with pytest.raises(error, match=message):
         judge.validate(run(rows(), name, **options))
     with pytest.raises(
-        ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(48 texts"
+        ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(32 texts"
     ):
         suite(rows(), name)
 
