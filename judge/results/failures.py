@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Score, is_unwritten
 from judge.results.result import Result, analyzed
+from judge.table import split_rows
 
 WORST = "worst"
 """The way to count failures, and the method of the scores that stand for them."""
@@ -23,7 +25,7 @@ def failures_as_worst(result: Result) -> Result:
         raise ConfigError(
             "failures as the worst score: only for scores of single texts, not for comparisons"
         )
-    rows = list(_rows(result))
+    rows = list(_worst_rows(result))
     number = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
     note = f"{plural(number, 'failed judgment')} counted as the worst score of the scale."
     info = {**result.info, "notes": [note, *result.info.get("notes", ())]}
@@ -32,7 +34,35 @@ def failures_as_worst(result: Result) -> Result:
     return analyzed(result.table.samples, result.table.columns, own, info)
 
 
-def _rows(result: Result) -> Iterator[Score | Failure]:
+def unanalyzed_with_worst(result: Result) -> Result:
+    """Return the result with the worst score for each failed judgment, without new means and tests."""
+    return _with_rows(result, _worst_rows(result))
+
+
+def failures_as_losses(result: Result, column: str, losers: Collection[str]) -> Result:
+    """Return a result of comparisons in which each failed one of a criterion counts as a loss, without new tests.
+
+    It is a loss for the one of `losers` that it is about. A comparison of two of them, or of none, stays a failure.
+    """
+    return _with_rows(result, _lost_rows(result, column, losers))
+
+
+def _with_rows(result: Result, rows: Iterable[Score | Failure]) -> Result:
+    scores, failures = split_rows(rows)
+    return replace(result, table=replace(result.table, scores=scores, failures=failures))
+
+
+def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator[Score | Failure]:
+    for row in result.table.rows():
+        loses, wins = row.system in losers, row.rival in losers
+        if isinstance(row, Score) or row.column != column or loses == wins:
+            yield row
+        else:
+            how = Provenance(WORST, note=f"failed: {row.message}")
+            yield Score(row.item, row.system, row.column, float(wins), how, row.rival)
+
+
+def _worst_rows(result: Result) -> Iterator[Score | Failure]:
     columns = {column.name: column for column in result.table.columns}
     for row in result.table.rows():
         column = columns[row.column]

@@ -28,6 +28,7 @@ from judge.core.format import decimals, one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.data import samples
+from judge.results.failures import unanalyzed_with_worst
 from judge.results.result import Result
 from judge.suite.evidence import NEAR, CaseScores, MeanTest, Text, Undecidable
 
@@ -258,6 +259,8 @@ class Case(Keys):
     """Its name in reports and `Verdict.kind`."""
     undecided_is: ClassVar[Policy] = "fail"
     """How an undecided case counts by default."""
+    generalizes: ClassVar[bool] = False
+    """Whether failed texts could hide that the texts do not meet it: it is decided by those with a score alone."""
     compares_texts: ClassVar[bool] = False
     """Whether a criterion that compares two texts may decide it."""
     needs_baseline: ClassVar[bool] = False
@@ -407,6 +410,12 @@ class Case(Keys):
         return f"{items or 'all texts'}{' by ' if self.system else ''}{', '.join(self.system)}"
 
     # Decide
+
+    def with_failures_as_worst(self, context: CaseContext) -> CaseContext:
+        """Return the context with the worst outcome for each failed judgment."""
+        if context.result is None or context.pairwise:
+            return context
+        return replace(context, result=unanalyzed_with_worst(context.result))
 
     def decide(self, context: CaseContext) -> Decision:
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""

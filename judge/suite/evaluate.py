@@ -156,6 +156,12 @@ def evaluate_case(
         if lost > (failures or Limits()).most_failures(len(rows)) + NEAR:
             reason = joined(decision.reason, "more than the limit on failures allows")
             decision = replace(decision, status="error", reason=reason)
+        elif lost and decision.status == "passed" and case.generalizes:
+            worst = case.decide(case.with_failures_as_worst(context))
+            if worst.status != "passed":
+                what = "a loss" if context.pairwise else "the worst score"
+                reason = f"{worst.status} if each failure were {what}"
+                decision = replace(decision, reason=joined(decision.reason, reason))
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
     if not (decision.before or baseline is None or context.pairwise or case.needs_baseline):

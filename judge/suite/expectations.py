@@ -12,6 +12,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import first_names, number, one_line, percent, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Estimate, Sample
+from judge.results.failures import failures_as_losses
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import ALL_EQUAL
 from judge.stats.pairwise import verdict
@@ -179,6 +180,7 @@ class Order(Case):
     """
 
     kind = "order"
+    generalizes = True
     compares_texts = True
 
     better: Side = Field(description="A system of the data, or the columns of a text.")
@@ -277,6 +279,13 @@ class Order(Case):
             f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
         )
         return f"{better} > {worse}{lead}"
+
+    def with_failures_as_worst(self, context: CaseContext) -> CaseContext:
+        if context.ranked is None or not context.pairwise:
+            return super().with_failures_as_worst(context)
+        better = self.systems[0]
+        column = context.scored().column.name
+        return replace(context, ranked=failures_as_losses(context.ranked, column, {better}))
 
     def decide(self, context: CaseContext) -> Decision:
         scored, pairwise = context.scored(), context.pairwise

@@ -82,6 +82,7 @@ class ScoreRange(Case):
     """The score of a text, or the mean over the texts, lies in a range."""
 
     kind = "score_range"
+    generalizes = True
 
     expect: Range
 
@@ -240,6 +241,7 @@ class PassRate(Case):
     """A share of the texts passes."""
 
     kind = "pass_rate"
+    generalizes = True
 
     pass_rate: LeastShare
 

@@ -11,10 +11,12 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.views.failure_notice import failure_notice
 from judge.report.views.finding import finding
+from judge.report.views.ranking_failure_notice import ranking_failure_notice
 from judge.results.failures import failures_as_worst
 from judge.results.result import Result
 from judge.stats.analyze import analyze
 
+HOW = Provenance("single")
 FIVE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
@@ -86,3 +88,38 @@ def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, [*report, "zero"])
     assert isinstance(refused.exception, ConfigError)
     assert "the only way is worst" in str(refused.exception)
+
+
+def ranking_with(values: list[float | None], against: str = "") -> Result:
+    """A ranking of `a` and `b`: the preference for `a` on each item, None if the comparison failed."""
+    column = Column("quality", "criterion", "q@1", 0.0, 1.0)
+    samples = [Sample(f"i{k}", name, "text") for k in range(len(values)) for name in "ab"]
+    rows: list[Score | Failure] = []
+    for k, value in enumerate(values):
+        for system, rival, own in (
+            ("a", "b", value),
+            ("b", "a", value if value is None else 1 - value),
+        ):
+            if value is None:
+                rows.append(
+                    Failure(f"i{k}", system, "quality", "parse", "ParseError", "no", rival=rival)
+                )
+            else:
+                rows.append(Score(f"i{k}", system, "quality", own or 0.0, HOW, rival))
+    analysis = analyze(samples, [column], rows, orders=2, against=against)
+    return Result(analysis.table, {}, rankings=analysis.rankings)
+
+
+def test_a_ranking_that_would_not_hold_with_failures_as_losses_says_so() -> None:
+    assert ranking_failure_notice(ranking_with([1.0] * 8 + [None] * 4)) == (
+        "4 comparisons of a failed on quality. With each as a loss, it does not lead."
+    )
+
+
+@pytest.mark.parametrize("values", [[1.0] * 12, [1.0] * 12 + [None], [1.0, 0.0] * 6 + [None] * 4])
+def test_a_ranking_that_holds_or_claims_nothing_has_no_notice(values: list[float | None]) -> None:
+    assert ranking_failure_notice(ranking_with(values)) == ""
+
+
+def test_a_win_against_a_named_system_needs_its_failed_comparisons_too() -> None:
+    assert "it does not lead" in ranking_failure_notice(ranking_with([1.0] * 8 + [None] * 4, "b"))

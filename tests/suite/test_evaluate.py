@@ -1097,7 +1097,8 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
         )
     assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
     found = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
-    assert (found.status, found.reason) == ("passed", "one reply each; 1 text without a score")
+    assert found.status == "passed"
+    assert found.reason.startswith("one reply each; 1 text without a score")
     assert found.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -145,6 +146,8 @@ def few_or_lost(reading: Reading, part: str, status: str) -> bool:
         return status == "undecided" and 1 < reading.n < MIN_ITEMS
     if match := re.fullmatch(r"(\d+) texts? without a score", part):
         return int(match[1]) >= reading.lost
+    if part.endswith(" if each failure were the worst score"):
+        return status == "passed" and reading.lost > 0
     if match := re.fullmatch(r"on (\d+) of (\d+) texts", part):
         return int(match[1]) == reading.n < int(match[2])
     raise AssertionError(f"no rule says when this is true: {part}")
@@ -280,3 +283,17 @@ def test_every_sentence_of_the_summary_is_true(
             v.name for v in verdicts if v.subject == subject and not v.met and v.status in statuses
         }
         assert named == right
+
+
+@pytest.mark.parametrize("keys", [{"better": "a", "worse": "b"}, {"expect": {"min": 3.5}}])
+def test_a_case_that_passes_says_if_failures_hide_that_it_would_not(
+    made: Any, keys: dict[str, Any]
+) -> None:
+    # Without its ten hardest texts, a is better than b.
+    texts = {"a": ["5"] * 20 + [""] * 10, "b": ["4"] * 20 + ["5"] * 10}
+    if "better" not in keys:
+        del texts["b"]
+    found = decide(made, keys, texts, None)
+    assert found.status == "passed"
+    assert found.reason.endswith(" if each failure were the worst score")
+    assert "worst" not in decide(made, keys, texts | {"a": ["5"] * 30}, None).reason

@@ -36,6 +36,7 @@ from judge.report.views.provenance import (
     method_blocks,
     reading_section,
 )
+from judge.report.views.ranking_failure_notice import ranking_failure_notice
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
@@ -78,7 +79,7 @@ def view(result: Result) -> Document:
             plural(pairs, "pair"),
             f"{failed:,} failed",
         ),
-        notices=about.banners,
+        notices=(*about.banners, *filter(None, [ranking_failure_notice(result)])),
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result, people)),
         footer=(
