@@ -90,7 +90,9 @@ def validate(
     return Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
-        notes=(*banners, *compared.notes, *filter(None, [hint.strip()]), *notes),
+        notes=tuple(
+            dict.fromkeys((*banners, *compared.notes, *filter(None, [hint.strip()]), *notes))
+        ),
         calibrated=calibration.calibrate(first.table) if calibrate or first.calibrated else (),
         level=shown_level,
         disagreements=disagreements(first.table.samples, judges, bootstrap, compared.sheet),
@@ -112,7 +114,11 @@ def rating_notes(
     withheld = {name for sample in table.samples for name in sample.withheld}
     lacking = [name for name in names if name not in rated and name not in withheld]
     if lacking:
-        yield f"People did not rate {', '.join(lacking)}, only {', '.join(rated)}."
+        # Only the first run's ratings count, so those of another run may be of these criteria.
+        if len(runs) == 1:
+            yield f"People did not rate {', '.join(lacking)}, only {', '.join(rated)}."
+        else:
+            yield f"The first run has ratings of {', '.join(rated)}, but none of {', '.join(lacking)}."
     scales = {
         criterion(column): (column.low, column.high)
         for column in table.columns

@@ -475,3 +475,17 @@ def test_a_rating_off_the_scale_is_named() -> None:
     )
     assert said in result.info["notes"]
     assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]
+
+
+def test_ratings_of_a_later_run_are_not_denied() -> None:
+    rows = [
+        {"item": f"i{k}", "output": f"text {k}", "human": {"fluency": 1.0 + k % 5}}
+        for k in range(8)
+    ]
+    runs = [
+        judge.evaluate(rows, criterion, model=lambda _: "2", metrics="none", cache=False)
+        for criterion in ("fluency_5", "fluency")
+    ]
+    notes = judge.validate(*runs).notes
+    assert len(notes) == len(set(notes))
+    assert "The first run has ratings of fluency_5, but none of fluency." in notes
