@@ -9,10 +9,14 @@ import math
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import judge
@@ -225,3 +229,87 @@ def test_eleven_levels_are_too_many(llama: str) -> None:
             DecisionsProvider("tiny", base_url=llama),
             Request("tiny", TEXT, {"questions": [eleven]}),
         )
+
+
+# The same server behind a proxy that refuses parameters in vendors' words.
+
+Refusal = Callable[[dict[str, Any]], str]
+"""Returns the message of a refusal of these parameters, or nothing."""
+
+
+def no_logprobs(body: dict[str, Any]) -> str:
+    return "Logprobs is not enabled for this model." if body.get("logprobs") else ""
+
+
+def five_logprobs(body: dict[str, Any]) -> str:
+    if (body.get("top_logprobs") or 0) <= 5:
+        return ""
+    return f"Cannot request more than 5 logprobs, got {body['top_logprobs']}."
+
+
+def one_choice(body: dict[str, Any]) -> str:
+    return "Multiple candidates is not enabled for this model." if body.get("n", 1) > 1 else ""
+
+
+@contextmanager
+def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the address of a proxy to `server`, and the bodies of the requests that it passed on."""
+    passed: list[dict[str, Any]] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            message = next((text for refuse in refusals if (text := refuse(body))), "")
+            if message:
+                self._answer(400, json.dumps({"error": {"message": message}}).encode())
+                return
+            passed.append(body)
+            path = self.path.removeprefix("/v1")
+            reply = httpx2.post(f"{server}{path}", json=body, timeout=60)
+            self._answer(reply.status_code, reply.content)
+
+        def _answer(self, status: int, content: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: Any) -> None:
+            """Write nothing."""
+
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    thread = threading.Thread(target=proxy.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_port}/v1", passed
+    finally:
+        proxy.shutdown()
+        thread.join()
+        proxy.server_close()
+
+
+@pytest.mark.parametrize(
+    ("refusals", "method", "top_logprobs"),
+    [
+        ([no_logprobs], "samples", {None}),
+        ([five_logprobs], "logprobs", {5}),
+        ([no_logprobs, one_choice], "samples", {None}),
+        ([five_logprobs, one_choice], "logprobs", {5}),
+    ],
+)
+def test_a_run_does_without_what_the_server_refuses(
+    llama: str, refusals: list[Refusal], method: str, top_logprobs: set[int | None]
+) -> None:
+    rows = [
+        {"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"}
+        for i in "12"
+    ]
+    with refusing(llama, *refusals) as (url, passed):
+        result = judge.evaluate(
+            rows, ["coherence", "fluency_5"], model="llamacpp/tiny", base_url=url, metrics=[], cache=False,
+            structured=True, max_tokens=256, draws=4,
+        )  # fmt: skip
+    assert result.failures == ()
+    assert {score.provenance.method for score in result.table.scores} == {method}
+    assert {body.get("top_logprobs") for body in passed} == top_logprobs
