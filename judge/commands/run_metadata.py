@@ -358,22 +358,17 @@ def add_counts(counted: Any) -> dict[str, int]:
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:
+    """Return what reports and audits show of a criterion's prompt; its scale is in its column."""
     questions: Any = criterion.questions_column or to_json(
         [asdict(question) for question in criterion.questions]
     )
     return {
         "digest": criterion.digest,
         "title": criterion.title,
-        "path": criterion.path,
-        "scale": to_json(asdict(criterion.scale)),
         "reply": criterion.reply,
-        "form": "merged" if criterion.together else criterion.form,
-        "language": criterion.language,
-        "version": criterion.version,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
         "templates": template_texts(criterion),
-        **({"cite": True} if criterion.cite else {}),
         **(
             {"examples": [asdict(example) for example in criterion.examples]}
             if criterion.examples
@@ -384,7 +379,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
 
 
 def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict[str, Any]:
-    """Describe one judge: its requests, their price and mean seconds, and what the run has learned about it so far.
+    """Describe one judge: its requests, their price, and what the run has learned about it so far.
 
     `settings` are those that a user has set, without secrets.
     """
@@ -397,7 +392,6 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict
         "unmet": dict(counts.unmet),
         "learned": provider.learned,
         **describe_use(provider, counts),
-        **({"seconds": round(counts.seconds / counts.timed, 3)} if counts.timed else {}),
         **({"draws": counts.draws} if counts.draws else {}),
         **({"settings": settings} if settings else {}),
     }

@@ -24,6 +24,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, store
 from judge.core.format import plural, to_json
+from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.core.version import __version__
 from judge.data import samples
@@ -53,6 +54,8 @@ _PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
 _LOADS = 3
 """How often a run is loaded anew because another one took its place meanwhile."""
+_FORMER_KEYS = ("digests",)
+"""Keys of run.json that earlier judges wrote."""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
 """The errors of a field or a value that this version does not know."""
 Estimates = Mapping[tuple[str, str], Estimate]
@@ -406,6 +409,12 @@ def _load(folder: Path) -> Result:
         errors = error.errors(include_url=False)
         newer = [e for e in errors if e["type"] in _NEWER]
         place = ".".join(map(str, [*newer, *errors][0]["loc"]))
+        if former := [key for key in _FORMER_KEYS if key in stored]:
+            by = f"written by an older judge (version {version}, this is {__version__})"
+            raise StorageError(
+                f"{path}: {by}: run the same command again with another {option('out')}, for which cached replies "
+                f"cost nothing ({', '.join(former)})"
+            ) from error
         if newer:
             by = f"written by a newer judge (version {version}, this is {__version__})"
             raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error

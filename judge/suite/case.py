@@ -6,6 +6,7 @@ itself; `Case` is what all of them share.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -386,13 +387,13 @@ class Case(Keys):
 
     # Describe
 
+    @abstractmethod
     def describe(self) -> str:
         """Return the expectation as a sentence, the default name of a case."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expected(self, context: CaseContext) -> str:
         """Return the short expectation: `≥ 4`."""
-        raise NotImplementedError
 
     def about(self) -> str:
         """Return its criterion and texts: `coherence of a1 by lead`."""
@@ -417,9 +418,9 @@ class Case(Keys):
             return context
         return replace(context, result=unanalyzed_with_worst(context.result))
 
+    @abstractmethod
     def decide(self, context: CaseContext) -> Decision:
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""
-        raise NotImplementedError
 
 
 def quoted(text: str) -> str:

@@ -106,6 +106,7 @@ def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> Non
         (("rnu",), "unknown command 'rnu'; did you mean 'run'?"),
         (("xyzzy",), "unknown command 'xyzzy'; judge --help lists the commands"),
         (("eval", "summaries.jsonl"), "unknown command 'eval'; use judge run\n"),
+        (("power", "runs/a"), "unknown command 'power'; use judge plan RUN --detect D\n"),
         (("view", "r"), "judge report RUN"),
         (("score", "summaries.jsonl"), "use judge run DATA --criteria none\n"),
         (("qags", "r"), "use judge report RUN --item ID\n"),

@@ -116,6 +116,19 @@ def test_a_run_of_a_newer_version_is_not_read_by_halves(
         load(tmp_path)
 
 
+def test_a_run_of_an_earlier_judge_names_its_version_and_what_to_do(
+    result: Result, tmp_path: Path
+) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    run["info"]["judge_version"] = "0.1.0"
+    run["digests"] = {"scores.parquet": "00"}
+    (tmp_path / "run.json").write_text(json.dumps(run), "utf-8")
+    said = rf"older judge \(version 0\.1\.0, this is {__version__}\): run the same command again .*digests"
+    with pytest.raises(StorageError, match=said):
+        load(tmp_path)
+
+
 def _other(result: Result, **fields: Any) -> Result:
     """A run of other texts, or with other fields of its table."""
     table = result.table
