@@ -64,30 +64,19 @@ def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
     assert Path("c.txt").read_text(encoding="utf-8").startswith("relevance fell")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("a", "nowhere"),
-            "nowhere: no run is there (no run.json); name a folder that judge run has written",
-        ),
-        (("data.jsonl", "b"), "data.jsonl: no run is there"),
-        (
-            ("a", "b", "--format", "pdf"),
-            "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
-        ),
-        (
-            ("a", "b", "--output", "nowhere/c.txt"),
-            "--output nowhere/c.txt: No such file or directory",
-        ),
-    ],
-)
-def test_what_cannot_be_compared(
-    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
-) -> None:
-    done = judge("compare", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {message}")
+REFUSED = {
+    "a nowhere": "nowhere: no run is there (no run.json); name a folder that judge run has written",
+    "data.jsonl b": "data.jsonl: no run is there",
+    "a b --format pdf": "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
+    "a b --output nowhere/c.txt": "--output nowhere/c.txt: No such file or directory",
+}
+
+
+def test_what_cannot_be_compared(judge: Callable[..., Any]) -> None:
+    for arguments, message in REFUSED.items():
+        done = judge("compare", *arguments.split())
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"judge: {message}")
 
 
 def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:

@@ -167,42 +167,25 @@ def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[.
         assert "30 ratings ignored" in judge("validate", f"{out}2", "--ratings", "sheet.csv").out
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([{**LONG[0], "item": "road"}, *LONG[1:]], "sheet.csv:2: no text of item 'road' and system 'x' is in the"),
-        ([{**LONG[0], "value": "good"}], "sheet.csv:2: relevance is 'good': not a number, and no label of its scale"),
-        ([{"item": "roads", "system": "x", "anna": 4}], "or columns like 'relevance_anna'"),
-        ([{**LONG[0], "value": ""}], "sheet.csv: no ratings"),
-    ],
-)  # fmt: skip
-def test_a_sheet_that_does_not_fit_is_refused(
-    judge: Callable[..., Any], rows: Any, message: str
-) -> None:
-    judge(
-        "run",
-        "data.jsonl",
-        *SCRIPTED,
-        "--criteria",
-        "relevance,coherence",
-        "--out",
-        "bare",
-        "--quiet",
-    )
-    write("sheet.csv", rows)
-    options = (
-        "data.jsonl",
-        *SCRIPTED,
-        "--criteria",
-        "relevance,coherence",
-        "--ratings",
-        "sheet.csv",
-        "--out",
-        "r",
-    )
-    for done in (judge("run", *options), judge("validate", "bare", "--ratings", "sheet.csv")):
-        assert done.code == 2
-        assert message in done.err
+NO_SHEETS: list[tuple[list[dict[str, Any]], str]] = [
+    ([{**LONG[0], "item": "road"}, *LONG[1:]], "sheet.csv:2: no text of item 'road' and system 'x' is in the"),
+    ([{**LONG[0], "value": "good"}], "sheet.csv:2: relevance is 'good': not a number, and no label of its scale"),
+    ([{"item": "roads", "system": "x", "anna": 4}], "or columns like 'relevance_anna'"),
+    ([{**LONG[0], "value": ""}], "sheet.csv: no ratings"),
+]  # fmt: skip
+
+
+def test_a_sheet_that_does_not_fit_is_refused(judge: Callable[..., Any]) -> None:
+    judged = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence")
+    judge("run", *judged, "--out", "bare", "--quiet")
+    for rows, message in NO_SHEETS:
+        write("sheet.csv", rows)
+        for done in (
+            judge("run", *judged, "--ratings", "sheet.csv", "--out", "r"),
+            judge("validate", "bare", "--ratings", "sheet.csv"),
+        ):
+            assert done.code == 2
+            assert message in done.err
     assert not Path("r").exists()
     assert "no such file" in judge("run", "data.jsonl", *SCRIPTED, "--ratings", "none.csv").err
 

@@ -118,8 +118,15 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     }
 
 
-@pytest.mark.parametrize("given", [{}, {"temperature": 0.0}, {"weighting": "samples", "draws": 3}])
-@pytest.mark.parametrize("rows", [ROWS[:6], ROWS[6:], ROWS])
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        ({}, ROWS[:6]),
+        ({"temperature": 0.0}, ROWS[6:]),
+        ({"weighting": "samples", "draws": 3}, ROWS[6:]),
+        ({"weighting": "samples", "draws": 3}, ROWS),
+    ],
+)
 def test_draws_that_come_one_by_one_are_requests_each(
     given: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:

@@ -130,15 +130,14 @@ def test_a_panels_ranking_comes_before_its_judges() -> None:
     assert titles == ["overall, panel mean", "overall, b", "overall, a"]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 132])
-@pytest.mark.parametrize("systems", [2, 6, 12])
-@pytest.mark.parametrize("full", [False, True])
-def test_the_console_keeps_to_its_width(width: int, systems: int, full: bool) -> None:
-    document = replace(
-        plugins.document(_ranked(systems)), sections=plugins.document(_ranked(systems)).sections[:1]
-    )
-    text = plugins.write(document, width=width, full=full)
-    assert max(cell_len(row) for row in text.split("\n")) <= width
+@pytest.mark.parametrize("systems", [2, 12])
+def test_the_console_keeps_to_its_width(systems: int) -> None:
+    whole = plugins.document(_ranked(systems))
+    document = replace(whole, sections=whole.sections[:1])
+    for width in (40, 60, 80, 132):
+        for full in (False, True):
+            text = plugins.write(document, width=width, full=full)
+            assert max(cell_len(row) for row in text.split("\n")) <= width
 
 
 def test_json_holds_every_number(ranking: Result) -> None:
