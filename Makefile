@@ -23,15 +23,15 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 	$(BIN)/judge test examples/prompt_change/complete.judge.yaml
 	@echo "Reports: runs/examples/*/report.html; see examples/README.md"
 
-test: $(VENV)/.installed-dev  ## all tests that need no browser, torch or Ray
-	$(PYTEST) -m "not browser and not torch and not ray"
+test: $(VENV)/.installed-dev  ## all tests that need no browser, torch or Ray, and no seconds each
+	$(PYTEST) -m "not browser and not torch and not ray and not slow"
 
 test-all: test $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
-	$(PYTEST) -m "browser or torch or ray or extra" \
-	  $$(grep -lrE --include='*.py' 'mark\.(browser|torch|ray|extra)\b' tests)
+	$(PYTEST) -m "browser or torch or ray or slow or extra" \
+	  $$(grep -lrE --include='*.py' 'mark\.(browser|torch|ray|slow|extra)\b' tests)
 
 # The oldest supported SDK, which uses httpx instead of httpx2. Everything else comes from the environment.
 test-openai2: $(VENV)/.installed-dev  ## tests of providers and engines with openai 2

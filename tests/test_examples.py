@@ -326,6 +326,7 @@ def test_the_notebook_is_kept_without_what_it_prints() -> None:
     assert len({cell["id"] for cell in cells}) == len(cells)
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     for name in ("nbclient", "ipykernel"):
         pytest.importorskip(name, reason="needs Jupyter's kernel: pip install textjudge[dev]")

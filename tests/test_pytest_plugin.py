@@ -710,6 +710,7 @@ def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) ->
     )
 
 
+@pytest.mark.slow
 def test_several_workers_pay_once_and_record_into_one_file(
     folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

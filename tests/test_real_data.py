@@ -146,6 +146,7 @@ def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
     assert biased.standings[0].win_rate == pytest.approx(fair.standings[0].win_rate, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_server_with_every_fault_costs_no_judgment(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_one_question_follows_each_garbled_reply(
     assert server.stats()["requests"] == stats["requests"]
 
 
+@pytest.mark.slow
 def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -336,6 +338,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     assert not second.passed
 
 
+@pytest.mark.slow
 def test_an_audit_of_people_and_of_chance(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path]
 ) -> None:

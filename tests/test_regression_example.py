@@ -81,7 +81,7 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
             "✓",
             "agrees better with people",
         ),  # main is red, and the branch repairs it
-        ("", ".", 0, "✓", "All 5 cases pass"),
+        pytest.param("", ".", 0, "✓", "All 5 cases pass", marks=pytest.mark.slow),
     ],
 )
 def test_a_pull_request_that_hurts_is_stopped(
@@ -101,6 +101,7 @@ def test_a_pull_request_that_hurts_is_stopped(
     assert (tmp_path / "work" / "judge.xml").read_text("utf-8").startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_a_main_that_cannot_be_run_is_not_passed_over(
     repository: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:

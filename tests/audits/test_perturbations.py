@@ -347,6 +347,7 @@ def test_the_copied_lead_is_the_sources_start_in_as_many_sentences() -> None:
 # Real texts
 
 
+@pytest.mark.slow
 def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -> None:
     rows = data.load(
         shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}

@@ -217,6 +217,7 @@ def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any
     assert done.code == 1  # 5 is off the scale of fluency
 
 
+@pytest.mark.slow
 def test_a_run_in_the_background_can_be_ended(
     folder: Path, chat_server: Any, make_completion: Any, wait_until: Callable[..., None]
 ) -> None:
@@ -391,7 +392,9 @@ def test_a_second_run_asks_nothing(
     pd.testing.assert_frame_equal(one, two)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals,
     wait_until: Callable[..., None],

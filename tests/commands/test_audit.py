@@ -618,6 +618,7 @@ def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
     server.communicate()
 
 
+@pytest.mark.slow
 def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
     oracle: str, shared_data: Callable[[str], Path]
 ) -> None:

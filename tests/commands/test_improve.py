@@ -166,6 +166,7 @@ def test_without_a_significant_gain_the_present_wording_stays(file: Path) -> Non
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [1, 3])
 def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
     r = random.Random(systems)
@@ -390,6 +391,7 @@ def test_what_cannot_be_improved_is_said_before_anything_is_asked(
     assert not asked
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(
     st.integers(0, 10**6),

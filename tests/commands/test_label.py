@@ -602,6 +602,7 @@ def test_items_for_a_mean_are_the_fewest_with_that_interval(
     assert widths[0] <= half < widths[1]
 
 
+@pytest.mark.slow
 def test_items_for_a_correlation_agree_with_simulated_ones() -> None:
     rng = np.random.default_rng(5)
     n = items_for_correlation(4, 0.1)

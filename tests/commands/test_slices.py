@@ -71,6 +71,7 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
     assert "In phone, a is better than b on clear" in " ".join(slices.report().split())
 
 
+@pytest.mark.slow
 def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
     # 5% of data without any difference may have a mark: more than 6 of 40 have a probability below 0.4%.
     column = Column("clear", "criterion", "", 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))

@@ -869,6 +869,7 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
         criteria.load(path)
 
 
+@pytest.mark.slow
 def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() -> None:
     entries = [
         {"name": f"aspect{number}", "question": f"Is aspect {number} fine?"} for number in range(70)

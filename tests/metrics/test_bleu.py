@@ -264,6 +264,7 @@ def test_corpus_interval_is_seeded() -> None:
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_corpus_interval_covers() -> None:
     """95% intervals over texts that are right or wrong as by a coin: nearly all hold the value of very many texts."""
     import random

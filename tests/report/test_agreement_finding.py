@@ -309,6 +309,7 @@ def test_stars_headline_and_comparisons_say_what_the_intervals_support(drawn: Dr
     check(drawn)
 
 
+@pytest.mark.slow
 def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
     """Random subsets of SummEval: two recorded judges and a random metric."""
     texts = pd.read_json(shared_data("summeval.jsonl"), lines=True)
@@ -466,6 +467,7 @@ def test_the_best_of_six_equal_judges_is_not_significantly_better() -> None:
     assert not re.search("significantly (better|worse) than judge", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["document", "item"])
 def test_equal_judges_seldom_differ(level: Level) -> None:
     """Of six, the best one by its correlation is compared with each other one."""

@@ -61,7 +61,7 @@ def test_a_catastrophe_that_no_item_has_is_not_noticed(others: float) -> None:
     assert few_items_notice(result, comparison) == ""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_notice_is_given_if_and_only_if_few_items_carry_a_significant_difference(
     data: st.DataObject,

@@ -26,7 +26,7 @@ def rows() -> list[dict[str, Any]]:
             "human": {"coherence": [1 + (n + place) % 5, 1 + (n + 2 * place) % 5]},
         }
         for channel in ("email", "phone")
-        for n in range(12)
+        for n in range(8)
         for place, system in enumerate(("a", "b", "c"))
     ]  # fmt: skip
 
@@ -55,19 +55,19 @@ def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
 
 def test_of_a_panel_and_of_a_ranking_too() -> None:
     panel = [ScriptedProvider(grade, model="x"), ScriptedProvider(lambda _: "3", model="y")]
-    whole, alone = run(rows(), model=panel).where(channel="phone"), run(rows()[36:], model=panel)
+    whole, alone = run(rows(), model=panel).where(channel="phone"), run(rows()[24:], model=panel)
     assert (whole.table.columns, whole.table.scores) == (alone.table.columns, alone.table.scores)
     assert (whole.estimates, whole.agreement) == (alone.estimates, alone.agreement)
     first = {"model": ScriptedProvider(lambda _: "A"), "cache": False, "criteria": ["overall"]}
-    ranked = judge.rank(rows()[:36:2] + rows()[36:], **first).where(channel="phone")
-    assert ranked.rankings == judge.rank(rows()[36:], **first).rankings
+    ranked = judge.rank(rows()[:24:2] + rows()[24:], **first).where(channel="phone")
+    assert ranked.rankings == judge.rank(rows()[24:], **first).rankings
 
 
 def test_a_stored_run_has_the_columns_and_says_which_rows_are_shown(tmp_path: Path) -> None:
     run(rows(), out=tmp_path)
     shown = load(tmp_path).where(channel=["email"], system="a")
     assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}
-    assert "Shown are the texts with channel=email, system=a alone, 12 of 72 texts" in shown.report(
+    assert "Shown are the texts with channel=email, system=a alone, 8 of 48 texts" in shown.report(
         "markdown"
     )
     shown.save(tmp_path / "part")
@@ -90,7 +90,7 @@ def test_values_of_whole_systems_go_where_their_texts_do() -> None:
 def test_what_is_not_there_is_said() -> None:
     result = run(rows(), metrics=[])
     with pytest.raises(
-        DataError, match=r"no row has it; channel is 'email' \(36\), 'phone' \(36\)"
+        DataError, match=r"no row has it; channel is 'email' \(24\), 'phone' \(24\)"
     ):
         result.where(channel="fax")
     with pytest.raises(DataError, match="unknown column 'chanel'; did you mean 'channel'"):
@@ -102,5 +102,5 @@ def test_what_is_not_there_is_said() -> None:
 def test_people_are_held_against_the_same_texts() -> None:
     result = run(rows())
     found = judge.validate(result, where={"channel": "phone"}).rated
-    assert found == judge.validate(run(rows()[36:])).rated
+    assert found == judge.validate(run(rows()[24:])).rated
     assert found != judge.validate(result).rated

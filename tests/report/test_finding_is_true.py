@@ -13,6 +13,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -424,6 +425,7 @@ def test_every_sentence_is_true(values: dict[str, np.ndarray]) -> None:
         assert reader.read(sentence), (sentence, sentences)
 
 
+@pytest.mark.slow
 def test_no_sentence_about_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
     """Random subsets of the systems and items that GPT-3.5 scored."""
     path = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl")

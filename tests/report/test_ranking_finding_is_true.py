@@ -249,7 +249,7 @@ def verdict_lists(draw: st.DrawFn) -> Verdicts:
     return verdicts or [("better", 0, names[0], names[1], 1.0, 1.0)]
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(verdict_lists())
 def test_every_sentence_about_a_ranking_is_true(verdicts: Verdicts) -> None:
     result, reading = run_of(verdicts), Reading(verdicts)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import json, os, shutil, sys, warnings
 from pathlib import Path
@@ -62,6 +64,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_step_of_saving_leaves_one_run_and_no_leftovers(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

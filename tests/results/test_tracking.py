@@ -62,6 +62,7 @@ def test_a_missing_package_is_named(
         getattr(result, f"log_to_{name}")()
 
 
+@pytest.mark.slow
 @pytest.mark.extra
 @pytest.mark.filterwarnings("default")
 def test_mlflow_keeps_it_in_a_folder(
@@ -90,6 +91,7 @@ def test_mlflow_keeps_it_in_a_folder(
     assert (folder / "report.html").read_text("utf-8") == result.report("html")
 
 
+@pytest.mark.slow
 @pytest.mark.extra
 @pytest.mark.enable_socket  # wandb talks to a process of its own
 @pytest.mark.filterwarnings("default")

@@ -382,6 +382,7 @@ def test_a_verbatim_echo_with_the_form_of_a_score_is_no_score(words: str) -> Non
     assert find("It is good.\nScore: 5", "reason_then_score", FIVE, "", judged).reading == "strict"
 
 
+@pytest.mark.slow
 def test_recorded_replies_are_read_as_their_authors_read_them(
     shared_data: Callable[[str], Path],
 ) -> None:

@@ -384,6 +384,7 @@ def test_each_rater_is_left_out_once() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Path]) -> None:
     """ROUGE-1.5.5 with stemming, mean over 11 references (Yuan et al. 2021; Liu et al. 2023, table 1), at all levels.
 

@@ -55,6 +55,7 @@ def test_the_estimates_maximize_the_likelihood() -> None:
     assert [found[name].value for name in "ab"] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_preference_at_equal_length_and_the_raw_rate_does_not() -> None:
     covered, raw = [], []
     for seed in range(12):

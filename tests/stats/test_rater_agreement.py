@@ -149,6 +149,7 @@ def test_the_interval_contains_the_percentile_one_over_items_drawn_whole() -> No
         )
 
 
+@pytest.mark.slow
 def test_intervals_hold_their_level_if_80_per_cent_of_ratings_are_fives() -> None:
     labels = np.arange(1.0, 6.0)
     cuts = stats.norm.ppf([0.02, 0.05, 0.1, 0.2])

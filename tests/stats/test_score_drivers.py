@@ -187,6 +187,7 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
     assert (together.low, together.high) == pytest.approx((max(0.0, low), min(1.0, high)))
 
 
+@pytest.mark.slow
 def test_by_chance_is_what_random_looks_explain_on_average() -> None:
     random = np.random.default_rng(2)
     found = [

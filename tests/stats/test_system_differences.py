@@ -271,6 +271,7 @@ def test_whether_items_can_be_enough_is_said(n: int, few: bool, only: Make) -> N
     assert found.note == ("too few items for any significant difference" if few else "")
 
 
+@pytest.mark.slow
 def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
@@ -365,6 +366,7 @@ def test_no_number_is_nan(only: Make) -> None:
     ] == [(1, True)] * 2
 
 
+@pytest.mark.slow
 def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(only: Make) -> None:
     """20 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
     random = np.random.default_rng(7)

@@ -57,6 +57,7 @@ def test_en_is_rouge_score_but_for_the_letters_that_rouge_score_drops() -> None:
     assert without_other_letters(text.tokenizer("en")(line)) == ROUGE.tokenize(line)
 
 
+@pytest.mark.slow
 def test_english_words_are_those_of_rouge_score_but_for_letters_in_another_form() -> None:
     """Symbols such as ½ and ™ separate words in both; a letter or digit with another form counts as that."""
     for character in map(chr, (*range(0x3000), *range(0x3000, 0x30000, 29))):
@@ -96,6 +97,7 @@ def _sacrebleu(name: str) -> Callable[[str], str]:
     return made
 
 
+@pytest.mark.slow
 def test_zh_equals_sacrebleu_on_every_character() -> None:
     line = "".join(
         f"x{chr(code)}Y1{chr(code)}2 " for code in range(0x30000) if not 0xD800 <= code < 0xE000

@@ -75,6 +75,7 @@ def test_blocks_change_nothing(groups: list[list[str]]) -> None:
         assert pairwise_bleu(groups) == pytest.approx(whole, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_recorded_values(shared_data: Callable[[str], Path]) -> None:
     gold = json.loads(shared_data("gold_selfbleu.json").read_text())["pairwise_bleu"]
     lines = shared_data("summeval.jsonl").read_text().splitlines()

@@ -286,6 +286,7 @@ def test_what_has_no_number_is_a_failure(multi: str) -> None:
     )  # nothing can be compared with the others
 
 
+@pytest.mark.slow
 def test_long_texts() -> None:
     """A megabyte: a number, or a failure in little time."""
     million = "ab cd " * 170_000
@@ -305,6 +306,7 @@ def test_long_texts() -> None:
         assert "shorten them or leave this type out" in found_none.message
 
 
+@pytest.mark.slow
 def test_long_sentences_against_each_other() -> None:
     ups, downs = (
         " ".join(f"w{n} x" for n in range(50_000)),

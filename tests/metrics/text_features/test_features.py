@@ -181,6 +181,7 @@ PUBLISHED = {  # a study made before this code: per-document Spearman, constant 
 }
 
 
+@pytest.mark.slow
 def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str], Path]) -> None:
     rows = [
         json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
