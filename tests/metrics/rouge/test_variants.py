@@ -42,7 +42,7 @@ def gold(shared_data: Callable[[str], Path], name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", MULTI)
 @pytest.mark.parametrize(("variant", "stem"), [("plain", False), ("stem_noexc", True)])
-def test_ten_of_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> None:
+def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> None:
     """Twelve types; of 1 and of 11 references. Stemmed by the script's own Porter, no exceptions."""
     data = gold(shared_data, "gold_rouge155_sample.json")
     refs, form = mode.split("/")
