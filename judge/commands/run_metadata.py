@@ -358,13 +358,14 @@ def add_counts(counted: Any) -> dict[str, int]:
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:
-    """Return what reports and audits show of a criterion's prompt; its scale is in its column."""
+    """Return what reports, audits and new suites use of a criterion; its scale is in its column."""
     questions: Any = criterion.questions_column or to_json(
         [asdict(question) for question in criterion.questions]
     )
     return {
         "digest": criterion.digest,
         "title": criterion.title,
+        "path": criterion.path,
         "reply": criterion.reply,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
