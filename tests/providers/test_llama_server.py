@@ -289,6 +289,7 @@ def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[s
         proxy.server_close()
 
 
+@pytest.mark.slow  # the tiny model writes up to the token limit: 20 s a case
 @pytest.mark.parametrize(
     ("refusals", "method", "top_logprobs"),
     [
