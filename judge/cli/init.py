@@ -206,8 +206,8 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     written = {name_of(entry): entry for entry in config.get("criteria", ()) if keys_of(entry)}
     criteria = []
     for name, info in result.info.get("criteria", {}).items():
-        path = Path(info["path"])
-        criteria.append(
-            written.get(name) or (name if path.is_relative_to(builtin_prompts()) else str(path))
-        )
+        path = info.get("path")
+        if not path or Path(path).is_relative_to(builtin_prompts()):
+            path = name
+        criteria.append(written.get(name) or str(path))
     return _Source(result.table.samples, {**of_run, **options}, criteria)

@@ -135,6 +135,19 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     assert "runs/first: its data (texts.jsonl) is not there; name the data file instead" in done.err
 
 
+def test_init_of_a_run_that_lacks_the_files_of_its_criteria(suite: Callable[..., Any]) -> None:
+    package.evaluate(
+        "texts.jsonl", ["relevance"], model="scripted/replies.yaml", metrics=[], out="runs/a"
+    )
+    path = Path("runs/a/run.json")
+    run = json.loads(path.read_text("utf-8"))
+    for criterion in run["info"]["criteria"].values():
+        del criterion["path"]
+    path.write_text(json.dumps(run), "utf-8")
+    assert suite("runs/a", "--output", "a.judge.yaml").code == 0
+    assert load("a.judge.yaml").options["criteria"] == ("relevance",)
+
+
 def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     Path("empty").mkdir()
     done = suite("empty")
