@@ -8,10 +8,26 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from judge.cache import Cache
+from judge.criteria import load
+from judge.execution.engines import Engine
+from judge.execution.judging import Judging
+from judge.execution.judgments import Judgment, Row
+from judge.execution.layers import Layer
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.layers.retried import Policy
+from judge.execution.layers.sending import Complete
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
+from judge.execution.reply_client import ReplyClient, SendingOptions, sending_layers
+from judge.providers import Provider
+from judge.providers.scripted import ScriptedProvider
+from judge.scoring.strategies import SamplingOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared"))
@@ -61,31 +77,54 @@ def mock_server(latency: float = 0.0) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
 
 
+async def judge_all(
+    asked: Sequence[Judgment],
+    provider: Provider,
+    cache: Cache,
+    settings: SamplingOptions,
+    *,
+    concurrency: int = 64,
+    engine: Engine | None = None,
+) -> JudgeProgress:
+    """Judge everything, with an engine or from this process; end the benchmark if a judgment fails."""
+    made: list[Row] = []
+    counts, store = JudgeProgress(), ReplyStore(cache)
+    options = SendingOptions(RateLimiter(concurrency), Policy())
+
+    def sending(complete: Complete) -> Layer:
+        return sending_layers(complete, options, store, counts)
+
+    layer = engine.layer(sending) if engine is not None else sending(provider.complete)
+    criteria = {judgment.criterion.name: judgment.criterion for judgment in asked}
+    judging = Judging(
+        ReplyClient(layer, store, counts),
+        provider,
+        settings,
+        criteria.values(),
+        emit=made.append,
+        counts=counts,
+    )
+    try:
+        await judging.judge_all(asked)
+    finally:
+        await provider.aclose()
+        cache.close()
+    if len(made) != len(asked) or counts.failed:
+        sys.exit(f"not all judged: {counts}")
+    return counts
+
+
 def judged(opened: Callable[[], Any]) -> tuple[float, float, int]:
     """SummEval judged through the cache that is opened, loading included.
 
     Seconds by the clock and of this process, and the requests sent.
     """
-    from judge.criteria import load
-    from judge.execution.pending import Judgment
-    from judge.execution.retry import Retrier
-    from judge.execution.scheduler import JudgeRun
-    from judge.providers.scripted import ScriptedProvider
-    from judge.scoring.strategies import SamplingOptions
-
     start, spent = time.perf_counter(), time.process_time()
     rows = summeval()
     provider = ScriptedProvider(lambda _: REPLY, endpoint="benchmark")
-    cache, made = opened(), []
     criteria = [load(name) for name in CRITERIA]
     asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
-    run = JudgeRun(
-        asked, provider, SamplingOptions(), cache=cache, retrier=Retrier(), emit=made.append
-    )
-    asyncio.run(run())
-    cache.close()
-    if len(made) != len(asked) or run.counts.failed:
-        sys.exit(f"not all judged: {run.counts}")
+    asyncio.run(judge_all(asked, provider, opened(), SamplingOptions()))
     return time.perf_counter() - start, time.process_time() - spent, len(provider.seen)
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 from judge import criteria
 from judge.commands import run_metadata
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.report.renderers.html import render
 from judge.report.views import items
 from judge.report.views.leaderboard import view

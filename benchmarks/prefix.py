@@ -16,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import openai
-from common import SUMMEVAL, server, summeval
+from common import SUMMEVAL, judge_all, server, summeval
 
 from judge.cache import NoCache
 from judge.core.records import Sample, Usage
 from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
-from judge.execution.pending import Judgment
-from judge.execution.retry import Retrier
-from judge.execution.scheduler import JudgeRun
+from judge.execution.judgments import Judgment
 from judge.providers.openai import OpenAIProvider
 from judge.scoring.strategies import SamplingOptions
 
@@ -50,12 +48,9 @@ def documents() -> list[list[Sample]]:
 
 async def ours(asked: Sequence[Judgment], url: str) -> Usage:
     provider = OpenAIProvider("mock", base_url=url, connections=PLACES)
-    run = JudgeRun(
-        asked, provider, SamplingOptions("single"),
-        cache=NoCache(), retrier=Retrier(), emit=lambda _: None, concurrency=PLACES,
-    )  # fmt: skip
-    await run()
-    return run.counts.usage
+    settings = SamplingOptions("single")
+    counts = await judge_all(asked, provider, NoCache(), settings, concurrency=PLACES)
+    return counts.usage
 
 
 async def burst(prompts: Sequence[str], url: str) -> Usage:

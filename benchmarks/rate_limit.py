@@ -13,10 +13,14 @@ from typing import Any
 
 from aiohttp import web
 
+from judge.cache import NoCache
 from judge.core.errors import ProviderError
 from judge.core.records import Request
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.layers.retried import Policy
+from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Retrier
+from judge.execution.reply_client import SendingOptions, sending_layers
 from judge.providers.openai import OpenAIProvider
 
 RATE, BURST, LATENCY, REQUESTS, CONCURRENCY = 20.0, 20.0, 0.3, 1_200, 64
@@ -51,14 +55,15 @@ class Server:
 async def send(url: str) -> float:
     """Send all requests; the seconds that took."""
     provider = OpenAIProvider("m", base_url=url, connections=CONCURRENCY)
-    retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY))
+    options = SendingOptions(RateLimiter(CONCURRENCY), Policy())
+    layers = sending_layers(provider.complete, options, ReplyStore(NoCache()), JudgeProgress())
     requests = iter(
         [Request("m", ({"role": "user", "content": f"text {n}"},)) for n in range(REQUESTS)]
     )
 
     async def work() -> None:
         for request in requests:
-            await retrier(lambda request=request: provider.complete(request), request)  # type: ignore[misc]
+            await layers.ask(request)
 
     start = time.monotonic()
     try:

@@ -20,18 +20,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import CRITERIA, mock_server, summeval
+from common import CRITERIA, judge_all, mock_server, summeval
 
 from judge.cache import DiskCache
 from judge.core.records import Criterion, Sample
 from judge.criteria import load
 from judge.execution import engines
 from judge.execution.engines import EngineContext
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress
-from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Retrier
-from judge.execution.scheduler import JudgeRun
 from judge.providers.openai import OpenAIProvider
 from judge.scoring.strategies import SamplingOptions
 
@@ -66,20 +63,12 @@ async def judged(
     asked: Sequence[Judgment],
     provider: OpenAIProvider,
     engine: engines.Engine,
-    counts: JudgeProgress,
 ) -> None:
-    made: list[object] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY), counts=counts)
-        run = JudgeRun(
-            asked, provider, SamplingOptions(), cache=cache, retrier=retrier, emit=made.append, concurrency=CONCURRENCY,
-            engine=engine, counts=counts,
-        )  # fmt: skip
-        await run()
-        cache.close()
-    if counts.failed or len(made) != len(asked):
-        sys.exit(f"not all judged: {counts}")
+        await judge_all(
+            asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY, engine=engine
+        )
 
 
 async def measured(
@@ -91,19 +80,17 @@ async def measured(
     )
     before = time.perf_counter()
     first = Judgment(replace(rows[0], output="A first text."), criteria[0])
-    await judged([first], provider, engine, JudgeProgress())
+    await judged([first], provider, engine)
     start, cpu = time.perf_counter(), time.process_time()
     await judged(
         [Judgment(row, criterion) for row in rows for criterion in criteria],
         provider,
         engine,
-        JudgeProgress(),
     )
     end = time.perf_counter()
     took = Took(end - start, time.process_time() - cpu, start - before, 0.0)
-    if hasattr(engine, "aclose"):
-        await engine.aclose()
-        took.stop = time.perf_counter() - end
+    await engine.aclose()
+    took.stop = time.perf_counter() - end
     return took
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
@@ -16,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import openai
-from common import CRITERIA, mock_server, summeval
+from common import CRITERIA, judge_all, mock_server, summeval
 
 from judge.cache import DiskCache
 from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
-from judge.execution.pending import Judgment
-from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Retrier
-from judge.execution.scheduler import JudgeRun
+from judge.execution.judgments import Judgment
 from judge.providers.openai import OpenAIProvider
 from judge.scoring.strategies import SamplingOptions
 
@@ -41,16 +37,9 @@ def measured(work: Callable[[], Coroutine[Any, Any, None]]) -> tuple[float, floa
 async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
     asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
-    made: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        retrier = Retrier(rate_limiter=RateLimiter(CONCURRENCY))
-        kept = {"cache": cache, "retrier": retrier, "emit": made.append, "concurrency": CONCURRENCY}
-        run = JudgeRun(asked, provider, SamplingOptions(), **kept)
-        await run()
-        cache.close()
-    if run.counts.failed or len(made) != len(asked):
-        sys.exit(f"not all judged: {run.counts}")
+        await judge_all(asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY)
 
 
 async def bare(prompts: list[str], url: str) -> None:

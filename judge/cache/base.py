@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from judge.core.records import Request, Response
 
@@ -20,7 +20,12 @@ PROMPT = "prompt:"
 
 
 class Cache:
-    """What a run needs of a cache. This one keeps nothing (`NoCache`, for `--no-cache`)."""
+    """What a run needs of a cache. This one keeps nothing (`NoCache`, for `--no-cache`).
+
+    `keeps` is True if a reply that was put can be read again.
+    """
+
+    keeps: ClassVar[bool] = False
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""

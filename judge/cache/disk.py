@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import diskcache
 
@@ -51,6 +51,8 @@ class DiskCache(base.Cache):
     If the file is damaged, it is set aside and a new one begun; a line on standard error says so, and is in `notes`.
     Not for several threads.
     """
+
+    keeps: ClassVar[bool] = True
 
     def __init__(self, folder: Path, notes: list[str] | None = None) -> None:
         self.folder = folder / "responses"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -13,9 +13,9 @@ from typing import Any
 
 from judge import criteria
 from judge.cache import Cache
-from judge.commands import judge_run
 from judge.commands.cost_estimate import judge_forecast
 from judge.commands.judge_models import open_judge, open_judges
+from judge.commands.model_clients import SharedLimits, deadline_of, open_client
 from judge.commands.pipeline import add_resume_note
 from judge.commands.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.commands.reply_cache import open_reply_cache
@@ -32,8 +32,9 @@ from judge.data import samples
 from judge.data.rows import rows
 from judge.execution.budget import BudgetLedger, estimate_tokens
 from judge.execution.engines import create_engine
-from judge.execution.metric_client import MetricClient, MetricReply, read_reply, to_request
+from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import GENERATING, JudgeProgress, Progress
+from judge.execution.questions import MetricReply, QuestionClient, read_reply, to_request
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder
@@ -133,7 +134,10 @@ async def generate(
         if config.record is not None and writers:
             recording = closing.enter_context(Recorder(config.record))
         ledger = ledger if ledger is not None else BudgetLedger(config.budget)
-        tools = _Tools(config, cache, recording, ledger, judge_run.deadline_of(config))
+        limits = SharedLimits(ledger, deadline_of(config))
+        replies = ReplyStore(cache, recording)
+        closing.callback(replies.flush)
+        tools = _Tools(config, replies, limits)
         made |= await _write_all(
             writers, tools, progress if progress is not None else Progress(), display
         )
@@ -161,10 +165,8 @@ class _Tools:
     """What all systems of a run share."""
 
     config: RunConfig
-    cache: Cache
-    recording: Recorder | None
-    ledger: BudgetLedger
-    deadline: float | None
+    replies: ReplyStore
+    limits: SharedLimits
 
 
 class _Writer:
@@ -205,21 +207,27 @@ class _Writer:
     async def write(self, tools: _Tools) -> list[list[Sample | Failure]]:
         """Return for each item its texts or failures."""
         config, counts = tools.config, self.counts
-        own = self._model.plan
-        retrier = judge_run.make_retrier(own, self.provider, counts, tools.ledger, tools.deadline)
+        opened = open_client(
+            config,
+            self._model.plan,
+            self.provider,
+            counts=counts,
+            store=tools.replies,
+            limits=tools.limits,
+        )
 
         def tell(done: int) -> None:
             counts.done = done
 
-        async with AsyncExitStack() as closing:
-            engine = await closing.enter_async_context(
-                judge_run.open_engine(config, self.provider, retrier)
+        async with opened as model:
+            client = QuestionClient(
+                model.client,
+                self.provider,
+                counts,
+                self._settings,
+                retry_failed=config.retry_failed,
+                gathers=model.gathers,
             )
-            client = MetricClient(
-                self.provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=own.max_concurrency,
-                settings=self._settings, recording=tools.recording, retry_failed=config.retry_failed, engine=engine,
-            )  # fmt: skip
-            await closing.enter_async_context(client)
             replies = await client.ask(self._questions, tell)
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
         n = self._spec.generations

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import criteria, text
+from judge.cache import NoCache
 from judge.commands.judge_models import open_judge, sampling_options
 from judge.commands.public import public_api, run_sync
 from judge.config import RunConfig
@@ -18,7 +19,11 @@ from judge.core.messages import option
 from judge.core.records import Criterion, Message, Sample
 from judge.criteria.render import render_drafting_prompt
 from judge.data import samples
-from judge.execution.retry import Policy, Retrier
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.layers.retried import Policy
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
+from judge.execution.reply_client import SendingOptions, sending_layers
 from judge.results.result import Result, load
 from judge.scoring import parse
 from judge.scoring.multi_criteria import make_renderers
@@ -159,10 +164,10 @@ async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tu
         "max_tokens": settings.max_tokens or _TOKEN_LIMIT,
     }
     request = settings.request(provider.model, messages, params, endpoint=provider.endpoint)
+    options = SendingOptions(RateLimiter(1), Policy(attempts=config.retries + 1))
     try:
-        response = await Retrier(Policy(attempts=config.retries + 1))(
-            lambda: provider.complete(request), request
-        )
+        client = sending_layers(provider.complete, options, ReplyStore(NoCache()), JudgeProgress())
+        response = await client.ask(request)
     finally:
         await provider.aclose()
     (choice,) = response.choices

@@ -6,14 +6,15 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from judge.commands import judge_run, metric_setup, run_metadata
-from judge.commands.preparation import PreparedRun, reject_duplicate_columns
+from judge.commands import judge_run, run_metadata
+from judge.commands.measuring import Measuring
+from judge.commands.model_clients import SharedLimits, deadline_of
+from judge.commands.preparation import PreparedRun
 from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
@@ -21,9 +22,8 @@ from judge.core.files import claim_folder
 from judge.core.messages import in_python, option
 from judge.core.records import Column
 from judge.execution.budget import BudgetLedger
-from judge.execution.pending import Row
+from judge.execution.judgments import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import Metric, MetricResult, asks_judge, parallel
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.report.views import items
 from judge.results.result import Result, analyzed
@@ -38,7 +38,7 @@ async def run_pipeline(
 
     A run cut short does not replace an earlier one that had more rows. Pass a `ledger` if runs share a budget.
 
-    Raises what `JudgeRun` raises, and CancelledError when it is interrupted.
+    Raises what `Judging` raises, and CancelledError when it is interrupted.
     """
     if prepared.config.out is not None:
         claim_folder(prepared.config.out)
@@ -46,70 +46,33 @@ async def run_pipeline(
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
-    retriers = judge_run.make_retriers(prepared, progress, ledger)
+    limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
     rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
-    measured: list[Column] = []
-    turn = asyncio.Lock()
-
-    async def measure(metric: Metric) -> MetricResult:
-        async with turn:  # one after the other: they share the processes and the progress
-            prepared.measured(0, len(prepared.samples))
-            score = partial(
-                parallel.score_in_parallel, metric, prepared.samples, tell=prepared.measured
-            )
-            return await judge_run.run_in_thread(partial(score, workers=prepared.config.workers))
-
-    # Metrics that ask no judge are measured during requests.
-    early = {
-        name: asyncio.create_task(measure(metric))
-        for name, metric in prepared.metrics.items()
-        if not asks_judge(metric)
-    }
+    measuring = Measuring(prepared, progress)
+    measuring.start()
     status = "stopped"
     with _closing_run(prepared, progress):
         try:
-            await judge_run.run_judges(prepared, retriers, progress, rows)
-            if progress.stopping:
-                raise asyncio.CancelledError
-            async with judge_run.open_metric_client(prepared, progress, retriers):
-                for name, metric in prepared.metrics.items():
-                    progress.stage = name
-                    metric_result = await (early[name] if name in early else measure(metric))
-                    metric_setup.validate_result(name, metric_result, prepared.samples)
-                    reject_duplicate_columns(
-                        [
-                            c.name
-                            for c in [
-                                *judge_run.columns(prepared, progress),
-                                *measured,
-                                *metric_result.columns,
-                            ]
-                        ]
-                    )
-                    measured.extend(metric_result.columns)
-                    rows.extend(map(metric_setup.reject_non_finite, metric_result.rows))
-                    prepared.notes.extend(
-                        note for note in map(str, metric_result.notes) if note not in prepared.notes
-                    )
+            async with judge_run.open_judges(prepared, progress, limits) as clients:
+                await judge_run.run_judges(prepared, clients, progress, rows)
+                if progress.stopping:
+                    raise asyncio.CancelledError
+                async with judge_run.let_metrics_ask(prepared, clients):
+                    await measuring.finish(judge_run.columns(prepared, progress))
             progress.stage = "done"
             status = "complete"
         except asyncio.CancelledError:
             status = "interrupted"
             raise
         finally:
-            for task in early.values():
-                task.cancel()
-            prepared.measured.stopped = status != "complete"
-            await asyncio.gather(*early.values(), return_exceptions=True)
-            columns = [*judge_run.columns(prepared, progress), *measured]
-            result = analyzed(
-                prepared.samples, columns, rows, _complete_info(prepared, about(status), columns)
-            )
+            await measuring.stop(complete=status == "complete")
+            columns = [*judge_run.columns(prepared, progress), *measuring.columns]
+            info = _complete_info(prepared, about(status), columns)
+            result = analyzed(prepared.samples, columns, [*rows, *measuring.rows], info)
             if prepared.config.out is not None:
-                progress.saved = _save_result(
-                    result, prepared.config, complete=status == "complete"
-                )
+                complete = status == "complete"
+                progress.saved = _save_result(result, prepared.config, complete=complete)
     return result
 
 
@@ -247,7 +210,7 @@ class Runs:
 
     def __init__(self, config: RunConfig, progress: Progress | None, display: Display) -> None:
         self._progress, self._display = progress if progress is not None else Progress(), display
-        self._ledger, self._deadline = BudgetLedger(config.budget), judge_run.deadline_of(config)
+        self._ledger, self._deadline = BudgetLedger(config.budget), deadline_of(config)
 
     async def run(self, name: str, prepared: PreparedRun) -> Result:
         """Make a run inside its display."""
@@ -263,9 +226,9 @@ class Runs:
         self._limit(prepared)
         self._progress.judges = {name: JudgeProgress() for name in prepared.judges}
         with _closing_run(prepared, self._progress):
-            retriers = judge_run.make_retriers(prepared, self._progress, self._ledger)
-            async with judge_run.metric_client(prepared, self._progress, retriers) as client:
-                return await client.ask(questions)
+            limits = SharedLimits(self._ledger, deadline_of(prepared.config))
+            async with judge_run.open_judges(prepared, self._progress, limits) as clients:
+                return await judge_run.question_client(prepared, clients).ask(questions)
 
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
         return {name: await self.run(name, prepared) for name, prepared in runs.items()}

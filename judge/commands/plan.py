@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from judge.commands.cost_estimate import (
     SAMPLED_JUDGMENTS,
-    count_requests,
     estimate_cost,
     judge_forecast,
 )
+from judge.commands.dry_run import count_requests
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
 from judge.commands.judge_models import UNKNOWN, open_offline
@@ -25,7 +25,7 @@ from judge.core.messages import option
 from judge.core.records import Criterion, Usage
 from judge.core.request_options import Judge
 from judge.criteria.checklist import has_questions, questions_of
-from judge.execution.engines.batch_api import under_way
+from judge.execution.engines.batch_jobs import under_way
 from judge.metrics import asks_judge
 from judge.providers import Provider
 from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast, price_text, sum_prices

@@ -36,9 +36,9 @@ from judge.core.request_options import Judge
 from judge.data import ledger, samples, suspect_cells
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
-from judge.execution.metric_client import DeferredClient
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, MetricProgress
+from judge.execution.questions import DeferredClient
 from judge.metrics import Metric, asks_judge
 from judge.providers import Provider
 from judge.providers.recording import Recorder

@@ -24,7 +24,7 @@ from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
 from judge.execution.budget import BudgetLedger
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers import Provider
 from judge.providers.pricing import cost_of, is_own, why_unknown
@@ -245,12 +245,12 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
         remarks.append(f"{note} {option('draws', draws)} draws them.")
     for judge, counts in progress.judges.items():
         stopped: dict[str, list[str]] = {}
-        for criterion, trial in counts.trials.items():
-            if trial.unasked and trial.stopped:
-                stopped.setdefault(trial.reason, []).append(criterion)
+        for criterion, (error, _) in counts.stopped.items():
+            stopped.setdefault(error, []).append(criterion)
         for names in stopped.values():
             columns = listed([f"{name}{column_suffix(prepared, judge)}" for name in names])
-            remarks.append(f"{columns}: {counts.trials[names[0]].stopped}.")
+            _, why = counts.stopped[names[0]]
+            remarks.append(f"{columns}: {why}.")
     number = sum(counts.failed_cached for counts in progress.judges.values())
     if number and prepared.config.replay is None:
         remarks.append(

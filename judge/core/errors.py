@@ -125,6 +125,10 @@ class Refused(ProviderError):
         self.billed = billed
 
 
+class NotSent(ProviderError):
+    """A request that a dry run would have sent."""
+
+
 class Unrecorded(Refused):
     """A recording holds no reply to this prompt."""
 

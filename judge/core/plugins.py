@@ -41,7 +41,7 @@ PROVIDERS = {
     "scripted": "judge.providers.scripted:ScriptedProvider",
 }
 ENGINES = {
-    "local": "judge.execution.engines:run_local",
+    "local": "judge.execution.engines:LocalEngine",
     "batch": "judge.execution.engines.batch_api:BatchEngine",
     "ray": "judge.execution.engines.ray:RayEngine",
 }

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.core.records import Unit, Usage
+from judge.core.records import Response, Unit, Usage
 
-FIRST = 20
-"""Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
+TEMPERATURE = "temperature"
 GENERATING = "generating"
 """The stage in which systems generate their outputs."""
-
-
-@dataclass(slots=True)
-class Trial:
-    """The first judgments of a criterion, until one has a score or they fail for two reasons: then it is `over`.
-
-    `started` are the judgments under way, and `failed` the prompts of those that failed, all for one `reason`.
-    `stopped` tells why nothing more is asked, "" if it is; `unasked` is True once a judgment was not.
-    """
-
-    started: set[object] = field(default_factory=set)
-    failed: set[object] = field(default_factory=set)
-    reason: str = ""
-    over: bool = False
-    stopped: str = ""
-    unasked: bool = False
-
-    @property
-    def full(self) -> bool:
-        """Whether no more judgments may start before those under way show whether the replies have scores."""
-        return not (self.over or self.stopped) and len(self.started) + len(self.failed) >= FIRST
 
 
 @dataclass(slots=True)
@@ -48,13 +24,13 @@ class JudgeProgress:
     alone, after a reply without one), `repaired` (scored by the answer to that).
     Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
-    `retried` counts the tries after a first one, `timeouts` those after a time-out. `timed` counts the requests that
-    have ended, and `seconds` is the sum of their times from the first try. `in_flight` counts those between the two,
-    and `blocked` those that wait for their first try. None is sent before `paused_until` (a time of
+    `retried` counts the tries after a first one, `timeouts` those after a time-out. `in_flight` counts the requests
+    at the server, and `blocked` those that wait for their turn. None is sent before `paused_until` (a time of
     `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
-    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `trials`
-    are by criterion. `reasons` is True once a reply showed that the model reasons. `draws` is how many replies are
-    drawn for a judgment, 0 until one needs several.
+    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `stopped` has, by
+    criterion, the name of the error that its first judgments failed with and why nothing more was asked.
+    `reasons` is True once a reply showed that the model reasons. `draws` is how many replies are drawn for a judgment,
+    0 until one needs several.
     """
 
     unit: Unit = "judgment"
@@ -74,8 +50,6 @@ class JudgeProgress:
     served_by: set[str] = field(default_factory=set)
     retried: int = 0
     timeouts: int = 0
-    timed: int = 0
-    seconds: float = 0.0
     in_flight: int = 0
     blocked: int = 0
     paused_until: float = 0.0
@@ -85,29 +59,13 @@ class JudgeProgress:
     remarks: list[str] = field(default_factory=list)
     reasons: bool = False
     draws: int = 0
-    trials: defaultdict[str, Trial] = field(default_factory=lambda: defaultdict(Trial))
+    stopped: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    @contextmanager
-    def request(self) -> Iterator[Callable[[], None]]:
-        """Count one request, which is in flight from the first call of what this yields."""
-        started: list[float] = []
-
-        def first_try() -> None:
-            if not started:
-                started.append(time.monotonic())
-                self.blocked -= 1
-                self.in_flight += 1
-
-        self.blocked += 1
-        try:
-            yield first_try
-        finally:
-            if started:
-                self.in_flight -= 1
-                self.timed += 1
-                self.seconds += time.monotonic() - started[0]
-            else:
-                self.blocked -= 1
+    def note_server(self, response: Response) -> None:
+        """Note what a reply tells of its server. Its temperature only counts if the reply does, which the reader says."""
+        self.unmet.update(name for name in response.unmet if name != TEMPERATURE)
+        self.served_by.add(response.served_by)
+        self.reasons = self.reasons or response.reasoned
 
 
 @dataclass(slots=True)

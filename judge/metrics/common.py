@@ -1,6 +1,6 @@
 """Share code between metrics: questions for the judge model, rows by references, failures, lists, checks of options.
 
-`judge.execution.metric_client` sends the questions.
+`judge.execution.questions` sends the questions.
 """
 
 from __future__ import annotations

@@ -112,7 +112,10 @@ def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str
     return {name: replace(shared, criterion=name) for name in scales}
 
 
-def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None) -> list[Choice]:
+@lru_cache(maxsize=256)
+def split_reply(
+    choice: Choice, names: tuple[str, ...], judged: str | None = None
+) -> tuple[Choice, ...]:
     """Split a reply to several questions into one for each: the value as written, and its tokens.
 
     A missing question gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
@@ -125,7 +128,7 @@ def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None)
     try:
         places, reading = parse.spans(choice.text, names, judged)
     except ParseError:
-        return [unread] * len(names)
+        return (unread,) * len(names)
     tokens: dict[str, tuple[Token, ...]] | None = None
     if choice.tokens is not None:
         # Their joined text may differ from the reply in white space and at its ends.
@@ -141,16 +144,17 @@ def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None)
         }
     nearly = reading == "prose" and choice.finish_reason == "stop"
     finish = parse.NEARLY_JSON if nearly else choice.finish_reason
-    return [
-        Choice(
+
+    def part(name: str) -> Choice:
+        if name not in places:
+            return unread
+        return Choice(
             choice.text[slice(*places[name])],
             finish,
             None if tokens is None else tokens.get(name, ()),
         )
-        if name in places
-        else unread
-        for name in names
-    ]
+
+    return tuple(part(name) for name in names)
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:

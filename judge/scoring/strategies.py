@@ -33,6 +33,7 @@ from judge.core.records import (
 )
 from judge.core.request_options import HIDDEN
 from judge.scoring import expectation, parse
+from judge.scoring.multi_criteria import split_reply
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
@@ -40,8 +41,6 @@ Answer = Response | ProviderError
 Reader = Callable[[Choice], parse.Found]
 """Reads the score of a reply. Raises ParseError."""
 
-MERGED = "criterion"
-"""The parameter that names the question of a checklist that a reply is for; it is never sent."""
 EFFORT, HEADERS = "reasoning_effort", "headers"
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a model that reasons, unless the user set their number."""
@@ -136,19 +135,6 @@ class UnusableReply(ParseError):
         self.lasting = lasting
 
 
-@dataclass(slots=True)
-class ModelTraits:
-    """What replies showed about a model: strategies it is `lacking`, and why, and those `proven` by a score."""
-
-    lacking: dict[Strategy, str] = field(default_factory=dict)
-    proven: set[Strategy] = field(default_factory=set)
-
-    def learn(self, strategy: Strategy, error: UnusableReply) -> None:
-        """Record that the model lacks a strategy, unless a score has already proven the strategy."""
-        if error.lasting and strategy not in self.proven:
-            self.lacking[strategy] = str(error)
-
-
 def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, ...]:
     """Return the strategies to try, the preferred one first. `decides`: the endpoint takes typed questions only.
 
@@ -212,10 +198,7 @@ def requests(
             params["top_logprobs"] = _TOP_LOGPROBS
         if prompt.merged:
             schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
-            params |= {
-                MERGED: criterion.name,
-                "response_format": _response_format("judgments", schemas),
-            }
+            params["response_format"] = _response_format("judgments", schemas)
             params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(
                 prompt.merged
             )
@@ -237,24 +220,18 @@ def requests(
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """The question for the score alone, and how its answer is read, after a `reply` without one.
-
-    `trouble` says why it has none, and `strategy` is the one that requested it.
-    """
+class Question:
+    """What a judge is asked in one judgment, and the strategies to try, the preferred one first."""
 
     prompt: Prompt
     criterion: Criterion
     settings: SamplingOptions
     strategies: tuple[Strategy, ...]
-    reply: Choice
-    strategy: Strategy
-    trouble: ParseError
 
     def requests(
-        self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy
+        self, strategy: Strategy, model: str, endpoint: str, prefix: tuple[str, int]
     ) -> tuple[Request, ...]:
-        """Return the requests of the question, by the strategy that reads its answer."""
+        """Return the requests of a strategy."""
         return requests(
             self.prompt,
             self.criterion,
@@ -265,18 +242,45 @@ class Repair:
             prefix=prefix,
         )
 
+    def own_part(self, answers: Iterable[Answer], judged: str) -> list[Answer]:
+        """Return of answers to several questions of a checklist the part that answers this one."""
+        names = tuple(name for name, _ in self.prompt.merged)
+        if not names:
+            return list(answers)
+        place = names.index(self.criterion.name)
+
+        def own(answer: Answer) -> Answer:
+            if isinstance(answer, ProviderError):
+                return answer
+            parts = (split_reply(choice, names, judged)[place] for choice in answer.choices)
+            return replace(answer, choices=tuple(parts))
+
+        return [own(answer) for answer in answers]
+
     def score(
-        self,
-        strategy: Strategy,
-        answers: Sequence[Answer],
-        settings: SamplingOptions,
-        notes: Sequence[str],
-        *,
-        judged: str | None,
+        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
+    ) -> tuple[float, Provenance]:
+        """Return the value of the answers, and its provenance. Raises like `score_reply`."""
+        return score_reply(strategy, answers, self.criterion, self.settings, notes, judged=judged)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Question):
+    """The question for the score alone, and how its answer is read, after a `reply` without one.
+
+    `trouble` says why it has none, and `strategy` is the one that requested it.
+    """
+
+    reply: Choice
+    strategy: Strategy
+    trouble: ParseError
+
+    def score(
+        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and its provenance. Raises like `score_reply`."""
         value, provenance = score_reply(
-            strategy, answers, self.criterion, settings, notes, judged=judged
+            strategy, answers, self.criterion, self.settings, notes, judged=judged
         )
         return value, self.provenance(answers, provenance)
 
@@ -314,7 +318,7 @@ class DrawRepair(Repair):
     questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
 
     def requests(
-        self, model: str, endpoint: str, prefix: tuple[str, int], strategy: Strategy
+        self, strategy: Strategy, model: str, endpoint: str, prefix: tuple[str, int]
     ) -> tuple[Request, ...]:
         """Return a request for each question."""
         asked: list[Request] = []
@@ -332,13 +336,7 @@ class DrawRepair(Repair):
         return tuple(asked)
 
     def score(
-        self,
-        strategy: Strategy,
-        answers: Sequence[Answer],
-        settings: SamplingOptions,
-        notes: Sequence[str],
-        *,
-        judged: str | None,
+        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
     ) -> tuple[float, Provenance]:
         """Return the mean over all draws, those among them that were asked again included."""
         found: dict[str, parse.Found] = {}
@@ -346,7 +344,7 @@ class DrawRepair(Repair):
             if isinstance(answer, Response) and answer.choices:
                 try:
                     read_again = read(
-                        answer.choices[0], self.criterion, judged, strict=settings.strict
+                        answer.choices[0], self.criterion, judged, strict=self.settings.strict
                     )
                     found[text] = replace(read_again, reading="repaired")
                 except ParseError:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.cost_estimate import count_requests
+from judge.commands.dry_run import count_requests
 from judge.commands.pipeline import run_pipeline
 from judge.commands.plan import make_forecast, one_line_estimate
 from judge.commands.preparation import PreparedRun, prepare

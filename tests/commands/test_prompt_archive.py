@@ -19,7 +19,7 @@ from judge.core.records import Criterion, Sample
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer
 from judge.criteria.sandbox import fence_digest
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.results.result import load
 
 COHERENCE = criteria.load("coherence")

@@ -27,11 +27,12 @@ from judge.core.errors import (
 )
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import BudgetLedger, estimate_request, estimate_tokens, max_tokens
+from judge.execution.layers.retried import Policy
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Policy, Retrier
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
+from tests.senders import Sender
 
 MODEL = "gpt-5.4-mini"
 REQUEST = Request(
@@ -92,11 +93,9 @@ def test_a_budget_is_never_crossed_and_is_well_used(
     async def run() -> tuple[BudgetLedger, int]:
         ledger, made = BudgetLedger(budget), 0
         assert ledger.covers(judge())
-        retriers = [
-            Retrier(Policy(), RateLimiter(16), ledger, seed=seed) for seed in range(2)
-        ]  # a panel
+        retriers = [Sender(Policy(), RateLimiter(16), ledger) for _ in range(2)]  # a panel
 
-        async def work(retrier: Retrier) -> None:
+        async def work(retrier: Sender) -> None:
             nonlocal made
             while True:
                 await retrier(call, REQUEST)

@@ -27,9 +27,9 @@ from judge.criteria import load
 from judge.scoring.strategies import SamplingOptions
 from judge.providers.openai import OpenAIProvider
 from judge.core.records import Sample, Score
-from judge.execution.retry import Retrier
-from judge.execution.pending import Judgment
-from judge.execution.scheduler import JudgeRun
+from judge.execution.judgments import Judgment
+from judge.execution.rate_limit import RateLimiter
+from tests.senders import Judged, Sender
 
 criteria = [load("coherence"), load("relevance")]
 
@@ -39,9 +39,9 @@ def work(url, folder, places, texts):
         Judgment(Sample(str(n), "s", f"text {n}", "the source"), criterion)
         for n in range(int(texts)) for criterion in criteria
     ]
-    run = JudgeRun(
+    run = Judged(
         asked, OpenAIProvider("m", base_url=url, connections=int(places)), SamplingOptions(draws=2, repair=True),
-        cache=cache, retrier=Retrier(), emit=rows.append, concurrency=int(places),
+        cache=cache, sender=Sender(rate_limiter=RateLimiter(int(places))), emit=rows.append,
     )
     asyncio.run(run())
     cache.close()

@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from judge.cache import NoCache
 from judge.core.errors import Refused
 from judge.core.records import Choice, Request, Response, Sample, Score
 from judge.criteria import load
 from judge.criteria.render import Renderer
-from judge.execution import prefix_queue, scheduler
-from judge.execution.pending import Judgment, Row, by_document
-from judge.execution.retry import Retrier
-from judge.execution.scheduler import JudgeRun
+from judge.execution.judging import WINDOW
+from judge.execution.judgments import Judgment, Row, by_document
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.scoring.strategies import SamplingOptions
+from tests.senders import Judged
 
 CRITERIA = ("coherence", "relevance")
 
@@ -62,18 +59,9 @@ class Watched(ScriptedProvider):
 
 
 def judged(asked: Sequence[Judgment], provider: ScriptedProvider, **options: Any) -> list[Row]:
-    rows: list[Row] = []
-    one = JudgeRun(
-        asked,
-        provider,
-        SamplingOptions(),
-        cache=NoCache(),
-        retrier=Retrier(),
-        emit=rows.append,
-        **options,
-    )
-    asyncio.run(one())
-    return rows
+    run = Judged(asked, provider, **options)
+    asyncio.run(run())
+    return run.rows
 
 
 def test_the_first_request_of_a_document_is_answered_before_any_other_goes() -> None:
@@ -106,16 +94,8 @@ def test_a_leader_that_fails_does_not_keep_the_others_waiting() -> None:
 
 
 def test_an_engine_that_takes_all_before_it_answers_is_not_kept_waiting() -> None:
-    class Gathering:
-        gathers = True
-
-        async def __call__(self, requests: Any, ask: Any, done: Any, *, concurrency: int) -> None:
-            taken = [request async for request in requests]
-            for request in taken:
-                await done(request, await ask(request))
-
     provider = Watched()
-    assert len(judged(judgments(3, 3), provider, engine=Gathering())) == 18
+    assert len(judged(judgments(3, 3), provider, gathers=True)) == 18
     assert {request.prefix for request in provider.seen} == {("", 0)}
 
 
@@ -139,10 +119,6 @@ def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
 def test_prompts_are_made_as_they_are_needed(
     monkeypatch: pytest.MonkeyPatch, steps_down: bool
 ) -> None:
-    """Rendered and not yet answered: what is under way, what may wait, and a chunk."""
-    room = 400_000
-    for module in (prefix_queue, scheduler):
-        monkeypatch.setattr(module, "ROOM", room)
     most = made = 0
     rows: list[Row] = []
 
@@ -161,11 +137,7 @@ def test_prompts_are_made_as_they_are_needed(
             return {"no": 0.9, "4": 0.1}
         return Response((Choice("4"),) * request.params.get("n", 1)) if steps_down else {"4": 1.0}
 
-    one = JudgeRun(
-        judgments(40, 30), Watched(script), SamplingOptions(), cache=NoCache(), retrier=Retrier(), emit=rows.append,
-        concurrency=8,
-    )  # fmt: skip
-    asyncio.run(one())
-    assert len(rows) == 2_400
-    waiting = room // len(document(0)) + 64
-    assert most <= (2 if steps_down else 1) * waiting + 64 + 8
+    asked = judgments(20, 20)
+    asyncio.run(Judged(asked, Watched(script), emit=rows.append)())
+    assert len(rows) == len(asked)
+    assert most <= WINDOW + len(CRITERIA)  # each template is rendered once before

@@ -11,8 +11,9 @@ import pytest
 
 from judge.core.errors import Refused, Transient
 from judge.core.records import Request, Response, Usage
+from judge.execution.layers.retried import Policy
 from judge.execution.rate_limit import RateLimiter, parse_headers, seconds
-from judge.execution.retry import Policy, Retrier
+from tests.senders import Sender
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
 
@@ -58,7 +59,7 @@ class Server:
 
 async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: int = 64) -> float:
     """Have so many workers ask so often; the seconds it took."""
-    retrier, start, left = Retrier(Policy(), rate_limiter), now(), iter(range(count))
+    retrier, start, left = Sender(Policy(), rate_limiter), now(), iter(range(count))
     await retrier(server, REQUEST)
 
     async def work() -> None:

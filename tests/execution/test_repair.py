@@ -18,11 +18,10 @@ from judge.cache import DiskCache, NoCache
 from judge.core.errors import ProviderError, Reached, Refused, StorageError
 from judge.core.records import Choice, Failure, Request, Response, Sample, Usage
 from judge.criteria.render import render_repair_question
-from judge.execution.pending import Judgment, Row
-from judge.execution.retry import Retrier
-from judge.execution.scheduler import JudgeRun
+from judge.execution.judgments import Judgment, Row
 from judge.results.result import load
 from judge.scoring.strategies import SamplingOptions
+from tests.senders import Judged
 
 ROWS = [
     {"item": "1", "system": "s", "source": "Snow has shut the pass.", "output": "The pass is shut."}
@@ -75,15 +74,18 @@ def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
     return judge.evaluate(rows, given.pop("criteria", ["relevance"]), model=provider, **given)
 
 
-def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[JudgeRun, list[Row]]:
+def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[Judged, list[Row]]:
     """A run over MANY in this event loop, and its rows."""
-    rows: list[Row] = []
     samples = [Sample(row["item"], "s", row["output"], row["source"]) for row in MANY]
-    run = JudgeRun(
-        [Judgment(sample, replace(criteria.load("relevance"), reply="reason_then_score")) for sample in samples],
-        provider, SamplingOptions("single", repair=True), cache=cache, retrier=Retrier(), emit=rows.append, **options,
-    )  # fmt: skip
-    return run, rows
+    criterion = replace(criteria.load("relevance"), reply="reason_then_score")
+    run = Judged(
+        [Judgment(sample, criterion) for sample in samples],
+        provider,
+        SamplingOptions("single", repair=True),
+        cache=cache,
+        **options,
+    )
+    return run, run.rows
 
 
 def only(result: judge.Result) -> Any:
@@ -354,16 +356,9 @@ def test_a_full_disk_ends_the_run_with_its_own_error_and_the_first_trouble(tmp_p
         def flush(self) -> None:
             raise StorageError("disk full")
 
-    closed: list[bool] = []
-
-    class Closing(Asked):
-        async def aclose(self) -> None:
-            closed.append(True)
-
-    judged, rows = scheduled(Closing(endpoint="x"), Full(tmp_path))
+    judged, rows = scheduled(Asked(endpoint="x"), Full(tmp_path))
     with pytest.raises(StorageError, match="disk full"):
         asyncio.run(judged())
-    assert closed == [True]
     assert {row.raw for row in rows if isinstance(row, Failure)} == {UNREAD}
 
 
@@ -423,22 +418,11 @@ def test_equal_judgments_share_the_question(tmp_path: Path) -> None:
 
 
 def test_questions_follow_in_a_second_batch(tmp_path: Path) -> None:
-    rounds: list[list[int]] = []
-
-    class Gathering:
-        """An engine that takes all requests of a round before it answers them."""
-
-        gathers = True
-
-        async def __call__(self, requests: Any, ask: Any, done: Any, *, concurrency: int) -> None:
-            taken = [request async for request in requests]
-            rounds.append([len(request.messages) for request in taken])
-            for request in taken:
-                await done(request, await ask(request))
-
-    judged, rows = scheduled(Asked(endpoint="x"), NoCache(), engine=Gathering())
+    judged, rows = scheduled(Asked(endpoint="x"), NoCache(), gathers=True)
     asyncio.run(judged())
-    assert rounds == [[1] * 12, [3] * 12]
+    first, repaired, others, *rest = judged.gathering.rounds
+    assert (first, repaired, others) == ([1], [3], [1] * 11)
+    assert [length for lengths in rest for length in lengths] == [3] * 11
     assert len(rows) == 12
 
 

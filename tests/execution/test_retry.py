@@ -11,9 +11,10 @@ import pytest
 
 from judge.core.errors import DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
+from judge.execution.layers.retried import Policy
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Policy, Retrier
+from tests.senders import Sender
 
 OK = Response(())
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},))
@@ -43,7 +44,7 @@ def script(*outcomes: Response | ProviderError) -> Callable[[], Awaitable[Respon
 def ask(in_time: Run) -> Callable[..., Response]:
     """The response of a retrier whose call has these outcomes."""
 
-    def run(retrier: Retrier, *outcomes: Response | ProviderError) -> Response:
+    def run(retrier: Sender, *outcomes: Response | ProviderError) -> Response:
         response: Response = in_time(retrier(script(*outcomes), REQUEST))
         return response
 
@@ -52,13 +53,13 @@ def ask(in_time: Run) -> Callable[..., Response]:
 
 def test_a_transient_error_is_asked_again_and_counted(ask: Callable[..., Response]) -> None:
     slept = Slept()
-    retrier = Retrier(sleep=slept)
+    retrier = Sender(sleep=slept)
     assert ask(retrier, Transient("a"), Transient("b", billed=True), OK) is OK
-    assert (retrier.counts.retried, retrier.counts.timeouts, retrier.proven) == (2, 1, True)
+    assert (retrier.counts.retried, retrier.counts.timeouts) == (2, 1)
 
 
 def test_a_refusal_is_not_asked_again(ask: Callable[..., Response]) -> None:
-    retrier = Retrier(sleep=Slept())
+    retrier = Sender(sleep=Slept())
     with pytest.raises(Refused):
         ask(retrier, Refused("no"), OK)
     assert retrier.counts.retried == 0
@@ -67,7 +68,7 @@ def test_a_refusal_is_not_asked_again(ask: Callable[..., Response]) -> None:
 def test_attempts_end(ask: Callable[..., Response]) -> None:
     with pytest.raises(Transient, match="third"):
         ask(
-            Retrier(Policy(attempts=3), sleep=Slept()),
+            Sender(Policy(attempts=3), sleep=Slept()),
             Transient("1"),
             Transient("2"),
             Transient("third"),
@@ -79,7 +80,7 @@ def test_waits_are_full_jitter_below_a_growing_bound(ask: Callable[..., Response
     slept = Slept()
     policy = Policy(attempts=10, base=1.0, cap=8.0)
     with pytest.raises(Transient):
-        ask(Retrier(policy, sleep=slept), *[Transient("x")] * 10)
+        ask(Sender(policy, sleep=slept), *[Transient("x")] * 10)
     bounds = [1, 2, 4, 8, 8, 8, 8, 8, 8]
     assert all(0 <= wait <= bound for wait, bound in zip(slept, bounds, strict=True))
     assert max(slept) > 2
@@ -87,7 +88,7 @@ def test_waits_are_full_jitter_below_a_growing_bound(ask: Callable[..., Response
 
 def test_retry_after_is_obeyed(ask: Callable[..., Response]) -> None:
     slept = Slept()
-    ask(Retrier(sleep=slept), Transient("busy", status=429, retry_after=7.0), OK)
+    ask(Sender(sleep=slept), Transient("busy", status=429, retry_after=7.0), OK)
     assert slept[0] >= 7.0
 
 
@@ -101,7 +102,7 @@ def test_one_rate_limit_cools_every_request_down(in_time: Run) -> None:
         return OK
 
     async def both() -> None:
-        retrier = Retrier()
+        retrier = Sender()
         first = asyncio.create_task(retrier(call, REQUEST))
         await asyncio.sleep(10.0)
         await asyncio.gather(first, retrier(call, REQUEST))
@@ -123,7 +124,7 @@ def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_ti
         return OK
 
     async def both() -> None:
-        retrier = Retrier(rate_limiter=RateLimiter(1))
+        retrier = Sender(rate_limiter=RateLimiter(1))
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(2)))
 
     in_time(both())
@@ -136,9 +137,9 @@ def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(
 ) -> None:
     busy = Transient("busy", status=429, retry_after=1.0)
     slept = Slept()
-    assert ask(Retrier(Policy(attempts=2), sleep=slept), *[busy] * 10, OK) is OK
+    assert ask(Sender(Policy(attempts=2), sleep=slept), *[busy] * 10, OK) is OK
     with pytest.raises(Transient) as caught:
-        ask(Retrier(Policy(first_patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
+        ask(Sender(Policy(first_patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
     assert caught.value.stops == "always"
     assert re.fullmatch(
         r"busy; no reply for (\d+ s|2 min): start the same command .*", str(caught.value)
@@ -147,7 +148,7 @@ def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(
 
 
 def test_patience_lasts_while_anything_is_answered(in_time: Run) -> None:
-    retrier = Retrier(Policy(patience=100.0, cap=4.0))
+    retrier = Sender(Policy(patience=100.0, cap=4.0))
 
     async def starve() -> Response:
         starving = asyncio.create_task(
@@ -168,7 +169,7 @@ def test_a_wait_longer_than_patience_stops_the_run_and_the_message_has_its_lengt
     after: float, length: str, ask: Callable[..., Response]
 ) -> None:
     with pytest.raises(Transient, match=f"busy; the server asks to wait {length}") as caught:
-        ask(Retrier(), Transient("busy", status=429, retry_after=after), OK)
+        ask(Sender(), Transient("busy", status=429, retry_after=after), OK)
     assert caught.value.stops == "always"
 
 
@@ -191,7 +192,7 @@ def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
         return OK
 
     async def many() -> float:
-        retrier, start = Retrier(rate_limiter=RateLimiter(64)), asyncio.get_running_loop().time()
+        retrier, start = Sender(rate_limiter=RateLimiter(64)), asyncio.get_running_loop().time()
         await retrier(call, REQUEST)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(79)))
         return asyncio.get_running_loop().time() - start
@@ -200,7 +201,7 @@ def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
 
 
 def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
-    retrier = Retrier()
+    retrier = Sender()
     progress = Progress(judges={"m": retrier.counts})
 
     async def wait() -> str:
@@ -226,13 +227,13 @@ def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
         return OK
 
     async def late() -> None:
-        retrier = Retrier(deadline=asyncio.get_running_loop().time() + 30.0)
+        retrier = Sender(deadline=asyncio.get_running_loop().time() + 30.0)
         assert await retrier(script(OK), REQUEST) is OK
         for _ in range(2):
             with pytest.raises(DeadlineReached, match="--deadline"):
                 await retrier(hangs, REQUEST)
         assert asyncio.get_running_loop().time() == pytest.approx(1030.0)
-        assert retrier.rate_limiter.flying == 0
+        assert retrier.options.limiter.flying == 0
 
     in_time(late())
     assert asked == [1000.0]
@@ -243,7 +244,7 @@ def test_a_time_out_of_the_call_itself_is_no_deadline(in_time: Run) -> None:
         raise TimeoutError("its own")
 
     async def ask_it() -> None:
-        await Retrier(deadline=asyncio.get_running_loop().time() + 30.0)(call, REQUEST)
+        await Sender(deadline=asyncio.get_running_loop().time() + 30.0)(call, REQUEST)
 
     with pytest.raises(TimeoutError, match="its own"):
         in_time(ask_it())
@@ -257,7 +258,7 @@ def refused(times: int) -> list[ProviderError]:
 def test_an_endpoint_never_reached_stops_the_run_soon(
     attempts: int, sent: int, ask: Callable[..., Response]
 ) -> None:
-    retrier = Retrier(Policy(attempts=attempts, first_contact=2), sleep=Slept())
+    retrier = Sender(Policy(attempts=attempts, first_contact=2), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *refused(9))
     assert caught.value.stops == "always"
@@ -267,7 +268,7 @@ def test_an_endpoint_never_reached_stops_the_run_soon(
 def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries(
     ask: Callable[..., Response],
 ) -> None:
-    retrier = Retrier(Policy(attempts=4), sleep=Slept())
+    retrier = Sender(Policy(attempts=4), sleep=Slept())
     with pytest.raises(Transient) as caught:
         ask(retrier, *[Transient("slow", billed=True, stops="if_first") for _ in range(9)])
     assert caught.value.stops == "always"
@@ -282,8 +283,8 @@ def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
         return OK
 
     async def many() -> None:
-        retrier = Retrier(rate_limiter=RateLimiter(64))
-        retrier.rate_limiter.pause_until(asyncio.get_running_loop().time() + 50.0)
+        retrier = Sender(rate_limiter=RateLimiter(64))
+        retrier.options.limiter.pause_until(asyncio.get_running_loop().time() + 50.0)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(9)))
 
     in_time(many())
@@ -292,7 +293,7 @@ def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
 
 
 def test_an_endpoint_lost_later_fails_single_requests(ask: Callable[..., Response]) -> None:
-    retrier = Retrier(Policy(attempts=4, first_contact=1), sleep=Slept())
+    retrier = Sender(Policy(attempts=4, first_contact=1), sleep=Slept())
     ask(retrier, OK)
     with pytest.raises(Transient) as caught:
         ask(retrier, *refused(4))
@@ -301,11 +302,12 @@ def test_an_endpoint_lost_later_fails_single_requests(ask: Callable[..., Respons
 
 
 def test_a_suspect_reply_stops_only_an_unproven_endpoint(ask: Callable[..., Response]) -> None:
-    retrier = Retrier(sleep=Slept())
+    retrier = Sender(sleep=Slept())
     with pytest.raises(Refused) as caught:
         ask(retrier, Refused("html", stops="if_first"))
     assert caught.value.stops == "always"
-    ask(retrier, OK)
+    proven = Sender(sleep=Slept())
+    ask(proven, OK)
     with pytest.raises(Refused) as caught:
-        ask(retrier, Refused("html", stops="if_first"))
+        ask(proven, Refused("html", stops="if_first"))
     assert caught.value.stops == "never"

@@ -21,11 +21,12 @@ import judge
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.retry import Policy, Retrier
+from judge.execution.layers.retried import Policy
 from judge.providers import Provider
 from judge.providers.http_client import connection_error
 from judge.providers.openai import OpenAIProvider, _response
 from judge.providers.vendors import VENDORS
+from tests.senders import Sender
 
 FIELDS = (
     "content", "refusal", "token", "logprob", "top_logprobs", "prompt_tokens", "completion_tokens", "message", "code",
@@ -363,7 +364,7 @@ def test_a_first_reply_that_cannot_be_read_is_asked_again(
 
     async def asked() -> Response:
         try:
-            return await Retrier(Policy(base=0.0))(lambda: provider.complete(request()), request())
+            return await Sender(Policy(base=0.0))(lambda: provider.complete(request()), request())
         finally:
             await provider.aclose()
 

@@ -272,7 +272,7 @@ def test_a_reply_to_several_criteria_may_be_nearly_json(text: str, scores: str) 
     choice = Choice(
         text, "stop", tuple(Token(piece, -0.1, ((piece, -0.1), ("5", -3.0))) for piece in text)
     )
-    parts = split_reply(choice, ["a", "b"], "It ends in a: 5")
+    parts = split_reply(choice, ("a", "b"), "It ends in a: 5")
     for part, score in zip(parts, scores, strict=True):
         assert part.finish_reason != "stop"
         with pytest.raises(ParseError):

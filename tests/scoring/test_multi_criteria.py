@@ -38,7 +38,7 @@ def test_each_value_is_weighed_by_its_own_tokens() -> None:
         '{"', "a", '":', " ", "4", ',"', "b", '":', " ", "2", "}", "",
         top={"4": {"4": 0.6, "5": 0.4}, "2": {"2": 0.5, "1": 0.5}},
     )  # fmt: skip
-    a, b = split_reply(Choice('{"a": 4,"b": 2}', "stop", made), ["a", "b"])
+    a, b = split_reply(Choice('{"a": 4,"b": 2}', "stop", made), ("a", "b"))
     assert (a.text, b.text) == ("4", "2")
     assert read(a)[0] == pytest.approx(4.4)
     assert read(b)[0] == pytest.approx(1.5)
@@ -64,20 +64,20 @@ VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 def test_a_value_is_weighed_with_what_its_tokens_carry(
     reply: str, texts: list[str], top: dict[str, dict[str, float]], scale: Scale, value: float
 ) -> None:
-    (a,) = split_reply(Choice(reply, "stop", tokens(*texts, top=top)), ["a"])
+    (a,) = split_reply(Choice(reply, "stop", tokens(*texts, top=top)), ("a",))
     assert read(a, scale) == (pytest.approx(value), pytest.approx(1.0))
 
 
 def test_tokens_that_do_not_join_to_the_reply() -> None:
     """As llama.cpp sends them: white space before, an empty one at the end."""
     made = tokens(" ", "\n", "{", '"a"', ":", " 4", "}", "")
-    (a,) = split_reply(Choice('{"a": 4}', "stop", made), ["a"])
+    (a,) = split_reply(Choice('{"a": 4}', "stop", made), ("a",))
     assert read(a)[0] == 4
-    (lost,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ["a"])
+    (lost,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ("a",))
     assert (lost.text, lost.tokens) == ("4", ())
     with pytest.raises(strategies.UnusableReply):
         read(lost)
-    (bare,) = split_reply(Choice('{"a": 4}'), ["a"])
+    (bare,) = split_reply(Choice('{"a": 4}'), ("a",))
     assert bare.tokens is None
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_plainly_the_score_of_a_question_is_a_failure_of_that_questi
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
     found: list[float | None] = []
-    for choice in split_reply(Choice(reply, finish), ["a", "b"]):
+    for choice in split_reply(Choice(reply, finish), ("a", "b")):
         try:
             found.append(FIVE.value(parse.read(choice, "score", FIVE).label))
         except ParseError:
@@ -108,7 +108,7 @@ def test_what_is_not_plainly_the_score_of_a_question_is_a_failure_of_that_questi
 
 @given(st.text(max_size=80), st.sampled_from(["stop", "length"]))
 def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
-    assert len(split_reply(Choice(reply, finish, tokens(*reply)), ["a", "b"])) == 2
+    assert len(split_reply(Choice(reply, finish, tokens(*reply)), ("a", "b"))) == 2
 
 
 @given(
@@ -123,7 +123,7 @@ def test_values_are_found_however_the_reply_is_cut_into_tokens(
     cuts = sorted({0, len(reply), *data.draw(st.lists(st.integers(0, len(reply)), max_size=9))})
     made = tuple(Token(reply[i:j], 0.0) for i, j in pairwise(cuts))
     for choice, label in zip(
-        split_reply(Choice(reply, "stop", made), ["a", "b"]), labels, strict=True
+        split_reply(Choice(reply, "stop", made), ("a", "b")), labels, strict=True
     ):
         assert choice.text == label
         assert choice.tokens is not None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
 from judge.core.records import Choice, Criterion, Response, Sample, Scale, Token
-from judge.execution.pending import Judgment
+from judge.execution.judgments import Judgment
 from judge.scoring.parse import find, read
 from judge.scoring.strategies import SamplingOptions, Strategy, score_reply
 
@@ -317,7 +317,7 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
     answers = [formal, prosaic] if strategy == "samples" else [prosaic]
     for strict, reading, mass in ((False, "prose", 1.0), (True, "strict", 0.5)):
         settings = SamplingOptions(strict=strict, min_mass=0.0)
-        judged = Judgment(Sample("i", "s", "The cat sat."), criterion).judged(settings)
+        judged = Judgment(Sample("i", "s", "The cat sat."), criterion).judged_text
         try:
             value, how = score_reply(strategy, answers, criterion, settings, judged=judged)
         except ParseError:

@@ -168,13 +168,6 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
     assert json.loads(made.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
 
 
-def test_a_model_lacks_what_it_never_did() -> None:
-    traits = strategies.ModelTraits(proven={"samples"})
-    for strategy, lasting in (("samples", True), ("logprobs", True), ("single", False)):
-        traits.learn(strategy, UnusableReply("why", lasting=lasting))
-    assert traits.lacking == {"logprobs": "why"}
-
-
 def test_draws_that_were_not_answered_are_counted_apart() -> None:
     value, made = strategies.score_reply(
         "samples", [*said("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,8 +25,8 @@ from judge.core.format import plural
 from judge.core.huggingface import first_line
 from judge.core.records import Request, Response
 from judge.core.version import __version__
-from judge.execution import engines
-from judge.execution.engines import Ask, Done, EngineContext
+from judge.execution.engines import EngineContext, MakeLayer
+from judge.execution.layers import Layer
 from judge.providers import Capabilities, Provider
 
 _CONNECT_TIMEOUT = 3.0
@@ -210,6 +210,8 @@ class RayEngine:
     A worker that dies loses the requests it has, which raise Transient, and is started again on its node.
     """
 
+    gathers = False
+
     def __init__(self, context: EngineContext) -> None:
         self._provider, self._counts, self._requested = (
             context.provider,
@@ -234,21 +236,16 @@ class RayEngine:
         recipe(context.provider)
         return cls(context)
 
-    async def __call__(
-        self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int
-    ) -> None:
-        """Have all requests answered. Raises what ends a run, and ConfigError where workers cannot do the work."""
-
-        async def each() -> AsyncIterator[Request]:
-            async for request in requests:
-                if self._connecting is None:
-                    await self._start()
-                yield request
-
-        await engines.run_local(each(), ask, done, concurrency=concurrency)
+    def layer(self, sending: MakeLayer) -> Layer:
+        return sending(self.complete)
 
     async def complete(self, request: Request) -> Response:
-        """The response of a worker's provider, or the error that it raised. Raises Transient where the worker died."""
+        """The response of a worker's provider, or the error that it raised. Raises Transient where the worker died.
+
+        Raises ConfigError where workers cannot do the work.
+        """
+        if self._connecting is None:
+            await self._start()
         await self._until(any, _ONE_WAIT)
         worker = self._pick(request.prefix[0])
         state, lesson = Capabilities.of(self._provider).shared_state, b""

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,23 @@ from judge.core.errors import (
     BudgetReached,
     ConfigError,
     DeadlineReached,
+    ProviderError,
     Refused,
     StorageError,
     Transient,
 )
 from judge.core.records import Request, Response, Usage
 from judge.execution.budget import BudgetLedger
-from judge.execution.engines import Answer, EngineContext, create_engine
-from judge.execution.engines.batch_api import BatchEngine, BatchJob, BatchJobStore
+from judge.execution.engines import EngineContext
+from judge.execution.engines.batch_api import BatchEngine
+from judge.execution.engines.batch_jobs import BatchJob, BatchJobStore
+from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
-from judge.execution.retry import Policy, Retrier
+from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
+from tests.senders import Sender
 
 KEY = "sk-secret-of-the-batch-tests"
 
@@ -64,37 +68,36 @@ class Session:
         self.answers: dict[str, Answer] = {}
         self.ledger = limits.pop("ledger", None)
         store = BatchJobStore(folder, self.provider.endpoint)
-        self.engine = BatchEngine(
-            self.provider.batches,
-            store,
-            self.counts,
-            self.ledger,
-            limits.pop("deadline", None),
-            sleep=self.sleep,
+        context = EngineContext(
+            self.provider, folder, self.counts, self.ledger, limits.pop("deadline", None)
         )
+        self.engine = BatchEngine(self.provider.batches, store, context)
+        self.engine.sleep = self.sleep
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
         await asyncio.sleep(0)
 
     async def run(self, requests: Iterable[Request]) -> dict[str, Answer]:
-        async def each() -> AsyncIterator[Request]:
-            for one in requests:
-                yield one
+        sender = Sender(Policy(attempts=1), ledger=self.ledger)
+        layer = self.engine.layer(sender.layers)
 
-        retrier = Retrier(Policy(attempts=1), ledger=self.ledger)
-
-        async def ask(one: Request) -> Response:
-            return await retrier(lambda: self.provider.complete(one), one)
-
-        def done(one: Request, answer: Answer) -> None:
+        async def ask(one: Request) -> None:
+            answer: Answer
+            try:
+                answer = await layer.ask(one)
+            except ProviderError as error:
+                if error.stops != "never":
+                    raise
+                answer = error
             text = one.messages[0]["content"]
             assert text not in self.answers, "answered twice"
             self.answers[text] = answer
 
         try:
-            await self.engine(each(), ask, done, concurrency=4)
+            await gather(ask(one) for one in requests)
         finally:
+            await self.engine.aclose()
             await self.provider.aclose()
         return self.answers
 
@@ -688,17 +691,6 @@ def test_what_cannot_be_batched_is_said_unpaid(
     with pytest.raises(ConfigError, match=why):
         judged(batch_server, **{"engine": "batch", **options})
     assert batch_server.calls == []
-
-
-def test_only_engines_with_a_wish_of_their_own_are_opened(tmp_path: Path) -> None:
-    from judge.execution import engines
-
-    assert (
-        create_engine(
-            "local", EngineContext(ScriptedProvider(lambda _: 4), tmp_path, JudgeProgress())
-        )
-        is engines.run_local
-    )
 
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:

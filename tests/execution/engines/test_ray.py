@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,26 @@ import pytest
 
 from judge import evaluate
 from judge.core.budget import Budget
-from judge.core.errors import ConfigError, JudgeError, MissingExtra, ParseError, Refused, Transient
+from judge.core.errors import (
+    ConfigError,
+    JudgeError,
+    MissingExtra,
+    ParseError,
+    ProviderError,
+    Refused,
+    Transient,
+)
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import BudgetLedger
-from judge.execution.engines import Answer, EngineContext, create_engine, ray
+from judge.execution.engines import EngineContext, create_engine, ray
 from judge.execution.engines.ray import Placement, RayEngine
+from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Policy, Retrier
+from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
+from tests.senders import Sender
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "sk-secret-of-the-ray-tests"
@@ -83,36 +93,33 @@ class Session:
         self.counts, self.answers = JudgeProgress(), dict[str, Answer]()
         self.ledger = limits.get("ledger")
         self.place = EngineContext(provider, None, self.counts, self.ledger, workers=workers)
-        self.engine = create_engine(engine, self.place)
+        self.engine: Any = create_engine(engine, self.place)
         limits = {"policy": Policy(attempts=4, base=0.0)} | limits
         limiter = limits.get("rate_limiter") or RateLimiter(1_000_000)
-        self.retrier = Retrier(limits["policy"], limiter, self.ledger, counts=self.counts)
+        self.sender = Sender(limits["policy"], limiter, self.ledger, counts=self.counts)
+        self.layer = self.engine.layer(self.sender.layers)
         self.on_answer: Callable[[Answer], None] = lambda _: None
-        self.complete = getattr(self.engine, "complete", provider.complete)
-
-    async def ask(self, one: Request) -> Response:
-        async def send() -> Response:
-            self.counts.sent += 1
-            answer: Response = await self.complete(one)
-            return answer
-
-        return await self.retrier(send, one)
 
     async def round(self, requests: Iterable[Request], concurrency: int = 8) -> None:
-        async def each() -> AsyncIterator[Request]:
-            for one in requests:
-                yield one
+        places = asyncio.Semaphore(concurrency)
 
-        def done(one: Request, answer: Answer) -> None:
+        async def ask(one: Request) -> None:
+            answer: Answer
+            async with places:
+                try:
+                    answer = await self.layer.ask(one)
+                except ProviderError as error:
+                    if error.stops != "never":
+                        raise
+                    answer = error
             assert text(one) not in self.answers, "answered twice"
             self.answers[text(one)] = answer
             self.on_answer(answer)
 
-        await self.engine(each(), self.ask, done, concurrency=concurrency)
+        await gather(ask(one) for one in requests)
 
     async def close(self) -> None:
-        if hasattr(self.engine, "aclose"):
-            await self.engine.aclose()
+        await self.engine.aclose()
 
     def run(self, requests: Iterable[Request], concurrency: int = 8) -> dict[str, Answer]:
         async def whole() -> None:
@@ -586,12 +593,12 @@ def test_who_stops_waiting_stops_the_request(connected: Any, tmp_path: Path) -> 
         session = Session(answering(answer))
         try:
             await session.round([request("quick")])
-            waiting = asyncio.create_task(session.complete(request("slow")))
+            waiting = asyncio.create_task(session.engine.complete(request("slow")))
             await asyncio.to_thread(until, began)
             assert not ended.exists()
             waiting.cancel()
             await asyncio.to_thread(until, ended)
-            assert isinstance(await session.complete(request("quick")), Response)
+            assert isinstance(await session.engine.complete(request("quick")), Response)
         finally:
             await session.close()
 
@@ -626,7 +633,7 @@ def test_the_rate_limit_is_one_for_all_workers(connected: Any) -> None:
         return Response((Choice("4"),))
 
     session = Session(answering(answer), workers=3, rate_limiter=RateLimiter(3, rpm=60_000))
-    complete = session.complete
+    complete = session.engine.complete
 
     async def counted(one: Request) -> Response:
         nonlocal now, most
@@ -637,7 +644,8 @@ def test_the_rate_limit_is_one_for_all_workers(connected: Any) -> None:
         finally:
             now -= 1
 
-    session.complete = counted
+    session.engine.complete = counted
+    session.layer = session.engine.layer(session.sender.layers)
     session.run(named(60), concurrency=15)
     assert (len(session.answers), most) == (60, 3)
 

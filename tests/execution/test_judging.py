@@ -14,10 +14,13 @@ from judge.cache import DiskCache, NoCache
 from judge.core.errors import CriterionError, ParseError, ProviderError, Refused, StorageError
 from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.criteria import load
-from judge.execution.pending import Judgment, Row
+from judge.execution.judging import Judging
+from judge.execution.judgments import Judgment, Row
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
-from judge.execution.retry import Policy, Retrier
-from judge.execution.scheduler import JudgeRun
+from judge.execution.rate_limit import RateLimiter
+from judge.execution.reply_client import ReplyClient, SendingOptions, sending_layers
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.scoring.strategies import SamplingOptions
 
@@ -54,17 +57,26 @@ class Judged:
         self.rows: list[Row] = []
         judged = samples(3) if rows is None else rows
         by = criteria or [load("coherence")]
-        self.run = JudgeRun(
-            [Judgment(sample, criterion) for sample in judged for criterion in by],
+        self.criteria = by
+        self.judgments = [Judgment(sample, criterion) for sample in judged for criterion in by]
+        options = SendingOptions(RateLimiter(concurrency), Policy(), sleep=no_sleep)
+        self.store = ReplyStore(cache or NoCache())
+        layers = sending_layers(self.provider.complete, options, self.store, self.counts)
+        self.judging = Judging(
+            ReplyClient(layers, self.store, self.counts),
             self.provider,
             SamplingOptions(**settings),
-            cache=cache or NoCache(),
-            retrier=Retrier(Policy(), sleep=no_sleep),
+            by,
             emit=self.rows.append,
             counts=self.counts,
-            concurrency=concurrency,
             retry_failed=retry_failed,
         )
+
+    async def run(self) -> None:
+        try:
+            await self.judging.judge_all(self.judgments)
+        finally:
+            self.store.flush()
 
     def __call__(self) -> Judged:
         asyncio.run(self.run())
@@ -316,10 +328,11 @@ def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
             raise StorageError("the journal's disk is full")
         emitted.append(row)
 
-    judged.run.emit = emit
+    judged.judging.emit = emit
     with pytest.raises(StorageError):
         judged()
-    assert DiskCache(tmp_path).stats()["responses"] == len(judged.provider.seen) == 6
+    kept = DiskCache(tmp_path).stats()["responses"]
+    assert len(emitted) < kept <= len(judged.provider.seen)
 
 
 def test_a_template_that_fails_on_some_rows_fails_those_rows(tmp_path: Path) -> None:
@@ -370,7 +383,8 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
         asyncio.run(go())
     kept = len(judged.values)
     assert 20 <= kept < 500
-    assert DiskCache(tmp_path).stats()["responses"] == kept
+    stored = DiskCache(tmp_path).stats()["responses"]
+    assert kept <= stored <= kept + 2, "a reply in flight may be stored without a row"
 
 
 # Down the ladder.

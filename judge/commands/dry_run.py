@@ -1,0 +1,370 @@
+"""Count what a run will ask: the run itself, with a last layer that sends nothing and a cache that is only read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from judge.cache import Cache, NoCache
+from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
+from judge.commands.public import run_sync
+from judge.commands.reply_cache import open_reply_cache
+from judge.core.errors import NotAsked, NotSent, ParseError
+from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample
+from judge.execution import budget
+from judge.execution.judging import Attempt, Judging
+from judge.execution.judgments import Judgment, Row, by_question
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.progress import JudgeProgress
+from judge.execution.reply_client import ReplyClient
+from judge.providers import Provider
+from judge.results.planning import CriterionEstimate, JudgeEstimate
+from judge.scoring import checklist
+from judge.scoring.strategies import Question, SamplingOptions, Strategy, UnusableReply
+
+_LEAST, _STEP = 1024, 128
+"""OpenAI's prompt cache serves prefixes of at least `_LEAST` tokens, in steps of `_STEP` (2026)."""
+_SCORE, _REASON = 4, 60
+"""Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have 25."""
+
+
+def count_requests(
+    prepared: PreparedRun, most: int | None = None, items: int | None = None
+) -> list[JudgeEstimate]:
+    """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
+
+    With `items`, scale to that many similar items that are not cached.
+    """
+    if not prepared.criteria:
+        return []
+    texts = (
+        prepared.pairs.compared
+        if prepared.pairs
+        else ((sample, None) for sample in prepared.samples)
+    )
+    by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    for sample, rival in texts:
+        by_item.setdefault(sample.item, []).append((sample, rival))
+    total = sum(map(len, by_item.values()))
+    step = max(1, total * len(prepared.criteria) // most) if most else 1
+    sampled = list(by_item.values())[::step]
+    factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
+    cache = open_reply_cache(prepared.config, prepared.notes, make=False)
+    try:
+        counters = {
+            name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)
+            for name, provider in prepared.judges.items()
+        }
+    finally:
+        cache.close()
+    return [
+        counter.estimate(name, factor, exact=step == 1 and not items)
+        for name, counter in counters.items()
+    ]
+
+
+def _count(
+    prepared: PreparedRun,
+    name: str,
+    provider: Provider,
+    cache: Cache,
+    items: Sequence[Sequence[tuple[Sample, Sample | None]]],
+    *,
+    ignore_cache: bool,
+) -> _DryJudging:
+    """Count one judge's requests about these items.
+
+    The last cached reply may show what is true of the model from the first request on; then they are counted again.
+    """
+    criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
+    judgments = [
+        judgment
+        for item in items
+        for judgment in by_question(
+            Judgment(sample, criterion, rival)
+            for sample, rival in item
+            for criterion in criteria
+            if is_wanted(prepared, sample, criterion)
+        )
+    ]
+    settings = prepared.settings[name]
+
+    def count(known: _KnownOfModel) -> _DryJudging:
+        counting = _DryJudging(
+            provider, settings, criteria, cache, known, ignore_cache=ignore_cache
+        )
+        run_sync(lambda: counting.judge_all(judgments))
+        return counting
+
+    known = _KnownOfModel.told_by(provider, settings)
+    counting = count(known)
+    return counting if counting.known == known else count(counting.known)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownOfModel:
+    """What is known of a model before a run: if it gives no token probabilities, and how many draws in a message."""
+
+    blind: bool
+    draws_at_once: int
+    reasons: bool = False
+
+    @classmethod
+    def told_by(cls, provider: Provider, settings: SamplingOptions) -> _KnownOfModel:
+        """Return what its vendor says."""
+        blind = "logprobs" in provider.learned.get("dropped", ())
+        return cls(blind, provider.learned.get("n") or settings.draws)
+
+
+class _NothingSent:
+    """The last layer of a dry run. `messages` are those that would have been sent."""
+
+    def __init__(self, *, blind: bool) -> None:
+        self.messages: list[Request] = []
+        self._blind = blind
+
+    async def ask(self, request: Request) -> Response:
+        self.messages.append(request)
+        if self._blind and "top_logprobs" in request.params:
+            return Response((Choice(""),), unmet=("logprobs",))
+        raise NotSent("a dry run sends nothing")
+
+
+@dataclass(slots=True)
+class _CachedReplies:
+    """What cached replies of one kind took: their number and output tokens."""
+
+    number: int = 0
+    written: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Tokens:
+    """Tokens of cached replies, as far as the server counted them.
+
+    `estimated` and `counted` are the input tokens by the estimate and by the server. `replies` are the output tokens by
+    kind of reply and strategy.
+    """
+
+    estimated: int = 0
+    counted: int = 0
+    replies: dict[tuple[str, Strategy], _CachedReplies] = field(default_factory=dict)
+
+    def add(
+        self, kind: tuple[str, Strategy], requests: Sequence[Request], replies: Sequence[Response]
+    ) -> None:
+        """Add the replies to the requests of one judgment; of draws in one message the first has the usage."""
+        if not any(reply.usage.prompt_tokens for reply in replies):
+            return
+        for request, reply in zip(requests, replies, strict=True):
+            if reply.usage.prompt_tokens:
+                self.estimated += budget.estimate_request(request)
+                self.counted += reply.usage.prompt_tokens
+        of_kind = self.replies.setdefault(kind, _CachedReplies())
+        of_kind.number += len(replies)
+        of_kind.written += sum(reply.usage.completion_tokens for reply in replies)
+
+    @property
+    def correction(self) -> float:
+        """By which factor the estimate of input tokens is too low."""
+        return self.counted / self.estimated if self.estimated else 1.0
+
+
+class _ReadOnly(Cache):
+    """A cache that is only read."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        return self._cache.get_many(keys)
+
+
+class _DryJudging(Judging):
+    """Judges without sending anything, and counts by criterion what would have been sent.
+
+    With `ignore_cache`, cached replies show what the model does but answer nothing. `asked` has, by request key, the
+    judgment that it was for, its strategy, and how many scores its reply holds.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        settings: SamplingOptions,
+        criteria: Sequence[Criterion],
+        cache: Cache,
+        known: _KnownOfModel,
+        *,
+        ignore_cache: bool,
+    ) -> None:
+        counts = JudgeProgress(reasons=known.reasons)
+        self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in criteria}
+        self._names = {
+            part.name: criterion.name
+            for criterion in criteria
+            for part in [criterion, *checklist.parts(criterion)]
+        }
+        self.tokens = _Tokens()
+        self.asked: dict[str, tuple[Judgment, Strategy, int]] = {}
+        self._nothing_sent = _NothingSent(blind=known.blind)
+        self._draws_at_once = known.draws_at_once
+        self._ignore_cache = ignore_cache
+        self._cached = ReplyClient(self._nothing_sent, ReplyStore(_ReadOnly(cache)), counts)
+        client = ReplyClient(
+            self._nothing_sent,
+            ReplyStore(NoCache() if ignore_cache else _ReadOnly(cache)),
+            counts,
+            most_draws=known.draws_at_once,
+        )
+        super().__init__(
+            client,
+            provider,
+            replace(settings, repair=False),
+            criteria,
+            emit=self._note_row,
+            counts=counts,
+        )
+
+    @property
+    def known(self) -> _KnownOfModel:
+        """What is known of the model by now."""
+        blind = "logprobs" in self.traits.lacking
+        return _KnownOfModel(blind, self._draws_at_once, self.counts.reasons)
+
+    def _line(self, criterion: Criterion) -> CriterionEstimate:
+        return self.lines[checklist.whole(criterion).name]
+
+    def _render_once(self, judgments: Sequence[Judgment]) -> None:
+        """Check no template: a judgment that has no prompt is counted."""
+
+    def _note_row(self, row: Row) -> None:
+        """Count a judgment, and whether it has a prompt."""
+        line = self.lines[self._names[row.column]]
+        line.judgments += 1
+        line.broken += isinstance(row, Failure) and row.stage == "render"
+
+    async def _stored(
+        self, question: Question, attempt: Attempt, requests: Sequence[Request]
+    ) -> list[Response] | None:
+        stored = await self._cached.stored(requests)
+        if stored is None:
+            return None
+        kind = (question.criterion.reply, attempt.strategy)
+        self.tokens.add(kind, requests, stored)
+        messages = sum(reply.usage.prompt_tokens > 0 for reply in stored)
+        if messages and attempt.strategy == "samples":
+            at_once = math.ceil(len(stored) / messages)
+            self._draws_at_once = min(self._draws_at_once, at_once)
+        if not self._ignore_cache:
+            return stored
+        self._learn(question, attempt, stored)
+        return None
+
+    def _learn(self, question: Question, attempt: Attempt, stored: Sequence[Response]) -> None:
+        """Learn what replies show of the model, though they answer nothing here."""
+        answers = question.own_part(stored, attempt.judgment.judged_text)
+        try:
+            question.score(attempt.strategy, answers, [], attempt.judgment.judged_text)
+        except UnusableReply as error:
+            self.traits.learn(attempt.strategy, error)
+        except ParseError:
+            return
+        else:
+            self.traits.proven.add(attempt.strategy)
+
+    async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
+        new = [request for request in requests if request.key() not in self.asked]
+        if not new:
+            first, *_ = self.asked[requests[0].key()]
+            line = self._line(attempt.judgment.criterion)
+            line.equal += first.sample is not attempt.judgment.sample
+            attempt.from_cache = False
+            raise NotSent("an equal request would have been sent")
+        scores = max(1, len(question.prompt.merged))
+        for request in new:
+            self.asked[request.key()] = (attempt.judgment, attempt.strategy, scores)
+        await super()._ask(question, attempt, new)
+
+    def _count(self, attempt: Attempt, outcome: object) -> None:
+        if attempt.from_cache and not isinstance(outcome, NotAsked):
+            self._line(attempt.judgment.criterion).cached += 1
+
+    def estimate(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
+        """Return the judge's estimate, scaled by `factor`. Call it once."""
+        self._add_messages()
+        by_strategy = self._add_written()
+        correction = self.tokens.correction
+        for line in self.lines.values():
+            line.read *= correction
+            line.shared *= correction
+            line.stored *= correction
+        used = tuple(dict.fromkeys(strategy for strategy, _ in by_strategy.most_common()))
+        settled = {*self.traits.proven, *self.traits.lacking}
+        would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
+        hopes = "logprobs" in used and "logprobs" not in settled
+        fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
+        drawn = fewer or self.settings.draws
+        draws = drawn if hopes and would_draw else 0
+        at_once = min(self._draws_at_once, drawn)
+        return JudgeEstimate(
+            name,
+            [line.times(factor) for line in self.lines.values()],
+            used,
+            draws=draws,
+            each=math.ceil(draws / at_once),
+            exact=exact,
+            drawn=drawn,
+            size=at_once,
+            unit="question" if self.counts.unit == "question" else "judgment",
+        )
+
+    def _add_messages(self) -> None:
+        """Add the messages that would be sent, their input tokens, and those that a provider's cache can serve."""
+        prompts: list[tuple[str, CriterionEstimate]] = []
+        for message in self._nothing_sent.messages:
+            params = {name: value for name, value in message.params.items() if name != "n"}
+            first = replace(message, params=params)
+            judgment, *_ = self.asked[first.key()]
+            line = self._line(judgment.criterion)
+            line.requests += 1
+            line.read += budget.estimate_request(first)
+            prompts.append(("\n".join(m["content"] for m in message.messages), line))
+        prompts.sort(key=lambda prompt: prompt[0])
+        before = 0
+        for (earlier, first_line), (later, line) in pairwise(prompts):
+            tokens = budget.estimate_tokens(earlier[: _common_length(earlier, later)])
+            common = tokens // _STEP * _STEP if tokens >= _LEAST else 0
+            line.shared += common
+            first_line.stored += common if not before else 0
+            before = common
+
+    def _add_written(self) -> Counter[Strategy]:
+        """Add the output tokens, as in cached replies of the kind if there are any; count replies by strategy."""
+        by_strategy: Counter[Strategy] = Counter()
+        for judgment, strategy, scores in self.asked.values():
+            by_strategy[strategy] += 1
+            reply = judgment.criterion.reply
+            cached = self.tokens.replies.get((reply, strategy))
+            if cached is not None:
+                written = cached.written / cached.number
+            elif strategy == "decisions":
+                written = 0.0
+            else:
+                written = float(scores * _SCORE + (0 if reply == "score" else _REASON))
+            self._line(judgment.criterion).written += written
+        return by_strategy
+
+
+def _common_length(first: str, second: str) -> int:
+    """Return the length of the text that both begin with, by bisection: slices compare faster than characters."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

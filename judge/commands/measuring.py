@@ -1,0 +1,96 @@
+"""Measure the metrics of a run: those that ask no judge while the judges are asked, the others afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+from judge.commands import metric_setup
+from judge.commands.preparation import PreparedRun, reject_duplicate_columns
+from judge.core.records import Column
+from judge.execution.judgments import Row
+from judge.execution.progress import Progress
+from judge.metrics import Metric, MetricResult, asks_judge, parallel
+
+T = TypeVar("T")
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run in a daemon thread, so that Ctrl-C does not wait for a slow metric."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+        if not future.cancelled():
+            settle(outcome)
+
+    def in_thread() -> None:
+        try:
+            settling: tuple[Callable[[Any], None], Any] = future.set_result, work()
+        except KeyboardInterrupt:  # the run is stopping
+            settling = future.set_exception, asyncio.CancelledError()
+        except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
+            settling = future.set_exception, error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, *settling)
+
+    threading.Thread(
+        target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True
+    ).start()
+    return await future
+
+
+class Measuring:
+    """Measures the metrics of a run, one after the other, as they share the processes and the progress.
+
+    Those that ask no judge are measured from `start` on. `columns` and `rows` are what has been measured.
+    """
+
+    def __init__(self, prepared: PreparedRun, progress: Progress) -> None:
+        self.columns: list[Column] = []
+        self.rows: list[Row] = []
+        self._prepared = prepared
+        self._progress = progress
+        self._turn = asyncio.Lock()
+        self._early: dict[str, asyncio.Task[MetricResult]] = {}
+
+    def start(self) -> None:
+        """Begin with the metrics that ask no judge."""
+        for name, metric in self._prepared.metrics.items():
+            if not asks_judge(metric):
+                self._early[name] = asyncio.create_task(self._measure(metric))
+
+    async def finish(self, other_columns: list[Column]) -> None:
+        """Wait for these metrics, and measure the others. No metric may have one of the other columns."""
+        for name, metric in self._prepared.metrics.items():
+            self._progress.stage = name
+            early = self._early.get(name)
+            result = await (self._measure(metric) if early is None else early)
+            metric_setup.validate_result(name, result, self._prepared.samples)
+            columns = [*other_columns, *self.columns, *result.columns]
+            reject_duplicate_columns([column.name for column in columns])
+            self.columns.extend(result.columns)
+            self.rows.extend(map(metric_setup.reject_non_finite, result.rows))
+            for note in map(str, result.notes):
+                if note not in self._prepared.notes:
+                    self._prepared.notes.append(note)
+
+    async def stop(self, *, complete: bool) -> None:
+        """End what is under way."""
+        for task in self._early.values():
+            task.cancel()
+        self._prepared.measured.stopped = not complete
+        await asyncio.gather(*self._early.values(), return_exceptions=True)
+
+    async def _measure(self, metric: Metric) -> MetricResult:
+        samples, tell = self._prepared.samples, self._prepared.measured
+        workers = self._prepared.config.workers
+        async with self._turn:
+            tell(0, len(samples))
+            score = partial(parallel.score_in_parallel, metric, samples, tell=tell, workers=workers)
+            return await run_in_thread(score)

@@ -1,0 +1,85 @@
+"""The client of each model of a run: how it is opened, with which limits, and closed again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from judge.commands.preparation import engine_context
+from judge.config import RunConfig
+from judge.execution import engines
+from judge.execution.budget import BudgetLedger
+from judge.execution.layers import Layer
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.layers.retried import Policy
+from judge.execution.layers.sending import Complete
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
+from judge.execution.reply_client import ReplyClient, SendingOptions, sending_layers
+from judge.providers import Provider
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimits:
+    """What all models of a run share: its money, and the time of the event loop's clock at which it has to stop."""
+
+    ledger: BudgetLedger
+    deadline: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClient:
+    """The open client of a model. If its engine `gathers`, nobody may wait for answers before all is asked."""
+
+    client: ReplyClient
+    provider: Provider
+    counts: JudgeProgress
+    gathers: bool
+
+
+def deadline_of(config: RunConfig) -> float | None:
+    """Return the time of the running event loop's clock at which a run that starts now has to stop."""
+    return None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline
+
+
+@asynccontextmanager
+async def open_client(
+    config: RunConfig,
+    model_config: RunConfig,
+    provider: Provider,
+    *,
+    counts: JudgeProgress,
+    store: ReplyStore,
+    limits: SharedLimits,
+) -> AsyncIterator[ModelClient]:
+    """Open the client of one model. `model_config` has the model's own limits. Raises ConfigError.
+
+    Raises StorageError at the end if replies could not be kept.
+    """
+    ledger = limits.ledger if limits.ledger.covers(provider) else None
+    options = SendingOptions(
+        RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm),
+        Policy(attempts=model_config.retries + 1),
+        ledger,
+        limits.deadline,
+    )
+    context = replace(
+        engine_context(config, provider),
+        counts=counts,
+        ledger=ledger,
+        deadline=limits.deadline,
+        store=store.put,
+    )
+    engine = engines.create_engine(config.engine, context)
+
+    def sending(complete: Complete) -> Layer:
+        return sending_layers(complete, options, store, counts)
+
+    client = ReplyClient(engine.layer(sending), store, counts)
+    try:
+        yield ModelClient(client, provider, counts, engine.gathers)
+    finally:
+        await engine.aclose()
+        await provider.aclose()

@@ -1,0 +1,459 @@
+"""How a text gets its score: one judgment is one coroutine, `Judging.judge`.
+
+Read it from there downwards. Requests go to a `ReplyClient`, which knows about caches, limits and retries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from judge.core.errors import (
+    CriterionError,
+    JudgeError,
+    NotAsked,
+    ParseError,
+    ProviderError,
+    Unrecorded,
+)
+from judge.core.messages import option
+from judge.core.records import (
+    Criterion,
+    Failure,
+    Prompt,
+    Provenance,
+    Request,
+    Response,
+)
+from judge.criteria.render import MissingInput, UnequalInput, render_repair_question
+from judge.execution.circuit_breaker import CircuitBreaker
+from judge.execution.judgments import Judgment, Row, by_document, by_prompt
+from judge.execution.layers import RunStopped
+from judge.execution.layers.leading import prefix
+from judge.execution.model_traits import ModelTraits
+from judge.execution.outcomes import (
+    RepairFailed,
+    UnusableAtLast,
+    fails_one_judgment,
+    failure_row,
+    first_error,
+    score_row,
+)
+from judge.execution.progress import TEMPERATURE, JudgeProgress
+from judge.execution.reply_client import Answer, ReplyClient
+from judge.providers import Provider
+from judge.providers.recording import ReplayProvider
+from judge.scoring import checklist, strategies
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.strategies import (
+    Question,
+    Repair,
+    SamplingOptions,
+    Strategy,
+    UnusableReply,
+)
+
+WINDOW = 256
+"""Judgments in progress at the same time: several for each request in flight, so that one can always be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CriterionTools:
+    """What the judgments on one criterion share; `repair_question` is None if nothing is asked again."""
+
+    renderer: PromptRenderer
+    repair_question: str | None
+    breaker: CircuitBreaker
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """A judgment in progress: its prompt, the client that answers, and the strategy that is being tried.
+
+    `notes` say why earlier strategies gave no score, and `answers` are those to this one. `from_cache` is True until
+    something had to be asked, and `shared` as long as all that was asked had been asked for other judgments.
+    """
+
+    judgment: Judgment
+    prompt: Prompt
+    prefix: tuple[str, int]
+    client: ReplyClient
+    strategy: Strategy
+    notes: list[str] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    from_cache: bool = True
+    shared: bool = True
+    may_ask_again: bool = False
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether the judgment is asked again if it has no score: because of stored replies alone."""
+        return self.may_ask_again and self.from_cache
+
+
+class _StrategyUnavailable(Exception):
+    """The model is known to lack a strategy."""
+
+
+class Judging:
+    """One judge of a run: it judges until each judgment has a score or a failure.
+
+    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, once the replies that they
+    were made from are in the cache for good. `criteria` are all those of the run.
+
+    Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With
+    `retry_failed`, a judgment that fails on stored replies alone is asked again, and the new replies replace those.
+    With `gathers`, all requests are gathered before any is sent, so that no judgment may wait for another.
+    """
+
+    def __init__(
+        self,
+        client: ReplyClient,
+        provider: Provider,
+        settings: SamplingOptions,
+        criteria: Iterable[Criterion],
+        *,
+        emit: Callable[[Row], None],
+        counts: JudgeProgress,
+        suffix: str = "",
+        retry_failed: bool = False,
+        gathers: bool = False,
+    ) -> None:
+        self.client = client
+        self.provider = provider
+        self.settings = settings
+        self.emit = emit
+        self.counts = counts
+        self.suffix = suffix
+        self.retry_failed = retry_failed
+        self.gathers = gathers
+        self.traits = ModelTraits(waits=not gathers)
+        self._tools = self._make_tools(list(criteria))
+        self._shared_sources: set[str | None] = set()
+
+    def _make_tools(self, criteria: Sequence[Criterion]) -> dict[str, _CriterionTools]:
+        """Return the tools by the name of a criterion or of a part of a checklist, which all share one breaker."""
+        renderers = make_renderers(criteria)
+        tools: dict[str, _CriterionTools] = {}
+        for criterion in criteria:
+            breaker = CircuitBreaker(waits=not self.gathers)
+            question = render_repair_question(criterion) if self.settings.repair else None
+            for part in [criterion, *checklist.parts(criterion)]:
+                tools[part.name] = _CriterionTools(renderers[part.name], question, breaker)
+        return tools
+
+    async def judge_all(self, judgments: Sequence[Judgment]) -> None:
+        """Judge everything, or until the run is stopping.
+
+        Raises ProviderError if going on is pointless (wrong key, unknown model, unreachable endpoint), Reached at a
+        limit, StorageError if replies can no longer be stored, and CriterionError for a template that cannot be
+        rendered. Every row emitted until then stands, and every reply that was paid for is in the cache.
+        """
+        self._render_once(judgments)
+        self.counts.total += len(judgments)
+        if any(judgment.criterion.part for judgment in judgments):
+            self.counts.unit = "question"
+        sources = Counter(judgment.sample.source for judgment in judgments)
+        self._shared_sources = {source for source, number in sources.items() if number > 1}
+        window = asyncio.Semaphore(len(judgments) if self.gathers else WINDOW)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for group in by_prompt(judgments if self.gathers else by_document(judgments)):
+                    client = self.client if len(group) == 1 else self.client.for_one_text()
+                    for judgment in group:
+                        await window.acquire()
+                        if self.counts.stopping:
+                            return
+                        tasks.create_task(self._emit_row(judgment, client, window))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _emit_row(
+        self, judgment: Judgment, client: ReplyClient, window: asyncio.Semaphore
+    ) -> None:
+        try:
+            self._finish(await self.judge(judgment, client))
+        except RunStopped:
+            pass  # it is judged when the run is started again
+        finally:
+            window.release()
+
+    def _finish(self, row: Row) -> None:
+        self.counts.done += 1
+        self.counts.failed += isinstance(row, Failure)
+        self.emit(row)
+
+    async def judge(self, judgment: Judgment, client: ReplyClient) -> Row:
+        """Return the score or the failure of one judgment, for which a client is asked."""
+        tools = self._tools[judgment.criterion.name]
+        try:
+            prompt = tools.renderer.render(judgment.sample, judgment.rival)
+        except CriterionError as error:
+            return failure_row(judgment, self._column(judgment), error)
+        async with tools.breaker.turn():
+            attempt = self._attempt(judgment, prompt, client)
+            attempt.may_ask_again = self.retry_failed
+            outcome = await self._outcome(attempt)
+            if attempt.asks_again and isinstance(outcome, ParseError):
+                attempt = self._attempt(judgment, prompt, client.asking_again)
+                outcome = await self._outcome(attempt)
+            tools.breaker.note(prompt, first_error(outcome))
+        self._count(attempt, outcome)
+        if isinstance(outcome, JudgeError):
+            return failure_row(judgment, self._column(judgment), outcome, attempt.strategy)
+        return score_row(judgment, self._column(judgment), *outcome)
+
+    def _column(self, judgment: Judgment) -> str:
+        return judgment.criterion.name + self.suffix
+
+    def _attempt(self, judgment: Judgment, prompt: Prompt, client: ReplyClient) -> Attempt:
+        group = ("", 0)
+        if not self.gathers:
+            source = judgment.sample.source
+            source = source if source in self._shared_sources else None
+            group = prefix(prompt.messages, source, judgment.criterion.examples)
+        first, *_ = self._strategies
+        return Attempt(judgment, prompt, group, client, first)
+
+    @property
+    def _strategies(self) -> tuple[Strategy, ...]:
+        return strategies.strategies_for(self.settings, self.provider.decides)
+
+    async def _outcome(self, attempt: Attempt) -> tuple[float, Provenance] | JudgeError:
+        """Return the value of a judgment and its provenance, or why it has none. Raises what ends the run."""
+        criterion = attempt.judgment.criterion
+        question = Question(attempt.prompt, criterion, self.settings, self._strategies)
+        try:
+            return await self._try_strategies(question, attempt)
+        except (ParseError, NotAsked) as error:
+            return error
+        except ProviderError as error:
+            if error.stops != "never":
+                raise
+            breaker = self._tools[criterion.name].breaker
+            if isinstance(error, Unrecorded) and breaker.stopped:
+                return self._not_asked(breaker, criterion)  # nor did the run that was recorded
+            return error
+
+    async def _try_strategies(
+        self, question: Question, attempt: Attempt
+    ) -> tuple[float, Provenance]:
+        """Try token probabilities, then draws, then one written score, as far as the question allows each.
+
+        A reply without usable probabilities serves for the written score, so that it is not paid for twice.
+        """
+        fallback: Response | None = None
+        *earlier, last = question.strategies
+        for strategy in earlier:
+            attempt.strategy = strategy
+            try:
+                return await self._try_strategy(question, attempt, is_last=False)
+            except _StrategyUnavailable as why:
+                attempt.notes.append(str(why))
+            except UnusableReply as error:
+                attempt.notes.append(str(error))
+                if strategy == "logprobs":
+                    fallback = strategies.fallback_reply(attempt.answers)
+            except ProviderError as error:
+                if fallback is None or error.stops != "never":
+                    raise
+                attempt.notes.append(f"the draws were not answered: {error}")
+        attempt.strategy = last
+        if fallback is not None:
+            attempt.answers = [fallback]
+            return await self._read(question, attempt, is_last=True)
+        return await self._try_strategy(question, attempt, is_last=True)
+
+    async def _try_strategy(
+        self, question: Question, attempt: Attempt, *, is_last: bool
+    ) -> tuple[float, Provenance]:
+        """Read the score in the replies to a strategy's requests, from the cache if it has all of them."""
+        requests = self._requests(question, attempt)
+        stored = await self._stored(question, attempt, requests)
+        if stored is not None:
+            attempt.answers = question.own_part(stored, attempt.judgment.judged_text)
+            return await self._read(question, attempt, is_last=is_last)
+        if isinstance(question, Repair):
+            await self._ask(question, attempt, requests)
+            return await self._read(question, attempt, is_last=is_last)
+        async with self.traits.turn(attempt.strategy):
+            self._check_worth_asking(attempt, is_last=is_last)
+            await self._ask(question, attempt, requests)
+            return await self._read(question, attempt, is_last=is_last)
+
+    async def _stored(
+        self, question: Question, attempt: Attempt, requests: Sequence[Request]
+    ) -> list[Response] | None:
+        return await attempt.client.stored(requests)
+
+    def _requests(self, question: Question, attempt: Attempt) -> tuple[Request, ...]:
+        if attempt.strategy == "samples":
+            question = replace(question, settings=replace(self.settings, draws=self._draws()))
+        return question.requests(
+            attempt.strategy, self.provider.model, self.provider.endpoint, attempt.prefix
+        )
+
+    def _draws(self) -> int:
+        """Return how many replies are drawn: settled for all judgments by what the first replies showed."""
+        if not self.counts.draws:
+            fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
+            self.counts.draws = fewer or self.settings.draws
+        return self.counts.draws
+
+    def _check_worth_asking(self, attempt: Attempt, *, is_last: bool) -> None:
+        """Raise if the model lacks the strategy, or if nothing more is asked about the criterion."""
+        why = self.traits.lacking.get(attempt.strategy)
+        if why is not None and not is_last:
+            raise _StrategyUnavailable(why)
+        if why is not None:
+            raise NotAsked(f"not asked: {why}; {option('weighting', 'auto')} does without")
+        criterion = attempt.judgment.criterion
+        breaker = self._tools[criterion.name].breaker
+        if breaker.stopped and not isinstance(self.provider, ReplayProvider):
+            raise self._not_asked(breaker, criterion)
+
+    def _not_asked(self, breaker: CircuitBreaker, criterion: Criterion) -> NotAsked:
+        self.counts.stopped[checklist.whole(criterion).name] = (breaker.error, breaker.stopped)
+        return NotAsked(breaker.stopped)
+
+    async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
+        attempt.shared = attempt.shared and attempt.client.shares(requests)
+        attempt.from_cache = False
+        answers = await attempt.client.ask_all(requests)
+        attempt.answers = question.own_part(answers, attempt.judgment.judged_text)
+
+    async def _read(
+        self, question: Question, attempt: Attempt, *, is_last: bool
+    ) -> tuple[float, Provenance]:
+        """Read the score in the answers; if there is none, ask once more, for the score alone.
+
+        Raises UnusableReply if the next strategy is to be tried, and ParseError without a score.
+        """
+        repair: Repair | None = self._repair_of_draws(question, attempt)
+        if repair is None:
+            try:
+                return self._value(question, attempt, is_last=is_last)
+            except ParseError as error:
+                repair = self._repair_of_reply(question, attempt, error)
+                if repair is None:
+                    raise
+        return await self._ask_for_the_score_alone(repair, attempt)
+
+    def _value(
+        self, question: Question, attempt: Attempt, *, is_last: bool
+    ) -> tuple[float, Provenance]:
+        """Return the value of the answers, and learn from them what the model can do."""
+        judged = attempt.judgment.judged_text
+        try:
+            scored = question.score(attempt.strategy, attempt.answers, attempt.notes, judged)
+        except UnusableReply as error:
+            if not (is_last and attempt.asks_again):
+                self.traits.learn(attempt.strategy, error)
+            if not is_last:
+                raise
+            raise UnusableAtLast(str(error), error.raw) from error
+        self.traits.proven.add(attempt.strategy)
+        self._note_temperature(attempt.answers)
+        return scored
+
+    def _repair_of_draws(self, question: Question, attempt: Attempt) -> Repair | None:
+        """Return the question after the draws that have no score, None if there is nothing to ask."""
+        repair_question = self._repair_question(question, attempt)
+        if attempt.strategy != "samples" or repair_question is None:
+            return None
+        return strategies.repair_draws(
+            attempt.answers,
+            question.prompt,
+            question.criterion,
+            settings=self.settings,
+            judged=attempt.judgment.judged_text,
+            question=repair_question,
+        )
+
+    def _repair_of_reply(
+        self, question: Question, attempt: Attempt, error: ParseError
+    ) -> Repair | None:
+        """Return the question after a reply without a score, None if it cannot be asked."""
+        repair_question = self._repair_question(question, attempt)
+        if repair_question is None or isinstance(error, UnusableReply | UnusableAtLast):
+            return None
+        return strategies.repair(
+            attempt.answers,
+            question.prompt,
+            question.criterion,
+            attempt.strategy,
+            settings=self.settings,
+            trouble=ParseError(str(error), error.raw),
+            question=repair_question,
+        )
+
+    def _repair_question(self, question: Question, attempt: Attempt) -> str | None:
+        """Return the question for the score alone, None if this judgment may not be asked again."""
+        tools = self._tools[attempt.judgment.criterion.name]
+        if isinstance(question, Repair) or tools.breaker.stopped:
+            return None
+        return tools.repair_question
+
+    async def _ask_for_the_score_alone(
+        self, repair: Repair, attempt: Attempt
+    ) -> tuple[float, Provenance]:
+        self.counts.unread += 1
+        was_from_cache = attempt.from_cache
+        attempt.answers = []
+        try:
+            score = await self._try_strategies(repair, attempt)
+        except BaseException as error:
+            if isinstance(error, Unrecorded):  # as if it had not been asked
+                attempt.from_cache = was_from_cache
+            if fails_one_judgment(error):
+                raise RepairFailed(repair, attempt.answers, error) from error
+            # The run ends before the answer.
+            column = self._column(attempt.judgment)
+            self._finish(failure_row(attempt.judgment, column, repair.trouble, repair.strategy))
+            raise
+        self.counts.repaired += 1
+        return score
+
+    def _note_temperature(self, answers: Sequence[Answer]) -> None:
+        """Count a score whose replies do not honour the temperature."""
+        responses = [answer for answer in answers if isinstance(answer, Response)]
+        if any(TEMPERATURE in response.unmet for response in responses):
+            self.counts.unmet[TEMPERATURE] += 1
+
+    def _count(self, attempt: Attempt, outcome: object) -> None:
+        """Count a judgment that the cache has answered, or the requests of an equal one."""
+        if isinstance(outcome, NotAsked):
+            return
+        self.counts.cached += attempt.from_cache
+        part = attempt.judgment.criterion.part if attempt.prompt.merged else 0
+        if part <= 1:  # the other questions of a text always share its request
+            self.counts.shared += not attempt.from_cache and attempt.shared
+        if isinstance(outcome, ParseError):
+            self.counts.failed_cached += attempt.from_cache
+
+    def _render_once(self, judgments: Sequence[Judgment]) -> None:
+        """Render each template once: one that cannot be rendered stops the run unpaid. Raises CriterionError.
+
+        A text that lacks something fails alone, and so does a pair that does not share it; another one shows whether
+        the template works. If no pair shares what a criterion reads, the run stops with the first one's reason.
+        """
+        unchecked = {judgment.criterion.name for judgment in judgments}
+        unequal: dict[str, UnequalInput] = {}
+        for judgment in judgments:
+            if not unchecked:
+                return
+            name = judgment.criterion.name
+            if name not in unchecked:
+                continue
+            try:
+                self._tools[name].renderer.render(judgment.sample, judgment.rival)
+            except MissingInput:
+                continue
+            except UnequalInput as error:
+                unequal.setdefault(name, error)
+            else:
+                unchecked.remove(name)
+        for name in unchecked & unequal.keys():
+            raise unequal[name]

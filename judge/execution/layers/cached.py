@@ -1,0 +1,128 @@
+"""Replies are stored and recorded as they arrive, and a stored reply is not asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from judge.cache import Cache
+from judge.core.errors import StorageError
+from judge.core.records import Request, Response
+from judge.execution.layers import Layer
+from judge.execution.layers.draws import draws_of, replies_of
+from judge.execution.per_turn import PerTurn
+from judge.providers.recording import Recorder
+
+_PAUSE = 0.005
+"""Seconds in which replies are gathered for one transaction, which takes longer than writing a reply."""
+
+
+class ReplyStore:
+    """The cache of a run, and the recording if it makes one, read and written for many requests at once.
+
+    A request without an endpoint is never stored, as its replies may be of anything. If a reply cannot be kept, it is
+    used all the same, and the next request raises the StorageError before it is sent. What is found in the cache is
+    recorded, too.
+    """
+
+    def __init__(self, cache: Cache, recorder: Recorder | None = None) -> None:
+        self._cache = cache
+        self._recorder = recorder
+        self._new: set[str] = set()
+        self._failed: StorageError | None = None
+        self._read = PerTurn(self._read_all)
+        self._write = PerTurn(self._write_all, _PAUSE)
+
+    async def get_all(
+        self, requests: Sequence[Request], *, only_new: bool = False
+    ) -> list[Response | None]:
+        """Return the stored reply to each request, with `only_new` only if this run has stored it."""
+        keys = tuple(request.key() for request in requests if request.endpoint)
+        if only_new:
+            keys = tuple(key for key in keys if key in self._new)
+        stored = await self._read(keys) if keys else {}
+        return [stored.get(request.key()) for request in requests]
+
+    def record(self, request: Request, response: Response) -> None:
+        """Record a reply that is used."""
+        if self._recorder is not None:
+            self._recorder.add(request, response)
+
+    async def put(self, message: Request, response: Response) -> None:
+        """Keep the reply to each draw of a message. They survive the end of this process once this returns."""
+        draws = draws_of(message)
+        replies = list(zip(draws, replies_of(message, response), strict=False))
+        try:
+            for draw, reply in replies:
+                self.record(draw, reply)
+            if self._recorder is not None:
+                self._recorder.flush()
+            if message.endpoint:
+                if self._cache.keeps:
+                    self._new.update(draw.key() for draw in draws)
+                await self._write(replies)
+        except StorageError as error:
+            self._failed = error
+
+    def has_new(self, request: Request) -> bool:
+        """Whether this run has stored the reply to an equal request."""
+        return request.key() in self._new
+
+    def check(self) -> None:
+        """Raise the StorageError of an earlier reply that could not be kept."""
+        if self._failed is not None:
+            raise self._failed
+
+    def flush(self) -> None:
+        """Write what has not been written. Raises StorageError."""
+        self._write.work_off()
+        self._cache.flush()
+        self._failed = None
+
+    def _read_all(self, keys_of_each: Sequence[tuple[str, ...]]) -> list[dict[str, Response]]:
+        every = dict.fromkeys(key for keys in keys_of_each for key in keys)
+        stored = self._cache.get_many(list(every))
+        return [stored] * len(keys_of_each)
+
+    def _write_all(self, replies: Sequence[list[tuple[Request, Response]]]) -> list[None]:
+        for request, response in chain.from_iterable(replies):
+            self._cache.put(request.key(), response, request)
+        self._cache.flush()
+        return [None] * len(replies)
+
+
+class Cached:
+    """Answers from the store what it has.
+
+    With `only_new`, a reply counts only if this run has stored it: older ones are replaced.
+    """
+
+    def __init__(self, following: Layer, store: ReplyStore, *, only_new: bool = False) -> None:
+        self._following = following
+        self._store = store
+        self._only_new = only_new
+
+    async def ask(self, request: Request) -> Response:
+        (stored,) = await self.stored([request])
+        if stored is not None:
+            self._store.record(request, stored)
+            return stored
+        return await self._following.ask(request)
+
+    async def stored(self, requests: Sequence[Request]) -> list[Response | None]:
+        """Return the stored reply to each request, if there is one that counts."""
+        return await self._store.get_all(requests, only_new=self._only_new)
+
+
+class Stored:
+    """Stores and records each reply before it is returned, so that no more replies can be lost than are in flight."""
+
+    def __init__(self, following: Layer, store: ReplyStore) -> None:
+        self._following = following
+        self._store = store
+
+    async def ask(self, request: Request) -> Response:
+        self._store.check()
+        response = await self._following.ask(request)
+        await self._store.put(request, response)
+        return response

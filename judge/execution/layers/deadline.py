@@ -1,0 +1,31 @@
+"""Nothing is asked from the deadline on, and what is under way is let go."""
+
+from __future__ import annotations
+
+import asyncio
+
+from judge.core.errors import DeadlineReached
+from judge.core.records import Request, Response
+from judge.execution.layers import Layer
+
+_TIME_IS_UP = "the time for judging (--deadline) is up"
+
+
+class Deadline:
+    """Raises DeadlineReached from `at` on, a time of the event loop's clock."""
+
+    def __init__(self, following: Layer, at: float) -> None:
+        self._following = following
+        self._at = at
+
+    async def ask(self, request: Request) -> Response:
+        if asyncio.get_running_loop().time() >= self._at:
+            raise DeadlineReached(_TIME_IS_UP)
+        clock = asyncio.timeout_at(self._at)
+        try:
+            async with clock:
+                return await self._following.ask(request)
+        except TimeoutError:
+            if clock.expired():
+                raise DeadlineReached(_TIME_IS_UP) from None
+            raise

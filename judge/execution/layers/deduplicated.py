@@ -1,0 +1,43 @@
+"""Equal requests at the same time are sent once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from judge.core.errors import ProviderError
+from judge.core.records import Request, Response
+from judge.execution.layers import Layer, RunStopped
+
+
+class Deduplicated:
+    """Gives the answer to a request, a reply or an error, to all who ask the same meanwhile."""
+
+    def __init__(self, following: Layer) -> None:
+        self._following = following
+        self._in_flight: dict[str, asyncio.Future[Response]] = {}
+
+    def is_in_flight(self, request: Request) -> bool:
+        """Whether an equal request waits for its answer."""
+        return request.key() in self._in_flight
+
+    async def ask(self, request: Request) -> Response:
+        key = request.key()
+        while (other := self._in_flight.get(key)) is not None:
+            await asyncio.wait([other])
+            if not other.cancelled():  # else nobody asks any more
+                return other.result()
+        answer = self._in_flight[key] = asyncio.get_running_loop().create_future()
+        try:
+            response = await self._following.ask(request)
+        except (ProviderError, RunStopped) as error:
+            answer.set_exception(error)
+            answer.exception()  # nobody else may have asked
+            raise
+        except BaseException:
+            answer.cancel()
+            raise
+        else:
+            answer.set_result(response)
+            return response
+        finally:
+            del self._in_flight[key]

@@ -1,0 +1,47 @@
+"""A message may ask for several draws of one prompt: how they are put together, and taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from judge.core.records import Request, Response, Usage
+
+
+def as_message(draws: Sequence[Request]) -> Request:
+    """Return the message that asks for draws of one prompt, whose numbers follow each other."""
+    first = draws[0]
+    if len(draws) == 1:
+        return first
+    return replace(first, params={**first.params, "n": len(draws)})
+
+
+def draws_of(message: Request) -> list[Request]:
+    """Return the requests for the draws that a message asks for."""
+    number = message.params.get("n")
+    if number is None:
+        return [message]
+    params = {name: value for name, value in message.params.items() if name != "n"}
+    return [
+        replace(message, params=params, draw=draw)
+        for draw in range(message.draw, message.draw + number)
+    ]
+
+
+def replies_of(message: Request, response: Response) -> list[Response]:
+    """Return the reply to each draw, as many as the server gave; the first has the usage.
+
+    A response without any choice is the reply to every draw.
+    """
+    number = message.params.get("n")
+    if number is None:
+        return [response]
+    if not response.choices:
+        return [response] * number
+    unmet = tuple(name for name in response.unmet if name != "n")
+    replies = [
+        replace(response, choices=(choice,), unmet=unmet, usage=Usage())
+        for choice in response.choices[:number]
+    ]
+    replies[0] = replace(replies[0], usage=response.usage)
+    return replies

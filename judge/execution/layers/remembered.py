@@ -1,0 +1,20 @@
+"""The questions about one text share a reply, also if nothing is stored."""
+
+from __future__ import annotations
+
+from judge.core.records import Request, Response
+from judge.execution.layers import Layer
+
+
+class Remembered:
+    """Answers a request that was answered before. It is made for one text, and forgotten with it."""
+
+    def __init__(self, following: Layer) -> None:
+        self._following = following
+        self._responses: dict[str, Response] = {}
+
+    async def ask(self, request: Request) -> Response:
+        key = request.key()
+        if key not in self._responses:
+            self._responses[key] = await self._following.ask(request)
+        return self._responses[key]

@@ -1,0 +1,225 @@
+"""The client through which metrics ask the judge model, and systems that write their texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, wait
+from dataclasses import dataclass
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Any, Self
+
+from judge.core.errors import ConfigError, ParseError, ProviderError
+from judge.core.records import Request, Response
+from judge.execution.layers import RunStopped
+from judge.execution.progress import TEMPERATURE, JudgeProgress
+from judge.execution.reply_client import Answer, ReplyClient, gather
+from judge.metrics.common import Ask, ModelError, ModelQuestion
+from judge.providers import Provider
+from judge.providers.vendors import signed
+from judge.scoring import parse
+from judge.scoring.strategies import SamplingOptions
+
+_WINDOW = 256
+"""Questions that wait for their answers at the same time."""
+_POLL_SECONDS = 0.5
+_DEFAULTS = SamplingOptions()
+
+MetricReply = str | ModelError
+
+
+def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOptions) -> Request:
+    """Return the request of a question, by whose key its reply is stored."""
+    message = {"role": "user", "content": question.prompt}
+    params = {
+        TEMPERATURE: question.temperature,
+        "max_tokens": max(settings.max_tokens or 0, question.max_tokens),
+    }
+    return settings.request(
+        provider.model, (message,), params, draw=question.draw, endpoint=provider.endpoint
+    )
+
+
+def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
+    """Read an answer by its question; return the value or why there is none."""
+    if isinstance(answer, ProviderError):
+        return ModelError(type(answer).__name__, str(answer), failed=True)
+    try:
+        if not answer.choices:
+            raise ParseError("the response holds no reply")
+        return question.read(parse.reply_text(answer.choices[0]))
+    except ParseError as error:
+        return ModelError(type(error).__name__, str(error), failed=True, raw=error.raw)
+
+
+class QuestionClient:
+    """Asks one judge model, at temperature 0, whatever metrics want to know.
+
+    Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
+    With `retry_failed`, a stored reply that no question can read is asked for again. With `gathers`, all requests are
+    gathered before any is sent.
+    The `max_tokens` of `settings` is the least limit of a reply: one that was meant for scores does not cut a list off.
+    Raises ConfigError for a decision endpoint.
+    """
+
+    def __init__(
+        self,
+        client: ReplyClient,
+        provider: Provider,
+        counts: JudgeProgress,
+        settings: SamplingOptions = _DEFAULTS,
+        *,
+        retry_failed: bool = False,
+        gathers: bool = False,
+    ) -> None:
+        if provider.decides:
+            raise ConfigError(
+                f"--model {provider.model}: a decision endpoint writes no text; name a chat model"
+            )
+        self.client = client
+        self.provider = provider
+        self.counts = counts
+        self.settings = settings
+        self.retry_failed = retry_failed
+        self.gathers = gathers
+        self._asking: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Cancel what is being asked, and ask nothing any more."""
+        self._closed = True
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
+
+    @property
+    def signature(self) -> str:
+        """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
+        parts = [
+            signed(self.provider),
+            f"t={'server' if TEMPERATURE in self.counts.unmet else 0}",
+            *self.settings.signature,
+        ]
+        parts += [f"max_tokens>={self.settings.max_tokens}"] if self.settings.max_tokens else []
+        return ",".join(parts)
+
+    async def ask(
+        self, questions: Sequence[ModelQuestion], tell: Callable[[int], None] = lambda done: None
+    ) -> list[MetricReply]:
+        """For each prompt in turn what its `read` made of the reply, or why there is nothing.
+
+        Equal prompts are asked once, and none whose reply is kept. `tell` is called with the number of prompts that
+        have an answer. Raises ProviderError where going on is pointless and StorageError where replies can no longer
+        be kept, and CancelledError if the run is stopping; what was paid for until then is in the cache.
+        """
+        task = asyncio.current_task()
+        if self._closed or task is None:
+            raise asyncio.CancelledError
+        self._asking.add(task)
+        try:
+            return await self._ask_in_window(questions, tell)
+        finally:
+            self._asking.discard(task)
+
+    async def _ask_in_window(
+        self, questions: Sequence[ModelQuestion], tell: Callable[[int], None]
+    ) -> list[MetricReply]:
+        """Ask each different request once, a number of them at the same time."""
+        requests = [to_request(question, self.provider, self.settings) for question in questions]
+        places: dict[str, list[int]] = {}
+        for place, request in enumerate(requests):
+            places.setdefault(request.key(), []).append(place)
+        self.counts.shared += len(requests) - len(places)
+        window = asyncio.Semaphore(len(places) if self.gathers else _WINDOW)
+        replies: dict[int, MetricReply] = {}
+
+        async def ask_for(places_of_request: Sequence[int]) -> RunStopped | None:
+            asked = [questions[place] for place in places_of_request]
+            async with window:
+                try:
+                    found = await self._replies(requests[places_of_request[0]], asked)
+                except RunStopped as stopped:
+                    return stopped  # what is in flight for the others is still waited for
+            replies.update(zip(places_of_request, found, strict=True))
+            tell(len(replies))
+            return None
+
+        if any(await gather(ask_for(places_of_request) for places_of_request in places.values())):
+            raise asyncio.CancelledError
+        return [replies[place] for place in range(len(questions))]
+
+    async def _replies(
+        self, request: Request, questions: Sequence[ModelQuestion]
+    ) -> list[MetricReply]:
+        """Return what each question reads in the reply to a request that they share."""
+        stored = await self.client.stored([request])
+        if stored is not None:
+            self._note_temperature(stored[0])
+            replies = [read_reply(question, stored[0]) for question in questions]
+            is_read = any(isinstance(reply, str) for reply in replies)
+            if is_read or not self.retry_failed:
+                self.counts.cached += 1
+                self.counts.failed_cached += not is_read
+                return replies
+        self.counts.shared += self.client.shares([request])
+        client = self.client if stored is None else self.client.asking_again
+        (answer,) = await client.ask_all([request])
+        self._note_temperature(answer)
+        return [read_reply(question, answer) for question in questions]
+
+    def _note_temperature(self, answer: Answer) -> None:
+        if isinstance(answer, Response) and TEMPERATURE in answer.unmet:
+            self.counts.unmet[TEMPERATURE] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadClient:
+    """`QuestionClient.ask` for a metric that runs in another thread than `loop`, and waits there.
+
+    If the run is stopping or the loop has ended, it raises KeyboardInterrupt, like the metric's progress.
+    """
+
+    client: QuestionClient
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def signature(self) -> str:
+        return self.client.signature
+
+    def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
+        asking = self.client.ask(questions)
+        try:
+            future = asyncio.run_coroutine_threadsafe(asking, self.loop)
+            # A loop may end with this still in its queue, and then nobody would ever answer.
+            while not wait([future], _POLL_SECONDS).done:
+                if self.loop.is_closed():
+                    raise CancelledError
+            return future.result()
+        except (CancelledError, asyncio.CancelledError):
+            raise KeyboardInterrupt from None
+        except RuntimeError:
+            if self.loop.is_closed():
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            if getcoroutinestate(asking) == CORO_CREATED:
+                asking.close()
+
+
+class DeferredClient:
+    """An `Ask` for metrics that are made before there is a loop; `to` is set to the real one before they run."""
+
+    def __init__(self) -> None:
+        self.to: Ask | None = None
+
+    @property
+    def signature(self) -> str:
+        return str(getattr(self.to, "signature", ""))
+
+    def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
+        if self.to is None:
+            raise RuntimeError("a metric asked its judge before the run had one")
+        return self.to(questions)

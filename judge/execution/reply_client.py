@@ -1,0 +1,185 @@
+"""The only way to a model: a stack of layers, each of which asks the next one.
+
+From the outside in, and why in this order:
+
+    Remembered     (only for a checklist) its questions share a reply, also without a cache
+    Deduplicated   of equal requests at the same time one goes on
+    Cached         what is stored waits for nothing and is paid for
+    Bundled        draws that are not stored travel together
+    Leading        the first message on a long source goes ahead
+    Counted        a message counts once, however often it is tried
+    (an engine)    the Batch API answers instead of what follows
+    FirstAlone     what the first message teaches is learned before the others are sent
+    Deadline       it ends the waiting in all that follows
+    Retried        each try waits for its turn and is paid
+    Limited        the rate limit of the server and of the user
+    Budgeted       what waits for its turn reserves no money
+    Stored         a reply is stored and recorded before another request takes its place
+    Sending        the provider
+
+Whoever asks knows no layer: judgments, metrics, generated systems, claims and suites call `ReplyClient.ask`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from judge.core.errors import ProviderError
+from judge.core.records import Request, Response
+from judge.execution.budget import BudgetLedger
+from judge.execution.layers import Layer, RunStopped
+from judge.execution.layers.alone import FirstAlone
+from judge.execution.layers.budgeted import Budgeted
+from judge.execution.layers.bundled import Bundled
+from judge.execution.layers.cached import Cached, ReplyStore, Stored
+from judge.execution.layers.counted import Counted
+from judge.execution.layers.deadline import Deadline
+from judge.execution.layers.deduplicated import Deduplicated
+from judge.execution.layers.leading import Leading
+from judge.execution.layers.limited import Limited
+from judge.execution.layers.remembered import Remembered
+from judge.execution.layers.retried import Policy, Retried
+from judge.execution.layers.sending import Complete, Sending
+from judge.execution.progress import JudgeProgress
+from judge.execution.rate_limit import RateLimiter
+
+T = TypeVar("T")
+Answer = Response | ProviderError
+_MOST_DRAWS = 100
+"""The most draws of one message; a server that gives fewer says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendingOptions:
+    """How requests are sent: how patiently and quickly, for how much money, and until when.
+
+    `deadline` is a time of the event loop's clock. `sleep` can be replaced, so that tests do not wait.
+    """
+
+    limiter: RateLimiter
+    policy: Policy
+    ledger: BudgetLedger | None = None
+    deadline: float | None = None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+def sending_layers(
+    complete: Complete, options: SendingOptions, store: ReplyStore, counts: JudgeProgress
+) -> Layer:
+    """Return the layers that send a message: all below the engine."""
+    layer: Layer = Stored(Sending(complete, counts), store)
+    if options.ledger is not None:
+        layer = Budgeted(layer, options.ledger)
+    limited = Limited(layer, options.limiter, counts)
+    layer = Retried(limited, options.policy, options.limiter, counts, sleep=options.sleep)
+    if options.deadline is not None:
+        layer = Deadline(layer, options.deadline)
+    return FirstAlone(layer)
+
+
+class ReplyClient:
+    """Asks one model, and answers from the cache what has been answered before.
+
+    `sends` sends a message that no layer above it answers: `sending_layers`, or an engine. One
+    message asks for at most `most_draws`.
+    """
+
+    def __init__(
+        self,
+        sends: Layer,
+        store: ReplyStore,
+        counts: JudgeProgress,
+        *,
+        most_draws: int = _MOST_DRAWS,
+    ) -> None:
+        self._store = store
+        self._counts = counts
+        self._bundled = Bundled(Leading(Counted(sends, counts)), most_draws)
+        self._cached = Cached(self._bundled, store)
+        self._deduplicated = Deduplicated(self._cached)
+        self._top: Layer = self._deduplicated
+
+    @cached_property
+    def asking_again(self) -> ReplyClient:
+        """A client that replaces the replies which were stored before this run."""
+        again = copy(self)
+        again._cached = Cached(self._bundled, self._store, only_new=True)
+        again._deduplicated = Deduplicated(again._cached)
+        again._top = again._deduplicated
+        return again
+
+    def for_one_text(self) -> ReplyClient:
+        """Return a client for the questions about one text, which share replies even if nothing is stored."""
+        remembering = copy(self)
+        remembering._top = Remembered(self._top)
+        return remembering
+
+    async def ask(self, request: Request) -> Response:
+        """Return the response to a request for one reply.
+
+        Raises ProviderError, Reached at the limit of money or time, and StorageError if replies cannot be kept.
+        """
+        return await self._top.ask(request)
+
+    async def ask_all(self, requests: Sequence[Request]) -> list[Answer]:
+        """Return the responses to requests, or why there is none. Raises what ends the run."""
+        if len(requests) == 1:
+            return [await self._answer(requests[0])]
+        answers: list[Answer] = []
+        for answer in await gather(self._answer_or_stop(request) for request in requests):
+            if isinstance(answer, RunStopped):
+                raise answer
+            answers.append(answer)
+        return answers
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            return await self.ask(request)
+        except ProviderError as error:
+            if error.stops != "never":
+                raise
+            return error
+
+    async def _answer_or_stop(self, request: Request) -> Answer | RunStopped:
+        """Return an answer; if the run is stopping, what is in flight for the other requests is still waited for."""
+        try:
+            return await self._answer(request)
+        except RunStopped as stopped:
+            return stopped
+
+    async def stored(self, requests: Sequence[Request]) -> list[Response] | None:
+        """Return the stored replies to requests; None if any is missing."""
+        responses: list[Response] = []
+        for response in await self._cached.stored(requests):
+            if response is None:
+                return None
+            responses.append(response)
+        for request, response in zip(requests, responses, strict=True):
+            self._counts.note_server(response)
+            self._store.record(request, response)
+        return responses
+
+    def shares(self, requests: Sequence[Request]) -> bool:
+        """Whether equal requests are in flight for all of these, or were answered in this run."""
+        return all(
+            self._deduplicated.is_in_flight(request) or self._store.has_new(request)
+            for request in requests
+        )
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of coroutines that run at the same time, in their order.
+
+    The first error is raised, and ends the others.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
