@@ -21,10 +21,18 @@ from judge.commands.preparation import PreparedRun, check_against, check_output_
 from judge.commands.reply_cache import open_reply_cache
 from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
+from judge.core.errors import (
+    ConfigError,
+    CriterionError,
+    DataError,
+    ProviderError,
+    Reached,
+    StorageError,
+)
 from judge.core.files import claim_folder, store
 from judge.core.format import listed, to_json
 from judge.core.generated_system import GeneratedSystem
+from judge.core.messages import option
 from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
 from judge.criteria.render import PromptFile
@@ -181,13 +189,16 @@ class _Writer:
         *,
         sends: bool = True,
     ) -> None:
-        self._name, self._spec, self._items = name, spec, items
+        self._name, self._spec = name, spec
         self._prompt = PromptFile.read(spec.prompt)
+        self._all_items = items
+        self._without_prompt, prompts = self._render(items)
+        self._items = [item for item in items if item.item not in self._without_prompt]
         usual = 0.0 if spec.generations == 1 else 1.0
         temperature = usual if spec.temperature is None else spec.temperature
         self._questions = [
             ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
-            for prompt in map(self._prompt.render, items)
+            for prompt in prompts
             for draw in range(spec.generations)
         ]
         try:
@@ -231,14 +242,56 @@ class _Writer:
             replies = await client.ask(self._questions, tell)
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
         n = self._spec.generations
-        asked = [_generation(item, number, n) for item in self._items for number in range(1, n + 1)]
-        texts = [
-            Failure(item.item, self._name, "", UNWRITTEN, reply.error, reply.message)
-            if isinstance(reply, ModelError)
-            else replace(item, system=self._name, output=reply)
-            for item, reply in zip(asked, replies, strict=True)
+        written = {
+            item.item: [
+                self._text(item, number, replies[place * n + number - 1])
+                for number in range(1, n + 1)
+            ]
+            for place, item in enumerate(self._items)
+        }
+        return [written.get(item.item) or self._unwritten(item) for item in self._all_items]
+
+    def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
+        """Return the text that was written for an item, or why there is none."""
+        generation = _generation(item, number, self._spec.generations)
+        if isinstance(reply, str):
+            return replace(generation, system=self._name, output=reply)
+        own = f"max_tokens of the system {self._name}"
+        message = reply.message.replace(option("max_tokens"), own)
+        message = message.replace(option("reasoning_effort", "none"), "reasoning_effort: none")
+        return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
+
+    def _unwritten(self, item: Sample) -> list[Sample | Failure]:
+        """Return the failures of an item that the prompt cannot be made for."""
+        why = str(self._without_prompt[item.item])
+        n = self._spec.generations
+        return [
+            Failure(
+                _generation(item, number, n).item,
+                self._name,
+                "",
+                UNWRITTEN,
+                CriterionError.__name__,
+                why,
+            )
+            for number in range(1, n + 1)
         ]
-        return [texts[place : place + n] for place in range(0, len(texts), n)]
+
+    def _render(self, items: Sequence[Sample]) -> tuple[dict[str, ConfigError], list[str]]:
+        """Return why items have no prompt, by their names, and the prompts of the others.
+
+        Raises ConfigError if no item has one.
+        """
+        without: dict[str, ConfigError] = {}
+        prompts: list[str] = []
+        for item in items:
+            try:
+                prompts.append(self._prompt.render(item))
+            except ConfigError as error:
+                without[item.item] = error
+        if without and not prompts:
+            raise next(iter(without.values()))
+        return without, prompts
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""

@@ -200,8 +200,10 @@ def one_line_estimate(prepared: PreparedRun) -> str:
         if has_questions(criterion, sample)
     )
     count = (size * len(prepared.criteria) + more) * len(prepared.judges)
-    noun = "questions to ask" if lists else "judgments to make"
-    line = f"{product}{count:,} {noun}"
+    size_of_run = (
+        f"{plural(count, 'question')} to ask" if lists else f"{plural(count, 'judgment')} to make"
+    )
+    line = f"{product}{size_of_run}"
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):
         line += ", and no prompt can be rendered"

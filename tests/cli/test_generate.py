@@ -100,6 +100,37 @@ def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., An
     assert "6 judged, 0 failed" in done.out
 
 
+def test_an_item_that_lacks_what_a_prompt_reads_fails_alone(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    replaced(project / "articles.jsonl", ', "topic": "sport"', "")
+    done = command("run", "run.yaml", "--out", "out")
+    assert done.code == 1
+    result = judge.load_result("out")
+    assert {score.key for score in result.table.scores} == {
+        ("tram", "long"),
+        ("tram", "short"),
+        ("tram", "lead"),
+        ("pool", "short"),
+        ("pool", "lead"),
+    }
+    (failure,) = result.failures
+    assert (failure.item, failure.system, failure.stage) == ("pool", "long", "generation")
+    assert "long.jinja:1: 'topic' is undefined" in failure.message
+    assert command("plan", "run.yaml").code == 0
+
+
+def test_a_text_that_is_cut_names_the_systems_own_limit(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    cut = "- {when: [three words, tram], reply: '<think>Three words'}\n"
+    replaced(project / "writer.yaml", WRITER.splitlines(keepends=True)[0], cut)
+    assert command("run", "run.yaml", "--out", "out").code == 1
+    (failure,) = judge.load_result("out").failures
+    assert "allow more with max_tokens of the system short" in failure.message
+    assert "--" not in failure.message
+
+
 def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable[..., Any]) -> None:
     replaced(project / "run.yaml", "metrics: none", "metrics: none\nout: runs/first")
     done = command("run", "run.yaml", "--generate-only")
