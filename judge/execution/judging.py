@@ -55,6 +55,8 @@ from judge.scoring.strategies import (
     UnusableReply,
 )
 
+Outcome = tuple[float, Provenance] | JudgeError
+"""The value of a judgment and how it was made, or why it has none."""
 WINDOW = 256
 """Judgments in progress at the same time: several for each request in flight, so that one can always be sent."""
 
@@ -72,8 +74,9 @@ class _CriterionTools:
 class Attempt:
     """A judgment in progress: its prompt, the client that answers, and the strategy that is being tried.
 
-    `notes` say why earlier strategies gave no score, and `answers` are those to this one. `from_cache` is True until
-    something had to be asked, and `shared` as long as all that was asked had been asked for other judgments.
+    `notes` say why earlier strategies gave no score, and `answers` are those to this one. `fallback` is a reply without
+    usable probabilities, in which a written score can be read. `from_cache` is True until something had to be asked,
+    and `shared` as long as all that was asked had been asked for other judgments.
     """
 
     judgment: Judgment
@@ -83,6 +86,7 @@ class Attempt:
     strategy: Strategy
     notes: list[str] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    fallback: Response | None = None
     from_cache: bool = True
     shared: bool = True
     may_ask_again: bool = False
@@ -157,18 +161,22 @@ class Judging:
             self.counts.unit = "question"
         sources = Counter(judgment.sample.source for judgment in judgments)
         self._shared_sources = {source for source, number in sources.items() if number > 1}
-        window = asyncio.Semaphore(len(judgments) if self.gathers else WINDOW)
         try:
             async with asyncio.TaskGroup() as tasks:
-                for group in by_prompt(judgments if self.gathers else by_document(judgments)):
-                    client = self.client if len(group) == 1 else self.client.for_one_text()
-                    for judgment in group:
-                        await window.acquire()
-                        if self.counts.stopping:
-                            return
-                        tasks.create_task(self._emit_row(judgment, client, window))
+                await self._start_tasks(judgments, tasks)
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+
+    async def _start_tasks(self, judgments: Sequence[Judgment], tasks: asyncio.TaskGroup) -> None:
+        """Start a task for each judgment, as many as may be in progress at the same time."""
+        window = asyncio.Semaphore(len(judgments) if self.gathers else WINDOW)
+        for group in by_prompt(judgments if self.gathers else by_document(judgments)):
+            client = self.client if len(group) == 1 else self.client.for_one_text()
+            for judgment in group:
+                await window.acquire()
+                if self.counts.stopping:
+                    return
+                tasks.create_task(self._emit_row(judgment, client, window))
 
     async def _emit_row(
         self, judgment: Judgment, client: ReplyClient, window: asyncio.Semaphore
@@ -193,17 +201,24 @@ class Judging:
         except CriterionError as error:
             return failure_row(judgment, self._column(judgment), error)
         async with tools.breaker.turn():
-            attempt = self._attempt(judgment, prompt, client)
-            attempt.may_ask_again = self.retry_failed
-            outcome = await self._outcome(attempt)
-            if attempt.asks_again and isinstance(outcome, ParseError):
-                attempt = self._attempt(judgment, prompt, client.asking_again)
-                outcome = await self._outcome(attempt)
+            attempt, outcome = await self._judge_prompt(judgment, prompt, client)
             tools.breaker.note(prompt, first_error(outcome))
         self._count(attempt, outcome)
         if isinstance(outcome, JudgeError):
             return failure_row(judgment, self._column(judgment), outcome, attempt.strategy)
         return score_row(judgment, self._column(judgment), *outcome)
+
+    async def _judge_prompt(
+        self, judgment: Judgment, prompt: Prompt, client: ReplyClient
+    ) -> tuple[Attempt, Outcome]:
+        """Ask; with `retry_failed`, ask anew if stored replies alone have no score."""
+        attempt = self._attempt(judgment, prompt, client)
+        attempt.may_ask_again = self.retry_failed
+        outcome = await self._outcome(attempt)
+        if attempt.asks_again and isinstance(outcome, ParseError):
+            attempt = self._attempt(judgment, prompt, client.asking_again)
+            outcome = await self._outcome(attempt)
+        return attempt, outcome
 
     def _column(self, judgment: Judgment) -> str:
         return judgment.criterion.name + self.suffix
@@ -221,7 +236,7 @@ class Judging:
     def _strategies(self) -> tuple[Strategy, ...]:
         return strategies.strategies_for(self.settings, self.provider.decides)
 
-    async def _outcome(self, attempt: Attempt) -> tuple[float, Provenance] | JudgeError:
+    async def _outcome(self, attempt: Attempt) -> Outcome:
         """Return the value of a judgment and its provenance, or why it has none. Raises what ends the run."""
         criterion = attempt.judgment.criterion
         question = Question(attempt.prompt, criterion, self.settings, self._strategies)
@@ -244,27 +259,29 @@ class Judging:
 
         A reply without usable probabilities serves for the written score, so that it is not paid for twice.
         """
-        fallback: Response | None = None
         *earlier, last = question.strategies
         for strategy in earlier:
             attempt.strategy = strategy
             try:
                 return await self._try_strategy(question, attempt, is_last=False)
-            except _StrategyUnavailable as why:
-                attempt.notes.append(str(why))
-            except UnusableReply as error:
-                attempt.notes.append(str(error))
-                if strategy == "logprobs":
-                    fallback = strategies.fallback_reply(attempt.answers)
-            except ProviderError as error:
-                if fallback is None or error.stops != "never":
-                    raise
-                attempt.notes.append(f"the draws were not answered: {error}")
+            except (_StrategyUnavailable, UnusableReply, ProviderError) as error:
+                self._note_why(attempt, error)
         attempt.strategy = last
-        if fallback is not None:
-            attempt.answers = [fallback]
+        if attempt.fallback is not None:
+            attempt.answers = [attempt.fallback]
             return await self._read(question, attempt, is_last=True)
         return await self._try_strategy(question, attempt, is_last=True)
+
+    def _note_why(self, attempt: Attempt, error: Exception) -> None:
+        """Note why a strategy gave no score, so that the next one is tried; raise what ends the judgment."""
+        why = str(error)
+        if isinstance(error, ProviderError):
+            if attempt.fallback is None or error.stops != "never":
+                raise error
+            why = f"the draws were not answered: {error}"
+        elif isinstance(error, UnusableReply) and attempt.strategy == "logprobs":
+            attempt.fallback = strategies.fallback_reply(attempt.answers)
+        attempt.notes.append(why)
 
     async def _try_strategy(
         self, question: Question, attempt: Attempt, *, is_last: bool
@@ -402,6 +419,7 @@ class Judging:
         self.counts.unread += 1
         was_from_cache = attempt.from_cache
         attempt.answers = []
+        attempt.fallback = None
         try:
             score = await self._try_strategies(repair, attempt)
         except BaseException as error:

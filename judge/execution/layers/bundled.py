@@ -21,6 +21,29 @@ class _Bundle:
     draws: list[Request]
     answers: list[asyncio.Future[Response | None]]
 
+    def add(self, draw: Request) -> asyncio.Future[Response | None]:
+        """Return the future reply to one more draw."""
+        answer: asyncio.Future[Response | None] = asyncio.get_running_loop().create_future()
+        self.draws.append(draw)
+        self.answers.append(answer)
+        return answer
+
+    def hand_out(self, replies: Sequence[Response]) -> None:
+        """Give each draw but the first its reply, None if the server gave fewer."""
+        for answer, reply in zip_longest(self.answers, replies):
+            if not answer.done():
+                answer.set_result(reply)
+
+    def give_up(self, error: BaseException) -> None:
+        """Give the other draws an error; if only the first one gave up, whoever still wants them has to ask."""
+        if not isinstance(error, ProviderError | RunStopped):
+            self.hand_out([])
+            return
+        for answer in self.answers:
+            if not answer.done():
+                answer.set_exception(error)
+                answer.exception()  # whoever asked may have been cancelled
+
 
 class Bundled:
     """Asks for draws that come in the same turn of the event loop with one message and the parameter `n`.
@@ -46,21 +69,16 @@ class Bundled:
         self, requests: Sequence[Request]
     ) -> list[_Bundle | asyncio.Future[Response | None]]:
         """Return for each request the bundle that it has to send, or a future of its reply, None if there is none."""
-        loop = asyncio.get_running_loop()
-        open_bundles: dict[tuple[str, ...], _Bundle] = {}
+        last_bundles: dict[tuple[str, ...], _Bundle] = {}
         places: list[_Bundle | asyncio.Future[Response | None]] = []
         for request in requests:
-            texts = [message["content"] for message in request.messages]
-            prompt = (request.model, repr(request.params), *texts)
-            bundle = open_bundles.get(prompt)
-            if bundle is None or not self._has_room(bundle, request):
-                open_bundles[prompt] = bundle = _Bundle([request], [])
-                places.append(bundle)
+            prompt = _prompt_of(request)
+            bundle = last_bundles.get(prompt)
+            if bundle is not None and self._has_room(bundle, request):
+                places.append(bundle.add(request))
             else:
-                future: asyncio.Future[Response | None] = loop.create_future()
-                bundle.draws.append(request)
-                bundle.answers.append(future)
-                places.append(future)
+                last_bundles[prompt] = bundle = _Bundle([request], [])
+                places.append(bundle)
         return places
 
     def _has_room(self, bundle: _Bundle, request: Request) -> bool:
@@ -71,21 +89,17 @@ class Bundled:
         message = as_message(bundle.draws)
         try:
             response = await self._following.ask(message)
-        except (ProviderError, RunStopped) as error:
-            for answer in bundle.answers:
-                if not answer.done():
-                    answer.set_exception(error)
-                    answer.exception()  # whoever asked may have been cancelled
-            raise
-        except BaseException:
-            for answer in bundle.answers:
-                if not answer.done():
-                    answer.set_result(None)  # whoever still wants it has to ask
+        except BaseException as error:
+            bundle.give_up(error)
             raise
         first, *others = replies_of(message, response)
         if len(others) < len(bundle.answers):
             self.largest = min(self.largest, 1 + len(others))
-        for answer, reply in zip_longest(bundle.answers, others):
-            if not answer.done():
-                answer.set_result(reply)
+        bundle.hand_out(others)
         return first
+
+
+def _prompt_of(request: Request) -> tuple[str, ...]:
+    """Return what draws of one prompt have in common."""
+    texts = [message["content"] for message in request.messages]
+    return (request.model, repr(request.params), *texts)

@@ -97,11 +97,15 @@ class Retried:
         try:
             return await retrying(attempt)
         except ProviderError as error:
-            if isinstance(error, Transient):
-                self._explain(error, started)
-            if error.stops == "if_first":
-                error.stops = "never" if self._proven else "always"
+            self._judge_last_error(error, started)
             raise
+
+    def _judge_last_error(self, error: ProviderError, started: float) -> None:
+        """Say in the error that is left whether it ends the run."""
+        if isinstance(error, Transient):
+            self._explain(error, started)
+        if error.stops == "if_first":
+            error.stops = "never" if self._proven else "always"
 
     def _is_hopeless(self, error: Transient, attempts: int, started: float) -> bool:
         if self._asks_for_too_long(error):
