@@ -26,8 +26,6 @@ from judge.suite.evaluate import Outcome, evaluate_case
 from judge.suite.expectations import Expectation
 from judge.suite.schema import Limits, Suite
 
-EXACT = 10
-"""Differences other than 0 up to which this reading enumerates all signs."""
 MIN_ITEMS = 6
 ALPHA = 0.05
 
@@ -59,19 +57,15 @@ def _result(made: Any, run: Mapping[str, Any]) -> Any:
 class Reading:
     """What a careful reader finds in paired differences."""
 
-    def __init__(self, first: list[str], second: list[str], shown_p: float | None) -> None:
+    def __init__(self, first: list[str], second: list[str]) -> None:
         pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
         self.differences = np.array([float(a) - float(b) for a, b in pairs])
         self.lost = len(first) - len(pairs)
         self.n = len(pairs)
-        self.shown_p = shown_p
 
     def p(self, limit: float) -> float:
         """Return the two-sided p of a sign-flip test against a limit."""
         nonzero = self.differences[np.abs(self.differences - limit) > 1e-9] - limit
-        if len(nonzero) > EXACT:
-            assert self.shown_p is not None
-            return self.shown_p
         signs = np.array(list(product((1, -1), repeat=len(nonzero)))).reshape(-1, len(nonzero))
         return float((np.abs(signs @ nonzero) >= abs(nonzero.sum()) - 1e-9).mean())
 
@@ -172,9 +166,9 @@ def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], stat
 
 @st.composite
 def two_sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Labels of two systems, or of two runs, on 1–30 items: with leads, ties, constant and missing values."""
+    """Labels of two systems, or of two runs, on 1–12 items: with leads, ties, constant and missing values."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n = draw(st.sampled_from([1, 2, 5, 6, 7, 8, 10, 15, 30]))
+    n = draw(st.sampled_from([1, 2, 5, 6, 7, 8, 10, 12]))
     lead = draw(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]))
     noise = draw(st.sampled_from([0.0, 0.4, 1.0]))
     second = random.integers(2, 5, n)
@@ -195,7 +189,7 @@ def test_every_reason_for_an_order_is_true(
     better, worse = sides
     keys = {"better": "a", "worse": "b", "margin": margin}
     found = decide(made, keys, {"a": better, "b": worse}, None)
-    reading = Reading(better, worse, found.estimate.p if found.estimate else None)
+    reading = Reading(better, worse)
     if not reading.n:
         assert found.status == "error"
         return
@@ -215,7 +209,7 @@ def test_every_reason_for_a_drift_is_true(
 ) -> None:
     after, before = sides
     found = decide(made, {"drift": {name: limit}}, {"s": after}, {"s": before})
-    reading = Reading(after, before, found.estimate.p if found.estimate else None)
+    reading = Reading(after, before)
     if 2 * reading.n < len(after) or reading.n < 2:
         return
     for part in filter(None, found.reason.split("; ")):
