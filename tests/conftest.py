@@ -22,9 +22,11 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# No test depends on how busy the machine is.
-settings.register_profile("judge", deadline=None, max_examples=20)
-settings.load_profile("judge")
+# No test depends on how busy the machine is. A change is judged by the same examples each time; a search for new ones
+# is `HYPOTHESIS=search make test`.
+settings.register_profile("judge", deadline=None, max_examples=20, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS", "judge"))
 _NOT_HERE = "which is not part of this repository"
 
 
