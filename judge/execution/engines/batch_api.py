@@ -57,7 +57,9 @@ class _Gathered:
     _added: int = 0
 
     def add(self, request: Request) -> asyncio.Future[Response]:
-        """Return the future answer to a request."""
+        """Return the future answer to a request, the same one for an equal request."""
+        if (waiting := self._answers.get(request.key())) is not None:
+            return waiting
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._answers[request.key()] = answer
         self._added += 1
@@ -238,7 +240,7 @@ class BatchEngine:
         if not self._watching:
             self._watching = True
             self._start(self._run())
-        return await answer
+        return await asyncio.shield(answer)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -284,13 +286,12 @@ class BatchEngine:
             self._update_status()
             if ended:
                 await self._gathered.until_quiet()
-            unsent = self._gathered.unsent
-            if unsent and (ended or not self._open):
+            if self._gathered.unsent and (ended or not self._open):
                 await self._submit()
-                if unsent and not self._open:
-                    await self._reservations.until_affordable(unsent[0])
+                if self._gathered.unsent and not self._open:
+                    await self._reservations.until_affordable(self._gathered.unsent[0])
             self._update_status()
-            if not self._open and not unsent:
+            if not self._open and not self._gathered.unsent:
                 return
             await self.sleep(wait)
             wait = _SOONEST if ended else min(wait * _WAIT_GROWTH, _LATEST)
@@ -305,7 +306,9 @@ class BatchEngine:
         """
         async with self.store.locked(self.sleep):
             self._jobs += self.store.load(self._jobs)
-            rest = deque(r for r in self._gathered.unsent if not self._is_under_way(r))
+            # Others may come while these are sent.
+            requests, self._gathered.unsent = self._gathered.unsent, []
+            rest = deque(request for request in requests if not self._is_under_way(request))
             for job in self._open:
                 if not job.batch:
                     rest.extend(await self._recover(job))
@@ -320,7 +323,7 @@ class BatchEngine:
                     await self._send(job, file, rest)
                 if self._queue.most_tokens is not None:
                     break
-        self._gathered.unsent[:] = rest
+        self._gathered.unsent[:0] = rest
 
     async def _send(self, job: BatchJob, file: IO[bytes], rest: deque[Request]) -> None:
         """Upload a job and have its batch created; if the provider has no room for it, its requests are `rest` again."""

@@ -79,10 +79,17 @@ class Session:
         await asyncio.sleep(0)
 
     async def run(self, requests: Iterable[Request]) -> dict[str, Answer]:
+        try:
+            return await self.ask(requests)
+        finally:
+            await self.engine.aclose()
+            await self.provider.aclose()
+
+    async def ask(self, requests: Iterable[Request]) -> dict[str, Answer]:
         sender = Sender(Policy(attempts=1), ledger=self.ledger)
         layer = self.engine.layer(sender.layers)
 
-        async def ask(one: Request) -> None:
+        async def ask_one(one: Request) -> None:
             answer: Answer
             try:
                 answer = await layer.ask(one)
@@ -94,11 +101,7 @@ class Session:
             assert text not in self.answers, "answered twice"
             self.answers[text] = answer
 
-        try:
-            await gather(ask(one) for one in requests)
-        finally:
-            await self.engine.aclose()
-            await self.provider.aclose()
+        await gather(ask_one(one) for one in requests)
         return self.answers
 
 
@@ -423,7 +426,7 @@ def test_what_is_not_wanted_this_time_is_kept_for_the_next(echo: Any, tmp_path: 
 
 def test_two_runs_at_once_share_a_batch(echo: Any, tmp_path: Path) -> None:
     async def both() -> None:
-        echo.looks = 20
+        echo.looks = 300  # it is there when the other one submits
         sessions = [Session(echo, tmp_path), Session(echo, tmp_path)]
         for answers in await asyncio.gather(*(one.run(named(30)) for one in sessions)):
             assert right(answers, 30)
@@ -774,3 +777,29 @@ def test_interrupted_it_says_what_goes_on(
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"
+
+
+def test_what_comes_while_a_file_is_sent_goes_into_the_next_one(echo: Any, tmp_path: Path) -> None:
+    session = Session(echo, tmp_path)
+    upload = session.engine.api.upload
+    late: list[asyncio.Task[dict[str, Answer]]] = []
+
+    async def slowly(*args: Any) -> str:
+        if not late:
+            late.append(asyncio.create_task(session.ask([request("late"), request("later")])))
+            await asyncio.sleep(0.05)
+        return await upload(*args)
+
+    session.engine.api.upload = slowly  # type: ignore[method-assign]
+
+    async def whole() -> None:
+        try:
+            await session.ask(named(4))
+            await asyncio.wait_for(late[0], 20)
+        finally:
+            await session.engine.aclose()
+            await session.provider.aclose()
+
+    go(whole())
+    assert {"late", "later"} <= session.answers.keys()
+    assert set(echo.asked.values()) == {1}
