@@ -6,8 +6,15 @@ import asyncio
 
 import pytest
 
+from judge.core.errors import ParseError, Refused
 from judge.execution.model_traits import ModelTraits
 from judge.scoring.strategies import Strategy, UnusableReply
+
+
+async def turns() -> None:
+    """Let all who wait for each other come to their turn."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def test_a_model_lacks_what_it_never_did() -> None:
@@ -32,8 +39,9 @@ def test_the_first_judgment_by_a_strategy_goes_alone(waits: bool) -> None:
         async with traits.turn(strategy):
             now.append(1)
             under_way.append(len(now))
-            await asyncio.sleep(0)
+            await turns()
             now.pop()
+            traits.proven.add(strategy)
 
     async def work() -> None:
         traits = ModelTraits(waits=waits)
@@ -43,5 +51,45 @@ def test_the_first_judgment_by_a_strategy_goes_alone(waits: bool) -> None:
             await asyncio.gather(*(judge(traits, strategy, now) for _ in range(5)))
             assert under_way[0] == 1
             assert max(under_way) == (4 if waits or strategy == "logprobs" else 5)
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("error", [None, ParseError("no score"), Refused("no")])
+def test_as_long_as_nothing_is_learned_a_few_go_alone(error: Exception | None) -> None:
+    at_once: list[int] = []
+
+    async def judge(traits: ModelTraits, now: list[int]) -> None:
+        async with traits.turn("logprobs"):
+            now.append(1)
+            at_once.append(len(now))
+            await turns()
+            now.pop()
+            if error is not None:
+                raise error
+
+    async def work() -> None:
+        traits, now = ModelTraits(), list[int]()
+        await asyncio.gather(*(judge(traits, now) for _ in range(6)), return_exceptions=True)
+
+    asyncio.run(work())
+    assert at_once == [1, 1, 1, 1, 2, 3]
+
+
+def test_once_a_strategy_is_known_to_be_lacking_nobody_goes_alone() -> None:
+    async def work() -> None:
+        traits, most, now = ModelTraits(), 0, 0
+
+        async def judge() -> None:
+            nonlocal most, now
+            async with traits.turn("logprobs"):
+                now += 1
+                most = max(most, now)
+                await turns()
+                now -= 1
+                traits.learn("logprobs", UnusableReply("why", lasting=True))
+
+        await asyncio.gather(*(judge() for _ in range(6)))
+        assert most == 5
 
     asyncio.run(work())
