@@ -290,6 +290,8 @@ class Judging:
         requests = self._requests(question, attempt)
         stored = await self._stored(question, attempt, requests)
         if stored is not None:
+            if attempt.client.shares(requests):  # this run has asked for them
+                attempt.from_cache = False
             attempt.answers = question.own_part(stored, attempt.judgment.judged_text)
             return await self._read(question, attempt, is_last=is_last)
         if isinstance(question, Repair):
@@ -416,7 +418,6 @@ class Judging:
     async def _ask_for_the_score_alone(
         self, repair: Repair, attempt: Attempt
     ) -> tuple[float, Provenance]:
-        self.counts.unread += 1
         was_from_cache = attempt.from_cache
         attempt.answers = []
         attempt.fallback = None
@@ -426,11 +427,13 @@ class Judging:
             if isinstance(error, Unrecorded):  # as if it had not been asked
                 attempt.from_cache = was_from_cache
             if fails_one_judgment(error):
+                self.counts.unread += not attempt.asks_again  # else it is counted then
                 raise RepairFailed(repair, attempt.answers, error) from error
             # The run ends before the answer.
             column = self._column(attempt.judgment)
             self._finish(failure_row(attempt.judgment, column, repair.trouble, repair.strategy))
             raise
+        self.counts.unread += 1
         self.counts.repaired += 1
         return score
 

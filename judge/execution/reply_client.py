@@ -130,6 +130,7 @@ class ReplyClient:
         """Return the responses to requests, or why there is none. Raises what ends the run."""
         if len(requests) == 1:
             return [await self._answer(requests[0])]
+        self._deduplicated.announce(requests)
         answers: list[Answer] = []
         for answer in await gather(self._answer_or_stop(request) for request in requests):
             if isinstance(answer, RunStopped):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,17 @@ import pytest
 
 from judge.cache import DiskCache, NoCache
 from judge.core.errors import CriterionError, ParseError, ProviderError, Refused, StorageError
-from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
+from judge.core.records import (
+    Choice,
+    Criterion,
+    Failure,
+    Request,
+    Response,
+    Sample,
+    Score,
+    Token,
+    Usage,
+)
 from judge.criteria import load
 from judge.execution.judging import Judging
 from judge.execution.judgments import Judgment, Row
@@ -612,3 +623,58 @@ def test_a_request_that_was_refused_is_sent_again(tmp_path: Path) -> None:
     Judged(lambda _: Refused("content policy"), cache=DiskCache(tmp_path))()
     assert DiskCache(tmp_path).stats()["responses"] == 0
     assert Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path))().values == [4.0] * 3
+
+
+def test_a_first_request_that_is_refused_leaves_the_lesson_to_the_next() -> None:
+    """Else each judgment would be asked by a strategy that the model lacks."""
+
+    def script(request: Request) -> Reply:
+        return Refused("no") if "text 0" in request.messages[0]["content"] else "4"
+
+    judged = Judged(script, samples(15), weighting="logprobs")()
+    errors = [failure.error for failure in judged.failures]
+    assert Counter(errors) == {"Refused": 1, "ParseError": 1, "NotAsked": 13}
+    assert len(judged.provider.seen) == 2
+
+
+def test_a_reply_without_a_score_counts_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    """With retry_failed, what is stored is read before it is asked for again."""
+    for retry_failed, reply in [(False, "no idea"), (True, "none")]:
+        cache = DiskCache(tmp_path)
+        judged = Judged(
+            lambda _, reply=reply: reply, cache=cache, retry_failed=retry_failed, repair=True
+        )()
+        cache.close()
+        assert (judged.counts.unread, judged.counts.repaired) == (3, 0)
+        assert judged.counts.sent == 6
+
+
+def test_equal_texts_share_their_draws() -> None:
+    judged = Judged(lambda _: "4", samples(4, same=True), weighting="samples", draws=3)
+    judged.judging.traits.proven.add("samples")  # they do not wait for the first one
+    judged()
+    assert judged.values == [4.0] * 4
+    assert judged.counts.sent == 1
+    assert (judged.counts.shared, judged.counts.cached) == (3, 0)
+
+
+@pytest.mark.parametrize("retry_failed", [False, True])
+def test_a_reply_of_this_run_is_not_one_that_was_stored_before(
+    tmp_path: Path, retry_failed: bool
+) -> None:
+    """Else the note would say that older replies have no score, and advise to ask again."""
+    cache = DiskCache(tmp_path)
+    judged = Judged(
+        lambda _: "no idea", samples(4, same=True), cache=cache, concurrency=1,
+        retry_failed=retry_failed,
+    )  # fmt: skip
+    asyncio.run(one_after_the_other(judged))
+    cache.close()
+    assert judged.counts.sent == 1
+    assert judged.counts.shared == 3
+    assert (judged.counts.cached, judged.counts.failed_cached) == (0, 0)
+
+
+async def one_after_the_other(judged: Judged) -> None:
+    for judgment in judged.judgments:
+        await judged.judging.judge_all([judgment])

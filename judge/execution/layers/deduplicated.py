@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from judge.core.errors import ProviderError
 from judge.core.records import Request, Response
@@ -15,13 +16,19 @@ class Deduplicated:
     def __init__(self, following: Layer) -> None:
         self._following = following
         self._in_flight: dict[str, asyncio.Future[Response]] = {}
+        self._announced: set[str] = set()
+
+    def announce(self, requests: Iterable[Request]) -> None:
+        """Note that requests come next: several that one judgment needs start only in the next turn of the loop."""
+        self._announced.update(request.key() for request in requests)
 
     def is_in_flight(self, request: Request) -> bool:
-        """Whether an equal request waits for its answer."""
-        return request.key() in self._in_flight
+        """Whether an equal request waits for its answer, or is about to."""
+        return request.key() in self._in_flight or request.key() in self._announced
 
     async def ask(self, request: Request) -> Response:
         key = request.key()
+        self._announced.discard(key)
         while (other := self._in_flight.get(key)) is not None:
             await asyncio.wait([other])
             if not other.cancelled():  # else nobody asks any more
