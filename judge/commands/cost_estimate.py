@@ -119,7 +119,7 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
             None,
             None,
             None,
-            pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides),
+            pricing.why_unknown(provider),
         )
     cached = cost(
         Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored))

@@ -401,7 +401,7 @@ def _price(
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)
     if per_token is None:
-        why = pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
+        why = pricing.why_unknown(provider)
         return Finding(part, "price", "missing", why)
     requests = draws if drawn is None or len(drawn.choices) < _DRAWS else 1
     written = first.usage.completion_tokens * draws

@@ -44,7 +44,7 @@ from judge.data import ledger
 from judge.data.ratings import base_name
 from judge.execution.progress import Progress
 from judge.metrics.common import ModelQuestion
-from judge.providers import Provider
+from judge.providers import Provider, require_text
 from judge.results.improvement import Improvement, Part, Trial, choose_wording, measure_gain
 from judge.results.planning import price_text
 from judge.results.result import Result
@@ -149,10 +149,7 @@ def plan_improvement(
         [chosen_writer],
     )
     for name, provider in writing.judges.items():
-        if provider.decides:
-            raise ConfigError(
-                f"{name} is a decision endpoint and writes no text: name a chat model with --writer NAME"
-            )
+        require_text(provider, f"--writer {name}")
     if wording.path.exists():
         raise ConfigError(f"{wording.path}: already exists; name another file with --output")
     try:

@@ -24,6 +24,7 @@ from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import SendingOptions, sending_layers
+from judge.providers import require_text
 from judge.results.result import Result, load
 from judge.scoring import parse
 from judge.scoring.multi_criteria import make_renderers
@@ -154,10 +155,7 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
 
 async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tuple[str, ...]:
     provider = open_judge(config, config.model[0])
-    if provider.decides:
-        raise ConfigError(
-            f"--model {config.model[0].name}: a decision endpoint writes no text; name a chat model"
-        )
+    require_text(provider, f"--model {config.model[0].name}")
     settings = sampling_options(config.of_judge(config.model[0]))
     params = {
         "temperature": settings.temperature or 0.0,

@@ -409,7 +409,7 @@ def describe_use(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
         note = ""
         price = cost_of(provider, counts.usage, batched=counts.batched)
         if price is None and is_own(provider.endpoint):
-            note = why_unknown(provider.model, provider.endpoint, decides=provider.decides)
+            note = why_unknown(provider)
         elif price is None:
             note = "no published price for this model and endpoint"
         cost = {"usd": price, "note": note}

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Self
 
-from judge.core.errors import ConfigError, ParseError, ProviderError
+from judge.core.errors import ParseError, ProviderError
 from judge.core.records import Request, Response
 from judge.execution.layers import RunStopped
 from judge.execution.progress import TEMPERATURE, JudgeProgress
 from judge.execution.reply_client import Answer, ReplyClient, gather
 from judge.metrics.common import Ask, ModelError, ModelQuestion
-from judge.providers import Provider
+from judge.providers import Provider, require_text
 from judge.providers.vendors import signed
 from judge.scoring import parse
 from judge.scoring.strategies import SamplingOptions
@@ -72,10 +72,7 @@ class QuestionClient:
         retry_failed: bool = False,
         gathers: bool = False,
     ) -> None:
-        if provider.decides:
-            raise ConfigError(
-                f"--model {provider.model}: a decision endpoint writes no text; name a chat model"
-            )
+        require_text(provider, f"--model {provider.model}")
         self.client = client
         self.provider = provider
         self.counts = counts

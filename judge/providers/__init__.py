@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
+from judge.core.errors import ConfigError
 from judge.core.records import Request, Response
 from judge.core.request_options import TokenPrice
 
@@ -57,6 +58,7 @@ class Capabilities:
     `splits_merged_criteria`: a request with several questions of a checklist gets one reply for each of them.
     `reasons`: the model is known to reason before it answers.
     `price`: what the user says that its tokens cost. It can also be set.
+    `price_list`: who publishes its prices, "" if genai-prices does, and `published_price`: the model's price there.
     `shared_state`: what was learned about the server so far, without any key. It can also be set, so that another
     process takes it over.
     """
@@ -66,6 +68,8 @@ class Capabilities:
     splits_merged_criteria: bool = False
     reasons: bool = False
     price: TokenPrice | None = None
+    price_list: str = ""
+    published_price: TokenPrice | None = None
     shared_state: Any = None
 
     @classmethod
@@ -74,3 +78,9 @@ class Capabilities:
             field.name: getattr(provider, field.name, field.default) for field in fields(cls)
         }
         return cls(**values)
+
+
+def require_text(provider: Provider, named_by: str) -> None:
+    """Raise ConfigError for an endpoint of typed questions. `named_by` is the option that names its model."""
+    if provider.decides:
+        raise ConfigError(f"{named_by}: a decision endpoint writes no text; name a chat model")

@@ -15,8 +15,13 @@ from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
 from judge.core.request_options import TokenPrice
 from judge.providers.http_client import HttpClient, Options, body_error, options, usage
+from judge.providers.pricing import DEFAULT_URL
 
 _NO_SUCH_PATH = (404, 405, 501)
+_PRICE_LIST = "LiteLLM's price map 1.106"
+"""Of November 2026. genai-prices lacks the prices of typed questions."""
+_PUBLISHED_PRICES = {"gpt-6-luna": TokenPrice(input=0.10, output=0.0)}
+"""Typed questions at OpenAI: answers are free, and nothing is cheaper for being cached."""
 _ROUNDING = 1e-6
 """By how much a probability in single precision may come out above 1."""
 
@@ -109,12 +114,16 @@ class DecisionsProvider:
     name = "decisions"
     notice = ""
     decides = True
+    price_list = _PRICE_LIST
 
     def __init__(self, model: str, *, path: str = "", **http_options: Unpack[Options]) -> None:
         self.model = model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
         self.price: TokenPrice | None = None
+        self.published_price: TokenPrice | None = None
+        if self.endpoint == DEFAULT_URL:
+            self.published_price = _PUBLISHED_PRICES.get(model)
         self.shared_state = path
 
     @classmethod

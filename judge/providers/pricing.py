@@ -18,26 +18,21 @@ _MILLION = 1e6
 TokenPrices = tuple[float, float, float, float]
 """US dollars for a token that is read afresh, read from the provider's cache, written to it, and put out."""
 _SAMPLE_TOKENS = 1000
-_DECISION_PRICES = {"gpt-6-luna": 0.10e-6}
-"""Typed questions at OpenAI: dollars for a token read; answers are free, and nothing is cheaper for being cached.
-
-From LiteLLM's price map, version 1.106 of November 2026; genai-prices lacks these.
-"""
 
 
 def cost_usd(
-    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NO_USAGE, decides: bool = False
+    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NO_USAGE
 ) -> float | None:
     """US dollars for the tokens of many requests, or None where the endpoint's prices are not known: never a guess.
 
-    Nothing used costs 0. A server of one's own has no known price. `decides` says that they were typed questions;
-    `batched` is the part of the usage that was answered in batches.
+    Nothing used costs 0. A server of one's own has no known price. `batched` is the part of the usage that was
+    answered in batches.
     Priced as requests of ordinary length: some models charge more for one of several hundred thousand tokens, and a
     sum must not be taken for such a one.
     """
     if usage == Usage():
         return 0.0
-    return _discounted(usage, batched, per_token(model, endpoint, decides=decides))
+    return _discounted(usage, batched, per_token(model, endpoint))
 
 
 def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> float | None:
@@ -52,11 +47,14 @@ def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> 
 
 def prices_of(provider: Provider) -> TokenPrices | None:
     """The price of a provider's token: the user's, else the published one, else None."""
-    own = Capabilities.of(provider).price
-    if own is None:
-        return per_token(provider.model, provider.endpoint, decides=provider.decides)
-    read, written = own.input / _MILLION, own.output / _MILLION
-    return read, read, read, written
+    capabilities = Capabilities.of(provider)
+    price = capabilities.price or capabilities.published_price
+    if price is not None:
+        read, written = price.input / _MILLION, price.output / _MILLION
+        return read, read, read, written
+    if capabilities.price_list or provider.decides:  # genai-prices has the prices of chats
+        return None
+    return per_token(provider.model, provider.endpoint)
 
 
 def _discounted(usage: Usage, batched: Usage, prices: TokenPrices | None) -> float | None:
@@ -73,11 +71,8 @@ def cost(usage: Usage, prices: TokenPrices) -> float:
 
 
 @lru_cache
-def per_token(model: str, endpoint: str, *, decides: bool = False) -> TokenPrices | None:
-    """The published price of a token, None if there is none."""
-    if decides:
-        price_read = _DECISION_PRICES.get(model) if endpoint == DEFAULT_URL else None
-        return None if price_read is None else (price_read, price_read, price_read, 0.0)
+def per_token(model: str, endpoint: str) -> TokenPrices | None:
+    """The price of a token in genai-prices, None if there is none."""
     import genai_prices
 
     def price(**tokens: int) -> float:
@@ -101,26 +96,22 @@ def price_source(provider: Provider) -> str:
     """Where the prices of a provider are from, with the source's version."""
     if Capabilities.of(provider).price is not None:
         return "the price given for this model"
-    return _published_source(decides=provider.decides)
+    return _price_list(provider)
 
 
-def _published_source(*, decides: bool) -> str:
-    return "LiteLLM's price map 1.106" if decides else f"genai-prices {version('genai-prices')}"
+def _price_list(provider: Provider) -> str:
+    return Capabilities.of(provider).price_list or f"genai-prices {version('genai-prices')}"
 
 
-def why_unknown(model: str, endpoint: str, *, decides: bool = False) -> str:
+def why_unknown(provider: Provider) -> str:
     """Why there is no price, in a few words."""
+    endpoint = provider.endpoint
     if endpoint.startswith("local:"):
         return "computed here: no known price"
     if is_own(endpoint):
         return "a server of your own: no known price"
     place = urlsplit(endpoint).netloc or "this provider"
-    what = (
-        "no price of typed questions"
-        if decides
-        else f"{_published_source(decides=False)} has no price"
-    )
-    return f"{what} for {model} at {place}"
+    return f"{_price_list(provider)} has no price for {provider.model} at {place}"
 
 
 def is_own(endpoint: str) -> bool:

@@ -257,7 +257,7 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
     for about, why in (
         ({"endpoint": "http://127.0.0.1:8000/v1"}, "a server of your own"),
         ({"model": "no-such-model"}, "genai-prices"),
-        ({"decides": True, "model": "gpt-5.4-mini"}, "typed questions"),
+        ({"decides": True, "model": "gpt-5.4-mini"}, "has no price"),
     ):
         forecast = make_forecast(prepared(Asked(**about), budget="5usd"))
         assert (forecast.price, forecast.judges[0].money.price, forecast.fits) == (None, None, None)

@@ -30,6 +30,7 @@ from judge.execution.budget import BudgetLedger, estimate_request, estimate_toke
 from judge.execution.layers.retried import Policy
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
+from judge.providers.decisions import DecisionsProvider
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
 from tests.senders import Sender
@@ -228,8 +229,7 @@ def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_ti
 
 
 def test_typed_questions_have_a_price_of_their_own() -> None:
-    typed = judge(model="gpt-6-luna")
-    typed.decides = True
+    typed = DecisionsProvider("gpt-6-luna", base_url=DEFAULT_URL, needs_key=False)
     ledger = BudgetLedger(Budget(1, "usd"))
     assert ledger.covers(typed)
     asked = Request(
@@ -244,9 +244,8 @@ def test_typed_questions_have_a_price_of_their_own() -> None:
     assert kept is not None
     ledger.commit(kept, asked, Usage(100, 20))
     assert ledger.spent == pytest.approx(100 * 0.10e-6)
-    typed.model = MODEL
     with pytest.raises(ConfigError, match="nobody has published a price"):
-        ledger.covers(typed)
+        ledger.covers(DecisionsProvider(MODEL, base_url=DEFAULT_URL, needs_key=False))
 
 
 def test_dollars_need_a_known_price() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from judge.core.records import Usage
-from judge.providers.pricing import DEFAULT_URL, cost_usd, is_own, why_unknown
+from judge.providers.decisions import DecisionsProvider
+from judge.providers.pricing import DEFAULT_URL, cost_of, cost_usd, is_own, why_unknown
+from judge.providers.scripted import ScriptedProvider
+
+
+def typed(model: str, url: str) -> DecisionsProvider:
+    return DecisionsProvider(model, base_url=url, needs_key=False)
 
 
 def test_a_published_price() -> None:
@@ -39,9 +45,13 @@ def test_nothing_used_costs_nothing() -> None:
 def test_typed_questions_cost_their_own_price() -> None:
     """gpt-6-luna at /decisions, November 2026: $0.10 a million tokens read, cached or not; answers are free."""
     usage = Usage(1_000_000, 1_000, 400_000)
-    assert cost_usd("gpt-6-luna", DEFAULT_URL, usage, decides=True) == pytest.approx(0.10)
-    assert cost_usd("gpt-6-luna", "http://127.0.0.1:8000/v1", usage, decides=True) is None
-    assert cost_usd("gpt-5.4-mini", DEFAULT_URL, usage, decides=True) is None
+    assert cost_of(typed("gpt-6-luna", DEFAULT_URL), usage) == pytest.approx(0.10)
+    for unpriced in (
+        typed("gpt-6-luna", "http://127.0.0.1:8000/v1"),
+        typed("gpt-5.4-mini", DEFAULT_URL),
+    ):
+        assert cost_of(unpriced, usage) is None
+    assert "LiteLLM" in why_unknown(unpriced)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +69,4 @@ def test_typed_questions_cost_their_own_price() -> None:
 )
 def test_a_server_of_ones_own_is_said_to_be(url: str, own: bool) -> None:
     assert is_own(url) is own
-    assert ("of your own" in why_unknown("some-model", url)) is own
+    assert ("of your own" in why_unknown(ScriptedProvider(str, endpoint=url))) is own
