@@ -572,8 +572,10 @@ class RunConfig(BaseModel):
     @field_validator("budget", mode="before", json_schema_input_type=str)
     @classmethod
     def read_budget(cls, value: Any) -> Any:
-        """Accept `5usd`, `$5`, `200000tokens` or `2mtokens`."""
-        return value if value is None or isinstance(value, Budget) else parse_budget(value)
+        """Accept `5usd`, `$5`, `200000tokens` or `2mtokens`, and a budget as run.json has it."""
+        if value is None or isinstance(value, Budget | Mapping):
+            return value
+        return parse_budget(value)
 
     @field_validator("cache", mode="before", json_schema_input_type=Path | Literal[False])
     @classmethod

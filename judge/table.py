@@ -273,6 +273,11 @@ class Table:
         object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._order)))
         object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._order)))
 
+    @property
+    def signatures(self) -> dict[str, str]:
+        """The signature of each column: what is needed to get the same numbers again."""
+        return {column.name: column.signature for column in self.columns}
+
     @cached_property
     def systems(self) -> tuple[str, ...]:
         """Every system, in the order of first appearance."""

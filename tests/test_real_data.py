@@ -95,8 +95,8 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     result = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert {s.item: s.value for s in result.table.scores} == pytest.approx(recorded)
     assert {s.provenance.method for s in result.table.scores} == {method}
-    assert result.info["language"]["name"] == language[:2]
-    assert result.info["requests"]["answered"] == requests
+    assert result.info.language.name == language[:2]
+    assert result.info.requests.answered == requests
     asked = server.stats()["requests"]
     again = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert again.table.scores == result.table.scores
@@ -169,11 +169,11 @@ def test_a_server_with_every_fault_costs_no_judgment(
         map={"item": "doc_id", "output": "summary"}, metrics=[], cache=tmp_path, max_concurrency=8,
     )  # fmt: skip
     assert result.failures == ()
-    assert set(result.info["unmet"]) == {"logprobs"}
-    assert result.info["judges"]["a-reasoning-model"]["learned"] == {
+    assert set(result.info.unmet) == {"logprobs"}
+    assert result.info.judges["a-reasoning-model"].learned == {
         "dropped": ["logprobs", "temperature"]
     }
-    assert "|t=0/1|auto|draws=5|" in result.info["signatures"]["relevance"]
+    assert "|t=0/1|auto|draws=5|" in result.table.signatures["relevance"]
     human = {(s.item, s.system): s.human for s in result.table.samples}
     for score in result.table.scores:
         rated = human[score.item, score.system][
@@ -197,7 +197,7 @@ def test_garbage_is_paid_once_until_it_is_asked_again(
     assert len(first.table.scores) + failed == server.stats()["requests"] == 20
     second = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert (second.table.scores, second.failures) == (first.table.scores, first.failures)
-    assert second.info["requests"]["failed_cached"] == failed
+    assert second.info.requests.failed_cached == failed
     assert server.stats()["requests"] == 20
     judge.evaluate(shared_data(name), ["relevance"], retry_failed=True, **options)
     assert server.stats()["requests"] == 20 + failed
@@ -213,14 +213,14 @@ def test_one_question_follows_each_garbled_reply(
         "map": {"item": "doc_id", "output": "summary"},
     }  # fmt: skip
     first = judge.evaluate(shared_data(name), ["relevance"], **options)
-    counts, stats = first.info["requests"], server.stats()
-    assert counts["repaired"] > 0
-    assert stats["requests"] == counts["sent"] == 20 + counts["unread"]
-    assert stats["garbage"] == counts["unread"] + len(
+    counts, stats = first.info.requests, server.stats()
+    assert counts.repaired > 0
+    assert stats["requests"] == counts.sent == 20 + counts.unread
+    assert stats["garbage"] == counts.unread + len(
         first.failures
     )  # those without a question, and wrong answers
     assert len(first.table.scores) + len(first.failures) == 20
-    assert sum(s.provenance.reading == "repaired" for s in first.table.scores) == counts["repaired"]
+    assert sum(s.provenance.reading == "repaired" for s in first.table.scores) == counts.repaired
     again = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert (again.table.scores, again.failures) == (first.table.scores, first.failures)
     assert server.stats()["requests"] == stats["requests"]
@@ -268,8 +268,8 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     for _ in range(5):  # what was garbage is asked again, and nothing else
         failed = len(wild.failures)
         wild = judge.evaluate(shared_data(name), criteria, retry_failed=True, **options)
-        counts = wild.info["requests"]
-        assert 0 < counts["answered"] == 240 - counts["cached"] - counts["shared"] <= failed
+        counts = wild.info.requests
+        assert 0 < counts.answered == 240 - counts.cached - counts.shared <= failed
         if not wild.failures:
             break
     assert values(wild) == values(calm)

@@ -166,7 +166,7 @@ def preferences(path: Path) -> Line:
     return Line(
         path.stem,
         len(rows),
-        result.info["requests"]["sent"],
+        result.info.requests.sent,
         published,
         rate,
         low,
@@ -197,7 +197,7 @@ def estimate(folder: Path, language: str, how: str, weighting: str) -> Line:
     worst = max(abs(values.get(item, 9.0) - mean) for item, mean in recorded.items())
     (mean,) = result.estimates.values()
     published = fmean(recorded.values())
-    requests = result.info["requests"]["sent"]
+    requests = result.info.requests.sent
     name = f"{language.capitalize()}, {how}"
     return Line(
         name,

@@ -160,7 +160,6 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     """Read a finished run. `options` override its own. Raises ConfigError."""
     from judge.config import RunConfig, load_config, run_options
     from judge.core.criterion_entry import keys_of, name_of
-    from judge.core.messages import FORMER_SYSTEM
     from judge.criteria import builtin_prompts
     from judge.data import samples
     from judge.results.result import load
@@ -174,8 +173,8 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         raise ConfigError(
             f"{folder}: texts were compared two by two there; name the folder of a judge run"
         )
-    config = result.info.get("plan", {})
-    data = config.get("data")
+    config = result.info.config
+    data = config.data
     try:
         has_data = data is not None and bool(samples.files(data))
     except DataError:
@@ -184,29 +183,23 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         raise ConfigError(
             f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
         )
-    if FORMER_SYSTEM in config:
-        raise StorageError(
-            f"{folder / 'run.json'}: {FORMER_SYSTEM}: an earlier version of judge wrote this name; the system message is "
-            "now called system_message. Rename it there, or run again"
-        )
+    stored = config.model_dump(mode="json")
     usual = RunConfig().model_dump(mode="json")
     # A suite has limits of its own, and names its criteria by their files.
     names = [
         name for name, option in run_options("suite").items() if option.group != "Limits and cost"
     ]
     of_run = {
-        name: config[name]
-        for name in names
-        if name != "criteria" and config.get(name, usual[name]) != usual[name]
+        name: stored[name] for name in names if name != "criteria" and stored[name] != usual[name]
     }
     try:
         load_config(given=of_run)
     except ConfigError as error:
         raise StorageError(f"{folder / 'run.json'}: {error}") from error
-    written = {name_of(entry): entry for entry in config.get("criteria", ()) if keys_of(entry)}
+    written = {name_of(entry): entry for entry in config.criteria or () if keys_of(entry)}
     criteria = []
-    for name, info in result.info.get("criteria", {}).items():
-        path = info.get("path")
+    for name, described in result.info.criteria.items():
+        path = described.path
         if not path or Path(path).is_relative_to(builtin_prompts()):
             path = name
         criteria.append(written.get(name) or str(path))

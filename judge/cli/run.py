@@ -368,7 +368,7 @@ def exit_with_status(result: Result) -> None:
     from judge.core.format import plural
 
     if result.failed:
-        stored = result.info["requests"].get("failed_cached", 0)
+        stored = result.info.requests.failed_cached
         again = f"; {stored:,} on stored replies, --retry-failed asks again" if stored else ""
         print_message(f"{plural(result.failed, 'value')} failed; the report shows why{again}")
     raise typer.Exit(1 if result.failed else 0)

@@ -23,7 +23,7 @@ from judge.commands.public import blocking, public_api
 from judge.config import RankConfig, RunConfig, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import claim_folder, store
-from judge.core.format import plural
+from judge.core.format import plural, to_json
 from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample
 from judge.core.request_options import Judge
@@ -31,6 +31,7 @@ from judge.data import ledger
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
+from judge.results.run_info import CriterionInfo
 from judge.table import Table, split_rows
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 """Names of the runs."""
 _CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
-_PROMPT_INFO = ("digest", "reply")
 _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What the card reports about each run."""
 _USED_UP: dict[str, Any] = {
@@ -157,7 +157,7 @@ def plan_audit(
             "no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini"
         )
     rows = load_texts(config, source)[: config.limit]
-    language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
+    language = prompt_language.choose_prompt_language(config, rows)[0].name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
     base_plan = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
     loaded = (
@@ -300,45 +300,37 @@ async def run_audit(
         seed=config.seed,
     )
     main = results[MAIN].info
-    notes = dict.fromkeys([*main["notes"], *ledger.notes([*texts.originals, *texts.others])])
-    recorded = main.get("criteria") or {}
-    weighting = main.get("weighting") or config.weighting
+    notes = dict.fromkeys([*main.notes, *ledger.notes([*texts.originals, *texts.others])])
+    weighting = main.config.weighting
     draws = {"draws": config.draws} if weighting == "samples" else {}
     default = 1.0 if weighting == "samples" else 0.0
     temperature = default if config.temperature is None else config.temperature
     settings = {"weighting": weighting, **draws, "temperature": temperature}
-    costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
+    costs = [info.cost.usd if info.cost else None for info in infos if info.requests.sent]
+    known = [cost for cost in costs if cost is not None]
     about = {
         "probes": list(audit_plan.probes),
         "data": {
-            "name": Path(main["data"].get("path") or "").name,
-            "sha256": main["data"].get("sha256"),
+            "name": Path(main.data.path).name,
+            "sha256": main.data.sha256 or None,
         },
-        "endpoint": main.get("base_url"),
-        "date": str(main.get("started") or "")[:10],
+        "endpoint": main.base_url or None,
+        "date": main.started[:10],
         "criteria": {
-            name: {
-                **values,
-                **{
-                    key: recorded[name][key]
-                    for key in _PROMPT_INFO
-                    if key in recorded.get(name, {})
-                },
-            }
+            name: {**values, **_prompt_of(main.criteria.get(name))}
             for name, values in card.info["criteria"].items()
         },
         "settings": settings,
         "spent": {
-            "requests": sum(info["requests"].get("sent", 0) for info in infos),
+            "requests": sum(info.requests.sent for info in infos),
             "tokens": sum(
-                info["usage"].get(key, 0)
-                for info in infos
-                for key in ("prompt_tokens", "completion_tokens")
+                info.usage.prompt_tokens + info.usage.completion_tokens for info in infos
             ),
-            "usd": None if None in costs or not costs else sum(costs),
+            "usd": sum(known) if known and len(known) == len(costs) else None,
         },
         "runs": {
-            name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()
+            name: to_json({key: getattr(result.info, key) for key in _RUN_INFO})
+            for name, result in results.items()
         },
     }
     card = replace(
@@ -353,6 +345,13 @@ async def run_audit(
     return card
 
 
+def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
+    """Return what the card tells of a criterion's prompt."""
+    if criterion is None:
+        return {}
+    return {"digest": criterion.digest, "reply": criterion.reply}
+
+
 def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:
     """Collect the scores of all runs, as the analysis needs them."""
     texts, lacking = audit_plan.texts, dict(audit_plan.unavailable)
@@ -360,7 +359,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
     repeats = {
         t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results
     }
-    if any(result.info["unmet"].get("temperature") for result in repeats.values()):
+    if any(result.info.unmet.get("temperature") for result in repeats.values()):
         lacking["repeats"] = "the server ignores the temperature and uses its own"
         repeats = {t: result for t, result in repeats.items() if t}
     original_rows = texts.restore_systems(main)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
 
 from judge.commands.public import public_api
 from judge.commands.validate import open_run
@@ -16,6 +15,7 @@ from judge.core.records import Column
 from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
+from judge.results.run_info import DataInfo
 from judge.stats.run_differences import compare_runs
 
 _WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
@@ -99,9 +99,8 @@ def _quote_names(names: Sequence[str]) -> str:
 
 def changed_settings(before: Result, after: Result) -> Iterator[Change]:
     """Yield the settings that differ; a difference that several columns share is yielded once."""
-    had, has = (result.info.get("data") or {} for result in (before, after))
-    if had.get("sha256") != has.get("sha256"):
-        yield Change("data", _describe_data(had), _describe_data(has))
+    if before.info.data.sha256 != after.info.data.sha256:
+        yield Change("data", _describe_data(before.info.data), _describe_data(after.info.data))
     changed: dict[tuple[str, str, str], list[str]] = {}
     columns = {column.name: column for column in before.table.columns}
     for column in after.table.columns:
@@ -116,33 +115,32 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
         diff: list[str] = []
         if part == "prompt":
             criterion = columns[names[0]].criterion or names[0]
-            had, has = (
-                ((result.info.get("criteria") or {}).get(criterion) or {}).get("templates") or {}
-                for result in (before, after)
-            )
+            had = _templates(before, criterion)
+            has = _templates(after, criterion)
             for file in dict.fromkeys([*had, *has]):
-                lines, new_lines = (
-                    str(templates.get(file, "")).splitlines() for templates in (had, has)
-                )
+                lines = had.get(file, "").splitlines()
+                new_lines = has.get(file, "").splitlines()
                 diff += unified_diff(
                     lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm=""
                 )
         yield Change(part, old, new, tuple(names), tuple(diff))
-    had, has = (result.info.get("judges") or {} for result in (before, after))
-    for name in had:
-        if name in has:  # one name may be answered by different models
-            old, new = (
-                ", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has)
-            )
+    for name, judge in before.info.judges.items():
+        if name in after.info.judges:  # one name may be answered by different models
+            old = ", ".join(judge.served_by)
+            new = ", ".join(after.info.judges[name].served_by)
             if old and new and old != new:
                 yield Change(f"model behind {name}", old, new)
 
 
-def _describe_data(data: Mapping[str, Any]) -> str:
-    path, digest = data.get("path"), data.get("sha256")
-    return (
-        f"{path}, sha256 {str(digest)[:12]}" if path and digest else str(path or "not from a file")
-    )
+def _templates(result: Result, criterion: str) -> Mapping[str, str]:
+    described = result.info.criteria.get(criterion)
+    return described.templates if described is not None else {}
+
+
+def _describe_data(data: DataInfo) -> str:
+    if data.path and data.sha256:
+        return f"{data.path}, sha256 {data.sha256[:12]}"
+    return data.path or "not from a file"
 
 
 def _signature_parts(column: Column) -> dict[str, str]:

@@ -342,7 +342,7 @@ def criterion_shifts(
 
     Raises DataError for a rating that was used to make either prompt.
     """
-    column, seed = before.table.columns[0], before.info["plan"]["seed"]
+    column, seed = before.table.columns[0], before.info.config.seed
     sides, notes = (before, after), tuple[str, ...]()
     ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
     if ends[0] != ends[1]:

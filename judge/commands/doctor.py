@@ -35,6 +35,7 @@ from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.report.views.servers import refusals
 from judge.results.planning import Finding
+from judge.results.run_info import JudgeInfo
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
@@ -335,9 +336,9 @@ def _known_limits(part: str, provider: Provider, before: Mapping[str, Any]) -> I
     after = dict(provider.learned)
     dropped = [name for name in after.pop("dropped", ()) if name not in before.get("dropped", ())]
     learned = {name: value for name, value in after.items() if before.get(name) != value}
-    if known := refusals({"learned": before}):
+    if known := refusals(JudgeInfo(learned=before)):
         yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known))
-    if taught := refusals({"learned": learned | {"dropped": dropped}}):
+    if taught := refusals(JudgeInfo(learned={**learned, "dropped": dropped})):
         yield Finding(part, "learned by trying", "ok", "; ".join(taught))
 
 

@@ -19,7 +19,7 @@ from judge.commands.model_clients import SharedLimits, deadline_of, open_client
 from judge.commands.pipeline import add_resume_note
 from judge.commands.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.commands.reply_cache import open_reply_cache
-from judge.commands.run_metadata import describe_use
+from judge.commands.run_metadata import model_use
 from judge.config import RunConfig
 from judge.core.errors import (
     ConfigError,
@@ -47,6 +47,7 @@ from judge.metrics.common import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast
+from judge.results.run_info import SystemInfo
 from judge.scoring.strategies import SamplingOptions
 
 _OF_THE_JUDGE: dict[str, Any] = {
@@ -69,7 +70,7 @@ class Outputs:
 
     samples: tuple[Sample, ...]
     failures: tuple[Failure, ...] = ()
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, SystemInfo] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def lines(self) -> str:
@@ -127,13 +128,11 @@ async def generate(
         if isinstance(spec, GeneratedSystem)
     }
     made: dict[str, list[list[Sample | Failure]]] = {}  # by item
-    info: dict[str, Any] = {}
+    info: dict[str, SystemInfo] = {}
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            made[name], info[name] = (
-                list(_from_file(name, spec, items, config)),
-                {"outputs": spec.name},
-            )
+            made[name] = list(_from_file(name, spec, items, config))
+            info[name] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
     with ExitStack() as closing:
         cache = open_reply_cache(config, notes)
@@ -337,13 +336,19 @@ class _Writer:
         return replace(self._model.settings, max_tokens=None)
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> SystemInfo:
         """The system for run.json."""
-        return {
-            **self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
-            "prompt": self._prompt.text,
-            **describe_use(self.provider, self.counts),
-        }
+        use = model_use(self.provider, self.counts)
+        settings = self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        settings.pop("prompt", None)
+        return SystemInfo(
+            served_by=use.served_by,
+            usage=use.usage,
+            requests=use.requests,
+            cost=use.cost,
+            prompt=self._prompt.text,
+            settings=settings,
+        )
 
 
 async def _write_all(

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from tempfile import gettempdir
@@ -20,14 +21,14 @@ from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
 from judge.core.files import claim_folder
 from judge.core.messages import in_python, option
-from judge.core.records import Column
+from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
 from judge.execution.judgments import Row
 from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.report.views import items
 from judge.results.result import Result, analyzed
-from judge.stats import pairwise_agreement
+from judge.results.run_info import RunInfo, Status
 from judge.table import SCORES
 
 
@@ -51,7 +52,7 @@ async def run_pipeline(
     rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
     measuring = Measuring(prepared, progress)
     measuring.start()
-    status = "stopped"
+    status: Status = "stopped"
     with _closing_run(prepared, progress):
         try:
             async with judge_run.open_judges(prepared, progress, limits) as clients:
@@ -68,7 +69,7 @@ async def run_pipeline(
         finally:
             await measuring.stop(complete=status == "complete")
             columns = [*judge_run.columns(prepared, progress), *measuring.columns]
-            info = _complete_info(prepared, about(status), columns)
+            info = _complete_info(prepared, about(status))
             result = analyzed(prepared.samples, columns, [*rows, *measuring.rows], info)
             if prepared.config.out is not None:
                 complete = status == "complete"
@@ -177,15 +178,11 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
         error.add_note(f"{done} {again} to resume. The {kept_in} answers what is already paid for.")
 
 
-def _complete_info(
-    prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column]
-) -> dict[str, Any]:
-    """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
-    signatures = {c.name: c.signature for c in columns}
-    info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None}
-    if prepared.pairs is not None and prepared.preferences:
-        info |= {"preferences": pairwise_agreement.to_info(prepared.preferences)}
-    if info["status"] == "complete" and prepared.criteria:
+def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
+    """Add people's preferences to what is known of a run, and the prompts if it is complete."""
+    if prepared.pairs is not None:
+        info = replace(info, preferences=stated(prepared.preferences))
+    if info.status == "complete" and prepared.criteria:
         judgments_by_suffix = {
             column_suffix(prepared, name): judge_run.judgments(prepared, name)
             for name in prepared.judges
@@ -195,9 +192,8 @@ def _complete_info(
             for name, options in prepared.settings.items()
         }
         shown = items.first(prepared.samples)
-        info |= {
-            "prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, system_messages)
-        }
+        prompts = run_metadata.prompt_skeletons(judgments_by_suffix, shown, system_messages)
+        info = replace(info, prompts=prompts)
     return info
 
 

@@ -74,14 +74,14 @@ def run_power(
         )
         test = scatter.systems, scatter.tests, scatter.level, scatter.least
         powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
-    notes = [str(note) for note in result.info["notes"][:1]] if where else []
+    notes = list(result.info.notes[:1]) if where else []
     lacking: dict[str, list[str]] = {}
     for column in powers:
         if column.note:
             lacking.setdefault(column.note, []).append(one_line(column.column))
     notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
     notes += _too_few(powers, items)
-    against = (result.info.get("plan") or {}).get("against") or ""
+    against = result.info.against
     return RunPower(str(run), difference, items, systems, tuple(powers), tuple(notes), against)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,12 +42,14 @@ from judge.metrics import Metric, asks_judge
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
+from judge.results.run_info import DataInfo, PromptLanguage, SystemInfo
+from judge.results.stored_info import OtherFormat, read_info
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import SamplingOptions
 from judge.stats.human_agreement import out_of_scale, rated_names, unknown_criteria
-from judge.table import RUN, stored_samples
+from judge.table import stored_samples
 
 Pair = tuple[Sample, Sample]
 _TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
@@ -186,8 +187,8 @@ class PreparedRun:
     judges: dict[str, Provider]
     plans: dict[str, RunConfig]
     settings: dict[str, SamplingOptions]
-    language: prompt_language.PromptLanguage
-    data: dict[str, Any]
+    language: PromptLanguage
+    data: DataInfo
     notes: list[str] = field(default_factory=list)
     pairs: PairPlan | None = None
     measured: MetricProgress = field(default_factory=MetricProgress)
@@ -195,7 +196,7 @@ class PreparedRun:
     recording: Recorder | None = None
     wanted_texts: WantedTexts | None = None
     unwritten: Sequence[Failure] = ()
-    generated: Mapping[str, Any] = field(default_factory=dict)
+    generated: Mapping[str, SystemInfo] = field(default_factory=dict)
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
@@ -229,7 +230,7 @@ def prepare(
     language, language_notes = prompt_language.choose_prompt_language(
         config, rows, judged=bool(config.criteria)
     )
-    chosen = _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
+    chosen = _load_criteria(config, rows, language.name, loaded_criteria or {}, wanted_texts)
     rows, sheet_notes = human_ratings.join(config, rows, sheet, chosen)
     seen = {criterion.name: criterion.used for criterion in chosen}
     row_notes = [
@@ -260,7 +261,7 @@ def prepare(
         config=config, samples=rows, criteria=chosen, metrics=metrics, judges=judges,
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
-        language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
+        language=language, data=_describe_data(config.data, len(rows)), notes=notes, pairs=pairs,
         measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs, default_criteria=is_default,
     )  # fmt: skip
     _check_replaced(prepared)
@@ -279,19 +280,20 @@ def _check_replaced(prepared: PreparedRun) -> None:
     if config.out is None or config.force:
         return
     try:
-        info = json.loads((config.out / RUN).read_bytes())["info"]
-        had, stored_data = info.get("plan") or {}, info.get("data") or {}
+        info = read_info(config.out)
         stored = stored_samples(config.out)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError):
+    except OtherFormat:
+        raise
+    except StorageError:
         return
-    has = config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    same_file = "path" in data and data["path"] == stored_data.get("path")
+    had = info.config
+    same_file = data.path != "" and data.path == info.data.path
 
     def key(sample: Sample) -> tuple[str, str, str]:
         return whole(sample.item), whole(sample.system), "" if same_file else whole(sample.output)
 
     def differ(*names: str) -> bool:
-        return any(has.get(name) != had.get(name) for name in names)
+        return any(getattr(config, name, None) != getattr(had, name, None) for name in names)
 
     lost = []
     if lacking := {key(sample): sample for sample in stored}.keys() - {
@@ -299,18 +301,18 @@ def _check_replaced(prepared: PreparedRun) -> None:
     }:
         lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
     for kind, names, kept in (
-        ("judge", info.get("judges") or (), prepared.judges),
+        ("judge", info.judges, prepared.judges),
         (
             "criterion",
-            info.get("criteria") or (),
+            info.criteria,
             [criterion.name for criterion in prepared.criteria],
         ),
-        ("metric", had.get("metrics") or (), prepared.metrics),
-        ("score column", had.get("score_columns") or (), config.score_columns),
+        ("metric", had.metrics or (), prepared.metrics),
+        ("score column", had.score_columns, config.score_columns),
     ):
         lost += [f"the {kind} {name}" for name in names if name not in kept]
     if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
-        lost.append("other pairs of texts" if "orders" in had else "scores of single texts")
+        lost.append("other pairs of texts" if info.orders is not None else "scores of single texts")
     if lost:
         raise StorageError(
             f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. Name another "
@@ -318,13 +320,15 @@ def _check_replaced(prepared: PreparedRun) -> None:
         )
 
 
-def _describe_data(data: Path | None) -> dict[str, Any]:
-    """Return path and hash of the data, and the number of files if there are several."""
+def _describe_data(data: Path | None, rows: int) -> DataInfo:
     if data is None:
-        return {}
-    number = len(samples.files(data))
-    shards = {"files": number} if number > 1 else {}
-    return {"path": str(data), "sha256": samples.content_hash(data), **shards}
+        return DataInfo(rows=rows)
+    return DataInfo(
+        path=str(data),
+        sha256=samples.content_hash(data),
+        files=len(samples.files(data)),
+        rows=rows,
+    )
 
 
 def _open_judges(

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
 
 from judge import text
 from judge.config import RunConfig
@@ -14,6 +13,7 @@ from judge.core.errors import DataError
 from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Sample
+from judge.results.run_info import PromptLanguage
 
 _MAX_VALUES = 3  # of a column, that a message names
 _MAX_ITEMS = 2_000  # items, evenly spread over the data
@@ -28,13 +28,6 @@ _MIN_LETTERS = 10
 _MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
 _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match
-
-
-class PromptLanguage(TypedDict):
-    """The language of the prompts, and how it was found: chosen, detected, one of several, or the default."""
-
-    name: str
-    how: str
 
 
 def choose_prompt_language(
@@ -59,7 +52,7 @@ def choose_prompt_language(
             f"{_how_to_separate(rows)}."
         )
     if config.language is not None:
-        return {"name": config.language, "how": "chosen"}, notes
+        return PromptLanguage(config.language, "chosen"), notes
     language, how = text.language_of(rows), "one of several" if languages else "detected"
     notes += _mixture(rows) if judged and not languages else []
     sample_text = "\n".join(
@@ -81,7 +74,7 @@ def choose_prompt_language(
         words = _WORD(sample_text.lower())
         if sum(word in _ENGLISH for word in words) < _ENGLISH_SHARE * len(words):
             how = "not identified: English prompts"
-    return {"name": language, "how": how}, notes
+    return PromptLanguage(language, how), notes
 
 
 def _mixture(rows: Sequence[Sample]) -> list[str]:

@@ -216,7 +216,7 @@ class JudgedScore(float):
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])
-                if result.info["requests"].get("failed_cached"):
+                if result.info.requests.failed_cached:
                     detail += "\nThe reply is stored: @pytest.mark.judge(retry_failed=True) asks for a new one."
                 raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
         except Undecidable as error:

@@ -8,7 +8,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from judge.commands.judge_models import signed_temperature
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import CriterionError
-from judge.core.format import dollars, listed, plural, to_json
+from judge.core.format import dollars, listed, plural
 from judge.core.messages import option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
@@ -30,6 +30,16 @@ from judge.providers import Provider
 from judge.providers.pricing import cost_of, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
+from judge.results.run_info import (
+    BudgetInfo,
+    Cost,
+    CriterionInfo,
+    JudgeInfo,
+    ModelUse,
+    Requests,
+    RunInfo,
+    Status,
+)
 from judge.scoring.checklist import whole
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 
@@ -160,59 +170,48 @@ _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 def metadata_factory(
     prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
-) -> Callable[[str], dict[str, Any]]:
+) -> Callable[[Status], RunInfo]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
-    config, judges = prepared.config, prepared.judges
-    fixed = {
-        "judge_version": __version__,
-        "plan": config.model_dump(mode="json", by_alias=True, exclude_none=True),
-        "data": prepared.data,
-        "model": ", ".join(judges) or None,
-        "provider": _joined(p.name for p in judges.values()),
-        "base_url": _joined(p.endpoint for p in judges.values()),
-        "notices": [p.notice for p in judges.values() if p.notice],
-        "systems": dict(prepared.generated),
-        "language": prepared.language if judges else None,
-        "weighting": config.weighting if judges else None,
-        "criteria": {criterion.name: _criterion(criterion) for criterion in prepared.criteria},
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in _PACKAGES},
-    }
+    judges = prepared.judges
+    versions = {"python": platform.python_version()}
+    versions |= {name: version(name) for name in _PACKAGES}
+    fixed = RunInfo(
+        judge_version=__version__,
+        started=started.isoformat(timespec="seconds"),
+        config=prepared.config,
+        data=prepared.data,
+        language=prepared.language if judges else None,
+        systems=prepared.generated,
+        criteria={criterion.name: _criterion(criterion) for criterion in prepared.criteria},
+        notices=tuple(provider.notice for provider in judges.values() if provider.notice),
+        versions=versions,
+    )
 
-    def now(status: str) -> dict[str, Any]:
+    def now(status: Status) -> RunInfo:
         """Add to what was fixed at the start what the run has done so far."""
         info_by_judge = {
             name: _judge(provider, progress.judges[name], prepared.plans[name])
             for name, provider in judges.items()
         }
-        infos = list(info_by_judge.values())
-        models = [*infos, *(info for info in prepared.generated.values() if "usage" in info)]
-        costs = [cost for info in models if (cost := info["cost"])]
-        total = next(
-            (cost for cost in costs if cost["usd"] is None), None
-        )  # one that is unknown, if there is one
-        if costs and total is None:
-            total = {"usd": sum(cost["usd"] for cost in costs), "note": ""}
-        budget = {}
-        if (limit := ledger.budget) is not None:
-            budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
-        return fixed | {
-            "status": status,
-            "notes": [
-                *prepared.notes,
-                *_remarks(prepared, progress, complete=status == "complete"),
-            ],
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - clock, 3),
-            "served_by": sorted({served for info in infos for served in info["served_by"]}),
-            "unmet": add_counts(info["unmet"] for info in infos),
-            "usage": add_counts(info["usage"] for info in models),
-            "requests": add_counts(info["requests"] for info in models),
-            "cost": total or {},
-            "judges": info_by_judge,
-            **budget,
-        }
+        in_all = total_use([*info_by_judge.values(), *prepared.generated.values()])
+        budget = None
+        if ledger.budget is not None:
+            budget = BudgetInfo(ledger.budget.amount, ledger.budget.unit, ledger.spent)
+        remarks = _remarks(prepared, progress, complete=status == "complete")
+        return replace(
+            fixed,
+            status=status,
+            seconds=round(time.monotonic() - clock, 3),
+            judges=info_by_judge,
+            served_by=in_all.served_by,
+            unmet=in_all.unmet,
+            usage=in_all.usage,
+            requests=in_all.requests,
+            cost=in_all.cost,
+            budget=budget,
+            notes=(*prepared.notes, *remarks),
+        )
 
     return now
 
@@ -345,88 +344,95 @@ def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
     )
 
 
-def _joined(texts: Any) -> str | None:
-    return ", ".join(dict.fromkeys(text for text in texts if text)) or None
-
-
-def add_counts(counted: Any) -> dict[str, int]:
-    """Add up counts by name; the names keep the order of their first appearance."""
-    total: Counter[str] = Counter()
-    for counts in counted:
-        total.update(counts)
-    return dict(total)
-
-
-def _criterion(criterion: Criterion) -> dict[str, Any]:
+def _criterion(criterion: Criterion) -> CriterionInfo:
     """Return what reports, audits and new suites use of a criterion; its scale is in its column."""
-    questions: Any = criterion.questions_column or to_json(
-        [asdict(question) for question in criterion.questions]
+    return CriterionInfo(
+        digest=criterion.digest,
+        title=criterion.title,
+        path=criterion.path,
+        reply=criterion.reply,
+        steps=tuple(criterion.steps),
+        needs=tuple(sorted(criterion.needs)),
+        templates=template_texts(criterion),
+        examples=criterion.examples,
+        questions=criterion.questions,
+        questions_column=criterion.questions_column,
     )
-    return {
-        "digest": criterion.digest,
-        "title": criterion.title,
-        "path": criterion.path,
-        "reply": criterion.reply,
-        "steps": list(criterion.steps),
-        "needs": sorted(criterion.needs),
-        "templates": template_texts(criterion),
-        **(
-            {"examples": [asdict(example) for example in criterion.examples]}
-            if criterion.examples
-            else {}
-        ),
-        **({"questions": questions} if questions else {}),
-    }
 
 
-def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict[str, Any]:
+def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> JudgeInfo:
     """Describe one judge: its requests, their price, and what the run has learned about it so far.
 
     `settings` are those that a user has set, without secrets.
     """
     plan = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
-    settings = {name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})}
-    return {
-        "model": provider.model,
-        "provider": provider.name,
-        "base_url": provider.endpoint or None,
-        "unmet": dict(counts.unmet),
-        "learned": provider.learned,
-        **describe_use(provider, counts),
-        **({"draws": counts.draws} if counts.draws else {}),
-        **({"settings": settings} if settings else {}),
-    }
+    use = model_use(provider, counts)
+    return JudgeInfo(
+        model=provider.model,
+        provider=provider.name,
+        base_url=provider.endpoint,
+        settings={name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})},
+        learned=provider.learned,
+        draws=counts.draws or None,
+        served_by=use.served_by,
+        unmet=dict(counts.unmet),
+        usage=use.usage,
+        requests=use.requests,
+        cost=use.cost,
+    )
 
 
-def describe_use(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
-    """Return what a model was asked and what that cost: `served_by`, `usage`, `requests`, `cost`."""
-    cost: dict[str, Any]
+def model_use(provider: Provider, counts: JudgeProgress) -> ModelUse:
+    """Return what a model was asked and what that cost."""
+    return ModelUse(
+        served_by=tuple(sorted(counts.served_by)),
+        usage=counts.usage,
+        requests=Requests(
+            sent=counts.sent,
+            answered=counts.answered,
+            cached=counts.cached,
+            failed_cached=counts.failed_cached,
+            shared=counts.shared,
+            unread=counts.unread,
+            repaired=counts.repaired,
+            retried=counts.retried,
+            timeouts=counts.timeouts,
+            failed=counts.refused,
+        ),
+        cost=_cost(provider, counts),
+    )
+
+
+def _cost(provider: Provider, counts: JudgeProgress) -> Cost | None:
     if provider.notice:
-        cost = {}
-    elif counts.sent and counts.usage == Usage():
-        cost = {"usd": None, "note": "the server counted no tokens"}
-    else:
-        note = ""
-        price = cost_of(provider, counts.usage, batched=counts.batched)
-        if price is None and is_own(provider.endpoint):
-            note = why_unknown(provider)
-        elif price is None:
-            note = "no published price for this model and endpoint"
-        cost = {"usd": price, "note": note}
-    return {
-        "served_by": sorted(counts.served_by),
-        "usage": {name: getattr(counts.usage, name) for name in Usage.__slots__},
-        "requests": {
-            "sent": counts.sent,
-            "answered": counts.answered,
-            "cached": counts.cached,
-            "failed_cached": counts.failed_cached,
-            "shared": counts.shared,
-            "unread": counts.unread,
-            "repaired": counts.repaired,
-            "retried": counts.retried,
-            "timeouts": counts.timeouts,
-            "failed": counts.refused,
-        },
-        "cost": cost,
-    }
+        return None
+    if counts.sent and counts.usage == Usage():
+        return Cost(None, "the server counted no tokens")
+    price = cost_of(provider, counts.usage, batched=counts.batched)
+    if price is not None:
+        return Cost(price)
+    if is_own(provider.endpoint):
+        return Cost(None, why_unknown(provider))
+    return Cost(None, "no published price for this model and endpoint")
+
+
+def total_use(models: Sequence[ModelUse]) -> ModelUse:
+    """Add up what several models were asked. The cost is unknown if one of theirs is."""
+    served_by = {name for model in models for name in model.served_by}
+    unmet: Counter[str] = Counter()
+    for model in models:
+        unmet.update(model.unmet)
+    costs = [model.cost for model in models if model.cost is not None]
+    unknown = [cost for cost in costs if cost.usd is None]
+    cost = None
+    if unknown:
+        cost = unknown[0]
+    elif costs:
+        cost = Cost(sum(cost.usd or 0.0 for cost in costs))
+    return ModelUse(
+        served_by=tuple(sorted(served_by)),
+        unmet=dict(unmet),
+        usage=sum((model.usage for model in models), Usage()),
+        requests=sum((model.requests for model in models), Requests()),
+        cost=cost,
+    )

@@ -89,7 +89,7 @@ def slices(
         ),
         differences=slice_differences(matrices, run.table.systems, inside, significant, seed=seed),
         notes=(
-            *([unfinished] if (unfinished := UNFINISHED.get(run.info.get("status", ""))) else ()),
+            *([unfinished] if (unfinished := UNFINISHED.get(run.info.status)) else ()),
             *([few] if small else ()),
         ),
     )

@@ -467,9 +467,9 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     cost, why = _uncached_price(runs) if suite.limits.cost is not None else (None, "")
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison: RunComparison | None = None
-    notes = [note for run in results.values() for note in run.info["notices"]]
+    notes = [note for run in results.values() for note in run.info.notices]
     if result is not None:
-        notes += [*result.info["notes"], *ledger.notes(result.table.samples)]
+        notes += [*result.info.notes, *ledger.notes(result.table.samples)]
     notes += [note for run in results.values() for note in server_notes(run)]
     notes += baseline.notes
     if edited:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judge.commands.human_ratings import check_rated, join_sheet, read_sheet
 from judge.commands.public import public_api
@@ -15,10 +15,10 @@ from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Sample
 from judge.data import ledger
-from judge.data.ratings import Ratings, pair_names, renamed, source_name
+from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
-from judge.results.result import Result, load
+from judge.results.result import Result, load, preference_agreement_of
 from judge.results.validation import Validation, check_level
 from judge.stats import calibration
 from judge.stats.alt_test import EPSILON, check_epsilon
@@ -34,7 +34,6 @@ from judge.stats.human_agreement import (
     rated_names,
     unknown_criteria,
 )
-from judge.stats.pairwise_agreement import of_run, to_info
 from judge.table import RUN
 
 if TYPE_CHECKING:
@@ -155,8 +154,11 @@ def load_rated(
     shared, StorageError.
     """
     result = results[0]
-    in_file = isinstance(ratings, str | Path)
-    joined = isinstance(result, Result) and in_file and _plan(result).get("ratings") == str(ratings)
+    joined = (
+        isinstance(result, Result)
+        and isinstance(ratings, str | Path)
+        and result.info.config.ratings == Path(ratings)
+    )
     named = [str(source) for source in results if not isinstance(source, Result)]
     if len(set(named)) < len(named):
         raise ConfigError("the same run is named twice")
@@ -190,10 +192,6 @@ def load_rated(
     )
 
 
-def _plan(result: Result) -> Mapping[str, Any]:
-    return result.info.get("plan") or {}
-
-
 def _with_ratings(
     runs: Sequence[Result], source: RatingSource | None, joined: bool
 ) -> tuple[list[Result], Ratings | None, list[str]]:
@@ -208,9 +206,9 @@ def _with_ratings(
     samples: Sequence[Sample] = table.samples
     sheet = None
     if source is not None:
-        plan = _plan(first)
-        sheet = read_sheet(source, samples, list(columns), plan.get("map") or {})
-        left_out = [option(name) for name in ("where", "limit") if plan.get(name)]
+        config = first.info.config
+        sheet = read_sheet(source, samples, list(columns), config.map)
+        left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
         if not joined:
             samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)
     scales = {
@@ -220,9 +218,9 @@ def _with_ratings(
     }
     pairs, more = pair_names(samples, scales)
     rated = tuple(ledger.withhold(renamed(samples, pairs, scales), ledger.seen_by(table.columns)))
-    info = (
-        {**first.info, "preferences": to_info(sheet.pairs)} if sheet and sheet.pairs else first.info
-    )
+    info = first.info
+    if sheet and sheet.pairs:
+        info = replace(info, preferences=stated(sheet.pairs))
     return (
         [replace(first, table=replace(table, samples=rated), info=info), *rest],
         sheet,
@@ -232,7 +230,7 @@ def _with_ratings(
 
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
     """Compare a ranking with people's preferences. Raises DataError if they have none on its pairs."""
-    compared = of_run(run.table, run.info)
+    compared = preference_agreement_of(run)
     about = build_provenance(run)
     if not compared:
         names = ", ".join(dict.fromkeys(map(criterion, run.table.columns)))
@@ -286,7 +284,7 @@ def _judges_on_shared_texts(
             notes.append(
                 f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run."
             )
-        for judge in judges_of(result.table, str(result.info.get("model") or "")):
+        for judge in judges_of(result.table, result.info.model):
             values = {key: value for key, value in judge.values.items() if key in same}
             judged.append((name, replace(judge, values=values, failed=judge.failed & same)))
     counts = Counter((judge.criterion, judge.name) for _, judge in judged)

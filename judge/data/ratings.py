@@ -76,6 +76,11 @@ class PairRating:
     where: str = ""
 
 
+def stated(preferences: Iterable[PairRating]) -> tuple[PairRating, ...]:
+    """Return the preferences that count: a pair that a person rated again shows how steady that person is."""
+    return tuple(each for each in preferences if not each.repeat)
+
+
 @dataclass(frozen=True, slots=True)
 class Ratings:
     """The ratings of a file: of texts (`single`) and of pairs of texts (`pairs`), in the order of the file.

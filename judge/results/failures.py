@@ -28,7 +28,7 @@ def failures_as_worst(result: Result) -> Result:
     rows = list(_worst_rows(result))
     number = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
     note = f"{plural(number, 'failed judgment')} counted as the worst score of the scale."
-    info = {**result.info, "notes": [note, *result.info.get("notes", ())]}
+    info = result.info.with_notes(note)
     panels = {column.criterion for column in result.table.columns if column.judge}
     own = [row for row in rows if row.column not in panels]
     return analyzed(result.table.samples, result.table.columns, own, info)

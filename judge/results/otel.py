@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from judge.core.records import Column, Failure, Score, whole
 from judge.core.version import __version__
+from judge.results.run_info import RunInfo
 from judge.table import Table
 
 EVENT = "gen_ai.evaluation.result"
@@ -24,7 +24,7 @@ _INTERNAL = 1  # SPAN_KIND_INTERNAL
 _ID = re.compile(r"[0-9a-f]+")
 
 
-def otel(table: Table, info: Mapping[str, Any]) -> str:
+def otel(table: Table, info: RunInfo) -> str:
     """Return lines of JSON, each a request that an OTLP endpoint takes at /v1/traces, with at most 500 spans.
 
     A span is a text, with an event for each of its values and failures. A text whose columns `trace_id` and `span_id`
@@ -32,11 +32,11 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
     """
     columns = {column.name: column for column in table.columns}
     samples = {sample.key: sample for sample in table.samples}
-    run = json.dumps([info.get("started"), info.get("signatures"), info.get("data")])
+    run = json.dumps([info.started, table.signatures, info.data.sha256])
     began = 0
     with suppress(ValueError):  # a result that no run made
-        began = int(datetime.fromisoformat(str(info.get("started", ""))).timestamp()) * 10**9
-    ended = began + int(1e9 * (info.get("seconds") or 0))
+        began = int(datetime.fromisoformat(info.started).timestamp()) * 10**9
+    ended = began + int(1e9 * info.seconds)
     spans: list[dict[str, Any]] = []
     rows: dict[tuple[str, str], list[Score | Failure]] = {}
     for row in table.rows():
@@ -66,7 +66,7 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
         spans.append(span)
     lines = ""
     resource = {
-        "attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})
+        "attributes": _attributes({"service.name": "judge", "judge.run.model": info.model or None})
     }
     for at in range(0, len(spans), _SPANS_PER_LINE):
         scope = {

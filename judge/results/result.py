@@ -19,27 +19,28 @@ from pydantic import (
     ValidationError,
     create_model,
 )
+from pydantic_core import ErrorDetails
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, store
 from judge.core.format import plural, to_json
-from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
-from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
-from judge.results import stored_info
+from judge.results.run_info import RunInfo
+from judge.results.stored_info import FORMAT, check_square, newer, read_run
 from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
-from judge.stats.bootstrap import item_means
+from judge.stats.bootstrap import Bootstrap, item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist, checklists
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
+from judge.stats.pairwise_agreement import PreferenceAgreement, preference_agreement
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
@@ -49,15 +50,12 @@ from judge.table import RUN, SAMPLES, SCORES, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = 1
 _PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
 _LOADS = 3
 """How often a run is loaded anew because another one took its place meanwhile."""
-_FORMER_KEYS = ("digests",)
-"""Keys of run.json that earlier judges wrote."""
-_NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
-"""The errors of a field or a value that this version does not know."""
+_NEWER = ("extra_forbidden", "unexpected_keyword_argument")
+"""The errors of a field that this version does not know."""
 Estimates = Mapping[tuple[str, str], Estimate]
 """Estimates by system and column."""
 
@@ -81,7 +79,7 @@ class Plot:
 class Result(Outlets):
     """The result of a run: scores, failures and statistics.
 
-    `table` has the scores and failures, `info` describes the run (model, data, usage, templates, versions) as plain
+    `table` has the scores and failures, `info` describes the run (model, data, usage, templates, versions) as
     JSON without a key. `estimates` are means by (system, column). `comparisons` compare the systems in each column that
     has a better direction. `overall` holds the weights of the overall score, which has estimates and a comparison but
     no rows. `rankings` replace the estimates if texts were compared in pairs.
@@ -94,7 +92,7 @@ class Result(Outlets):
 
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: RunInfo = field(default_factory=RunInfo)
     agreement: Mapping[str, Estimate] = field(default_factory=dict)
     rankings: tuple[Ranking, ...] = ()
     drivers: tuple[Drivers, ...] = ()
@@ -180,7 +178,7 @@ class Result(Outlets):
         ):
             plugins.require_known(kind, names, known)
         chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
-        against = (self.info.get("plan") or {}).get("against") or ""
+        against = self.info.against
         return tuple(
             scatter
             for table, column in chosen
@@ -265,9 +263,8 @@ class Result(Outlets):
         import pandas as pd
 
         self._check_text_scores()
-        plan = self.info.get("plan") or {}
-        systems = tuple(plan.get("systems") or ())
-        rows = _keys_of_frame_rows(frame, plan, systems, self)
+        systems = self.info.config.output_columns
+        rows = _keys_of_frame_rows(frame, systems, self)
         values = {(s.item, s.system, s.column): s.value for s in self.table.scores if s.item}
         joined = frame.copy()
         columns = [column for column in self.table.columns if any(key[2] == column.name for key in values) or
@@ -325,24 +322,33 @@ def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
 
 
+def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
+    """Compare a ranking with the preferences that people stated, or that their ratings imply."""
+    return preference_agreement(
+        result.table,
+        result.info.preferences,
+        result.info.model,
+        orders=result.info.orders or 2,
+        bootstrap=Bootstrap(seed=result.info.config.seed),
+    )
+
+
 def analyzed(
     samples: Sequence[Sample],
     columns: Sequence[Column],
     rows: Sequence[Score | Failure],
-    info: Mapping[str, Any],
+    info: RunInfo,
 ) -> Result:
-    """Return the result of a run's rows, without a panel's own, by the plan and the status in `info`."""
-    plan = info.get("plan") or {}
-    seed, orders = plan.get("seed", 0), plan.get("orders")
-    criteria = info.get("criteria", [column for column in columns if column.kind == "criterion"])
-    judged = bool(criteria) and orders is None and info["status"] == "complete"
+    """Return the result of a run's rows, without a panel's own, by the configuration and the status in `info`."""
+    seed = info.config.seed
+    orders = info.orders
+    has_criteria = any(column.kind == "criterion" for column in columns)
+    judged = has_criteria and orders is None and info.status == "complete"
     analysis = analyze(
         samples, columns, rows, orders=orders, seed=seed, looks=looks(samples) if judged else None,
-        people=plan.get("calibrate", False), against=plan.get("against") or "",
+        people=info.config.calibrate, against=info.against,
     )  # fmt: skip
-    rated = (
-        human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
-    )
+    rated = human_agreement.of_run(analysis.table, info.model, seed) if judged else ()
     return Result(
         **{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated
     )
@@ -351,8 +357,8 @@ def analyzed(
 def _run_content(result: Result) -> dict[str, Any]:
     """Return what run.json holds of a result, as plain JSON."""
     content: dict[str, Any] = {
-        "format": _FORMAT,
-        "info": result.info,
+        "format": FORMAT,
+        "info": result.info.to_json(),
         "columns": result.table.columns,
     }
     content |= {
@@ -399,38 +405,31 @@ def _run_bytes(folder: Path) -> bytes:
 def _load(folder: Path) -> Result:
     """Load the result of a run folder that nobody changes meanwhile."""
     path = folder / RUN
-    version = "unknown"
+    stored = read_run(path)
     try:
-        stored = stored_info.parse(path.read_bytes())
-        version = stored["info"].get("judge_version", version)
         run = dict(_run_model().model_validate(stored))
-        stored_info.check(run["info"], run["matrices"])
+        check_square(run["matrices"])
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        newer = [e for e in errors if e["type"] in _NEWER]
-        place = ".".join(map(str, [*newer, *errors][0]["loc"]))
-        if former := [key for key in _FORMER_KEYS if key in stored]:
-            by = f"written by an older judge (version {version}, this is {__version__})"
-            raise StorageError(
-                f"{path}: {by}: run the same command again with another {option('out')}, for which cached replies "
-                f"cost nothing ({', '.join(former)})"
-            ) from error
-        if newer:
-            by = f"written by a newer judge (version {version}, this is {__version__})"
+        unknown = [e for e in errors if e["type"] in _NEWER or _is_new_value(e)]
+        place = ".".join(map(str, [*unknown, *errors][0]["loc"]))
+        if unknown:
+            by = newer(stored["info"].get("judge_version", "unknown"))
             raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
         raise StorageError(
             f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it"
         ) from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise StorageError(
-            f"cannot read {path}: it is not from judge run; run again to replace it"
-        ) from error
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
     table = Table.load(folder)
     _check_same_run(folder, table, run.pop("columns"), run["estimates"])
     return Result(table, **run)
+
+
+def _is_new_value(error: ErrorDetails) -> bool:
+    """Whether a text stands where only other texts are known."""
+    return error["type"] == "literal_error" and isinstance(error["input"], str)
 
 
 @cache
@@ -441,7 +440,7 @@ def _run_model() -> type[BaseModel]:
         BeforeValidator(lambda rows: {(row.pop("system"), row.pop("column")): row for row in rows}),
     ]
     stored: dict[str, Any] = {
-        **{"format": Literal[_FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
+        **{"format": Literal[FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
         **{
             "estimates": by_column,
             "repeats": by_column,
@@ -475,16 +474,17 @@ def _check_same_run(
 
 
 def _keys_of_frame_rows(
-    frame: Any, plan: dict[str, Any], systems: tuple[str, ...], result: Result
+    frame: Any, systems: tuple[str, ...], result: Result
 ) -> list[list[tuple[str, str]] | None]:
     """Return the item and system of each text of a row, None for a row that the run left out.
 
     Raises DataError for a frame of other texts.
     """
+    config = result.info.config
     texts = {s.key: s.output for s in result.table.samples}
-    read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
+    read = samples.load(frame, mapping=config.map, systems=systems)
     each = max(len(systems), 1)
-    partly = plan.get("limit") is not None or bool(plan.get("where"))
+    partly = config.limit is not None or bool(config.where)
     keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]
@@ -507,8 +507,8 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     """
     if not values:
         raise ConfigError('name a column and a value, such as where(lang="ja")')
-    table, plan = result.table, result.info.get("plan") or {}
-    matching = samples.filter_rows(table.samples, values, plan.get("map") or {})
+    table = result.table
+    matching = samples.filter_rows(table.samples, values, result.info.config.map)
     rows = list(_remaining_rows(result, matching))
     # A panel's column has no rows yet: `analyze` combines those of its judges.
     columns_with_rows = {row.column for row in rows}
@@ -531,16 +531,7 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
         )
-    info: Mapping[str, Any] = result.info
-    where = {
-        name: [*value] if isinstance(value, list | tuple) else [value]
-        for name, value in values.items()
-    }
-    info = {
-        **info,
-        "notes": [*notes, *info.get("notes", ())],
-        "where": {**info.get("where", {}), **where},
-    }
+    info = result.info.with_notes(*notes)
     return analyzed(matching, columns, [row for row in rows if row.column in known], info)
 
 

@@ -1,73 +1,77 @@
-"""Check `info` of run.json when it is read, so that a damaged file is an error and no report ends in a traceback."""
+"""Read run.json with care, so that a damaged file is an error and no report ends in a traceback."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import ValidationError
 
+from judge.core.errors import StorageError
+from judge.core.messages import option
+from judge.core.version import __version__
+from judge.results import run_info
+from judge.results.run_info import RunInfo
+from judge.table import RUN
+
+FORMAT = 2
+"""Of run.json. Format 1, up to November 2026, described a run in a mapping without declared keys."""
 _MAX_DIGITS = 100
-_Facts = dict[str, JsonValue] | None
-_Counts = dict[str, int] | None
+_NOT_A_RUN = "it is not from judge run; run again to replace it"
 
 
-class _Part(BaseModel):
-    """An object; keys that are not declared may have any value."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
+class OtherFormat(StorageError):
+    """A run that an older or a newer judge wrote."""
 
 
-class _Cost(_Part):
-    usd: float | None = None
+def read_run(path: Path) -> dict[str, Any]:
+    """Return the content of a run.json of this format. Raises StorageError, or OtherFormat."""
+    try:
+        stored = _parse(path.read_bytes())
+        format = stored["format"]
+        version = stored["info"].get("judge_version", "unknown")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+    if format == FORMAT:
+        return dict(stored)
+    is_older = isinstance(format, int) and format < FORMAT
+    if is_older:
+        raise OtherFormat(
+            f"{path}: written by an older judge (version {version}, this is {__version__}): run the same command again "
+            f"with another {option('out')}, for which cached replies cost nothing"
+        )
+    raise OtherFormat(f"{path}: {newer(version)}: update judge, or run again (format {format})")
 
 
-class _Use(_Part):
-    """What a judge or a generating system used."""
-
-    requests: _Counts = None
-    usage: _Counts = None
-    cost: _Cost | None = None
-    unmet: _Counts = None
-    learned: _Facts = None
-    draws: int | None = None
-    settings: _Facts = None
-    served_by: list[str] | None = None
+def newer(version: str) -> str:
+    """Say that a newer judge wrote something."""
+    return f"written by a newer judge (version {version}, this is {__version__})"
 
 
-class _Budget(_Part):
-    amount: float
-    unit: Literal["usd", "tokens"]
-    spent: float
+def read_info(folder: Path) -> RunInfo:
+    """Return what a folder's run.json says about its run. Raises StorageError, or OtherFormat."""
+    stored = read_run(folder / RUN)
+    try:
+        return run_info.read(stored["info"])
+    except ValidationError as error:
+        raise StorageError(f"cannot read {folder / RUN}: {_NOT_A_RUN}") from error
 
 
-class _Criterion(_Part):
-    title: str = ""
-    templates: dict[str, str] | None = None
+def check_square(matrices: Iterable[Any]) -> None:
+    """Raise ValueError for a matrix that is not square."""
+    for matrix in matrices:
+        size = len(matrix.names)
+        for rows in (matrix.values, matrix.low, matrix.high, matrix.n):
+            if [len(row) for row in rows] != [size] * size:
+                raise ValueError(f"a matrix of {size} columns is not square")
 
 
-class _Prompts(_Part):
-    asked: dict[str, dict[str, JsonValue]] = {}
-    sheets: list[JsonValue] = []
-
-
-class _Info(_Use):
-    status: str | None = None
-    data: _Facts = None
-    plan: _Facts = None
-    language: _Facts = None
-    judges: dict[str, _Use] | None = None
-    systems: dict[str, _Use] | None = None
-    criteria: dict[str, _Criterion] | None = None
-    notes: list[str] | None = None
-    notices: list[str] | None = None
-    budget: _Budget | None = None
-    prompts: _Prompts | None = None
-
-
-def parse(text: bytes) -> Any:
-    """Return the content of run.json. Raises ValueError, also for numbers that no run writes."""
+def _parse(text: bytes) -> Any:
+    """Return the content of a JSON file. Raises ValueError, also for numbers that no run writes."""
     return json.loads(
         text,
         parse_constant=_refuse,
@@ -77,16 +81,6 @@ def parse(text: bytes) -> Any:
             else _refuse(f"a number of {len(digits):,} digits")
         ),
     )
-
-
-def check(info: Mapping[str, Any], matrices: Iterable[Any] = ()) -> None:
-    """Raise ValidationError for a value of a type that no report reads, ValueError for a matrix not square."""
-    _Info.model_validate(info)
-    for matrix in matrices:
-        size = len(matrix.names)
-        for rows in (matrix.values, matrix.low, matrix.high, matrix.n):
-            if [len(row) for row in rows] != [size] * size:
-                raise ValueError(f"a matrix of {size} columns is not square")
 
 
 def _refuse(constant: str) -> float:

@@ -6,7 +6,7 @@ A result is `Any` here: it inherits from `Outlets`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import import_module
 from itertools import islice
@@ -99,8 +99,8 @@ def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield the run's parameters: the data and the signature of each column."""
     names = _Names(f"{prefix}judge/")
-    data: Mapping[str, Any] = result.info.get("data") or {}
-    yield f"{prefix}judge/data", str(data.get("sha256") or data.get("path") or "")
+    data = result.info.data
+    yield f"{prefix}judge/data", data.sha256 or data.path
     for column in result.table.columns:
         yield names.name("signature", column.name), column.signature[:_LONGEST_VALUE]
 

@@ -8,10 +8,10 @@ the ratings of the two texts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -64,25 +64,6 @@ class PreferenceAgreement:
     derived: bool
     excluded: int = 0
     no_majority: int = 0
-
-
-def of_run(table: Table, info: Mapping[str, Any]) -> tuple[PreferenceAgreement, ...]:
-    """Return the comparison for the ranking in a run, whose `info` has the stated preferences."""
-    plan = info.get("plan") or {}
-    stated = [PairRating(**each) for each in info.get("preferences", ())]
-    bootstrap = Bootstrap(seed=plan.get("seed", 0))
-    orders: Orders = 1 if plan.get("orders") == 1 else 2
-    return preference_agreement(
-        table, stated, str(info.get("model") or ""), orders=orders, bootstrap=bootstrap
-    )
-
-
-def to_info(preferences: Iterable[PairRating]) -> list[dict[str, str]]:
-    """Return the stated preferences as `info` of a run holds them; repeated ones are left out."""
-    names = ("item", "first", "second", "rater", "criterion", "value")
-    return [
-        {name: getattr(each, name) for name in names} for each in preferences if not each.repeat
-    ]
 
 
 def preference_agreement(

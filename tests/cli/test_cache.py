@@ -303,7 +303,7 @@ def test_a_damaged_cache_is_reported_and_replaced(
     assert done.code == 0
     assert len(chat_server.bodies) == 2 * requests
     assert "The cache was damaged (file is not a database). Its file is kept as" in done.err
-    notes = load(folder / "two").info["notes"]
+    notes = load(folder / "two").info.notes
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
     assert command(*args, "--out", "three").code == 0
     assert len(chat_server.bodies) == 2 * requests

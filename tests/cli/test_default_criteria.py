@@ -136,5 +136,5 @@ def test_a_run_stores_its_default_criteria(command: Callable[..., Any]) -> None:
     write(SUMMARIES)
     command("run", "data.jsonl", *SCRIPTED, "--out", "r")
     info = json.loads(Path("r/run.json").read_text("utf-8"))["info"]
-    assert info["plan"]["criteria"] == ["relevance", "coherence", "consistency", "fluency"]
-    assert [*info["criteria"]] == info["plan"]["criteria"]
+    assert info["config"]["criteria"] == ["relevance", "coherence", "consistency", "fluency"]
+    assert [*info["criteria"]] == info["config"]["criteria"]

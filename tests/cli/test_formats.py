@@ -124,7 +124,7 @@ def test_reasons_and_a_title(folder: Path, command: Callable[..., Any]) -> None:
         "-q",
     )
     assert command(*run, "--title", "Old & new", "--reasons").code == 0
-    plan = json.loads(Path("titled/run.json").read_text("utf-8"))["info"]["plan"]
+    plan = json.loads(Path("titled/run.json").read_text("utf-8"))["info"]["config"]
     assert (plan["reply"], plan["title"]) == ("reason_then_score", "Old & new")
     assert "<title>Old &amp; new</title>" in Path("titled/report.html").read_text("utf-8")
     done = command(*run, "--reasons", "--reply", "score")

@@ -13,6 +13,7 @@ import pytest
 
 import judge
 from judge.core.errors import ConfigError, DataError
+from judge.results.run_info import SystemInfo
 
 ARTICLES = """\
 {"item": "tram", "source": "The tram runs again from Monday. The bridge is safe.", "topic": "city"}
@@ -78,10 +79,10 @@ def test_a_run_generates_the_outputs_and_judges_them(
     assert {row["topic"] for row in rows if row["item"] == "pool"} == {"sport"}
     result = judge.load_result("out")
     assert {s.key: s.value for s in result.table.scores}["tram", "short"] == 2
-    systems = result.info["systems"]
-    assert systems["long"]["prompt"].startswith("Summarize this article")
-    assert systems["long"]["model"].endswith("writer.yaml")
-    assert systems["lead"] == {"outputs": "lead.jsonl"}
+    systems = result.info.systems
+    assert systems["long"].prompt.startswith("Summarize this article")
+    assert systems["long"].settings["model"].endswith("writer.yaml")
+    assert systems["lead"] == SystemInfo(outputs="lead.jsonl")
 
 
 def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., Any]) -> None:
@@ -299,8 +300,8 @@ def test_a_folder_with_generated_outputs_is_its_owners_alone(
 def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> None:
     for cached in (0, 2):
         assert command("run", "run.yaml", "--out", "out", "--force", "--cache", "cache").code == 0
-        requests = judge.load_result("out").info["systems"]["long"]["requests"]
-        assert requests == requests | {"sent": 2 - cached, "cached": cached}
+        requests = judge.load_result("out").info.systems["long"].requests
+        assert (requests.sent, requests.cached) == (2 - cached, cached)
 
 
 def test_a_recording_answers_the_generation_too(
@@ -519,8 +520,8 @@ def test_what_a_suite_generates_is_shown_counted_and_kept(
     assert done.code == 0, done.err
     assert "generating: 4/4 outputs" in done.err
     info = judge.load_result("runs/s").info
-    assert info["requests"]["answered"] == 4 + info["judges"]["judge.yaml"]["requests"]["answered"]
-    assert info["systems"]["long"]["requests"]["answered"] == 2
+    assert info.requests.answered == 4 + info.judges["judge.yaml"].requests.answered
+    assert info.systems["long"].requests.answered == 2
     assert len((project / "runs/s/outputs.jsonl").read_text("utf-8").splitlines()) == 4
 
 

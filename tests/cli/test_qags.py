@@ -187,7 +187,7 @@ def test_a_judge_model_is_asked_once_and_paid_once(
     asked = len(chat_server.bodies)
     judge("run", "run.yaml", "-q")
     assert len(chat_server.bodies) == asked
-    assert "openai/m@127.0.0.1" in info["signatures"]["qags_f1"]
+    assert "openai/m@127.0.0.1" in load("r").table.signatures["qags_f1"]
     without = judge(*args)
     assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), (
         "nothing is asked"

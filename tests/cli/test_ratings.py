@@ -207,7 +207,7 @@ def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) 
         done = judge(*options, "--ratings", sheet)
         assert done.code == 0, done.err
         result = load("r")
-        assert result.info["requests"]["cached"] == cached
+        assert result.info.requests.cached == cached
         assert sum("relevance" in sample.human for sample in result.table.samples) == rated
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from judge.core import plugins
+from judge.results.result import load
 
 ROWS = [
     {
@@ -66,7 +67,7 @@ def test_options_reach_the_metrics(judge: Callable[..., Any]) -> None:
         "--set", "bleu.tokenize=char", "--format", "csv", "--quiet", "--out", "r", "--workers", "2",
     )  # fmt: skip
     assert (done.code, done.out) == (0, "")
-    signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
+    signatures = load("r").table.signatures
     assert list(signatures) == ["rouge1", "bleu"]
     assert "|stem=no|" in signatures["rouge1"]
     assert "|tok=char|" in signatures["bleu"]
@@ -78,7 +79,7 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
         encoding="utf-8",
     )
     assert judge("run", "run.yaml", "--criteria", "none").code == 0
-    signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
+    signatures = load("r").table.signatures
     assert list(signatures) == ["chrf"]
 
 

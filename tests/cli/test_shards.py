@@ -73,7 +73,7 @@ def test_a_run(judge: Callable[..., Any], data: str) -> None:
     whole = hashlib.sha256(f"{of[0]}\n{of[1]}\n".encode()).hexdigest()
     info = json.loads((made / "run.json").read_text("utf-8"))["info"]
     assert info["data"] == {"path": data, "sha256": whole, "files": 2, "rows": 12}
-    assert "files" not in json.loads(Path("one/run.json").read_text("utf-8"))["info"]["data"]
+    assert json.loads(Path("one/run.json").read_text("utf-8"))["info"]["data"]["files"] == 1
 
 
 def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any]) -> None:

@@ -127,7 +127,7 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
         stored.replace('"name": "scripted/replies.yaml"', '"label": "small"'), "utf-8"
     )
     done = suite("runs/first", "--output", "other.judge.yaml")
-    assert (done.code, "model: name: field required" in done.err) == (2, True)
+    assert (done.code, "cannot read runs/first/run.json: info.config." in done.err) == (2, True)
     record.write_text(stored, "utf-8")
     Path("texts.jsonl").rename("gone.jsonl")
     done = suite("runs/first", "--output", "other.judge.yaml")

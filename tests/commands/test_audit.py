@@ -431,10 +431,10 @@ def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -
     result = judge.evaluate(ROWS[:4], ["fluency"], model=provider, temperature=0.0, **arguments)
     assert {score.provenance.n for score in result.table.scores} == {3}
     assert {request.params["temperature"] for request in provider.seen} == {0.0}
-    notes = [note for note in result.info["notes"] if "temperature 0" in note]
+    notes = [note for note in result.info.notes if "temperature 0" in note]
     assert len(notes) == 1
     warm = judge.evaluate(ROWS[:4], ["fluency"], model=ScriptedProvider(strict), **arguments)
-    assert not [note for note in warm.info["notes"] if "temperature 0" in note]
+    assert not [note for note in warm.info.notes if "temperature 0" in note]
 
 
 def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:

@@ -13,6 +13,7 @@ from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.report.views.comparison import finding
 from judge.results.comparison import Change, RunComparison
+from judge.results.run_info import JudgeInfo
 
 ROWS = [
     {
@@ -118,9 +119,9 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert {c.what for c in comparison.changes} > {"data"}
     assert comparison.runs.edited == 12
     assert "Output, source or references differ in 12 texts of both runs." in comparison.report()
-    judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
+    judges = [{"m": JudgeInfo(served_by=(name,))} for name in ("m-2027-01", "m-2027-05")]
     sides = [
-        replace(side, info={**side.info, "judges": served})
+        replace(side, info=replace(side.info, judges=served))
         for side, served in zip(sides, judges, strict=True)
     ]
     assert change(judge.compare(*sides), "model behind m").after == "m-2027-05"
@@ -170,7 +171,7 @@ def test_a_panels_mean_is_not_signed_twice() -> None:
 
 def test_warnings_of_one_run_have_its_name() -> None:
     before, after = run(graded("3", "3")), run(graded("3", "3"))
-    after = replace(after, info={**after.info, "status": "interrupted"})
+    after = replace(after, info=replace(after.info, status="interrupted"))
     notes = judge.compare(before, after).notes
     assert any(text.startswith("after: This run was interrupted.") for text in notes)
     assert sum("cripted" in text for text in notes) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
+from judge.core.request_options import TokenPrice
 from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
@@ -53,6 +54,8 @@ class Asked(ScriptedProvider):
     ) -> None:
         about = {"model": "gpt-5.4-mini", "endpoint": DEFAULT_URL} | about
         super().__init__(lambda request: reply or {"4": 1.0}, **about)
+        if self.decides and self.model == "gpt-6-luna":
+            self.published_price = TokenPrice(input=0.10, output=0.0)
         self._real, self._logprobs = real, logprobs
 
     async def complete(self, request: Request) -> Response:
@@ -94,7 +97,7 @@ def prepared(
 
 def run(ready: PreparedRun) -> dict[str, int]:
     """The counts of a run's requests."""
-    return dict(asyncio.run(run_pipeline(ready)).info["requests"])
+    return asdict(asyncio.run(run_pipeline(ready)).info.requests)
 
 
 def totals(forecast: Forecast) -> dict[str, int]:
@@ -139,12 +142,12 @@ def test_draws_that_come_one_by_one_are_requests_each(
         == totals(make_forecast(prepared(OneByOne(told=True), **given)))["requests"]
     )
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
-    assert result.info["requests"]["sent"] == totals(forecast)["requests"]
+    assert result.info.requests.sent == totals(forecast)["requests"]
     assert forecast.judges[0].usage.prompt_tokens == pytest.approx(
-        result.info["usage"]["prompt_tokens"], abs=2
+        result.info.usage.prompt_tokens, abs=2
     )
     assert forecast.judges[0].usage.completion_tokens == pytest.approx(
-        result.info["usage"]["completion_tokens"], abs=2
+        result.info.usage.completion_tokens, abs=2
     )
 
 
@@ -222,7 +225,7 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     judge = Asked(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
     assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
-        (result.info["usage"]["prompt_tokens"], result.info["usage"]["completion_tokens"]), abs=2
+        (result.info.usage.prompt_tokens, result.info.usage.completion_tokens), abs=2
     )
 
 
@@ -348,9 +351,9 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(
 
     forecast = make_forecast(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
-    spent = asyncio.run(run_pipeline(prepared(asker))).info["usage"]
-    written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
-    paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
+    spent = asyncio.run(run_pipeline(prepared(asker))).info.usage
+    written = spent.completion_tokens // 3 * 4  # a reply has 3 tokens and is guessed to have 4
+    paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent.prompt_tokens, written))
     assert forecast.money.price is not None
     assert forecast.money.more is not None
     assert forecast.money.price + forecast.money.more == pytest.approx(paid, rel=0.01)

@@ -32,6 +32,7 @@ from judge.core.records import Column, Provenance, Request, Response, Score
 from judge.execution.progress import Progress
 from judge.metrics import MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.results.run_info import PromptLanguage
 
 ROWS = [
     {
@@ -66,7 +67,7 @@ def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> No
     assert len(provider.seen) == 12
     alone = judge.evaluate(ROWS, [], metrics=["bleu"], limit=2)  # metrics alone need no model
     assert [s.system for s in alone.table.samples] == ["x", "y"]
-    assert ([c.name for c in alone.table.columns], alone.info["provider"]) == (["bleu"], None)
+    assert ([c.name for c in alone.table.columns], alone.info.provider) == (["bleu"], "")
 
 
 def test_the_system_never_reaches_the_judge() -> None:
@@ -133,7 +134,7 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
     finally:
         loop.close()
     stored = judge.load_result(tmp_path / "r")
-    assert stored.info["status"] == "interrupted"
+    assert stored.info.status == "interrupted"
     assert 0 < len(stored.table.scores) < 2000
     assert not any(t.name.startswith("judge") for t in threading.enumerate())
 
@@ -163,14 +164,16 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
         out=tmp_path / "r",
         cache=tmp_path / "c",
     )
-    info = json.loads((tmp_path / "r" / "run.json").read_text("utf-8"))["info"]
+    run = json.loads((tmp_path / "r" / "run.json").read_text("utf-8"))
+    info = run["info"]
+    signatures = {column["name"]: column["signature"] for column in run["columns"]}
     assert info["status"] == "complete"
     assert len(info["data"]["sha256"]) == 64
-    assert info["plan"]["criteria"] == ["relevance"]
+    assert info["config"]["criteria"] == ["relevance"]
     assert "relevance.jinja" in " ".join(info["criteria"]["relevance"]["templates"])
-    assert info["signatures"]["relevance"].startswith("relevance@")
-    assert "t=0/1|auto|draws=20|judge" in info["signatures"]["relevance"]
-    assert "sacrebleu" in info["signatures"]["bleu"]
+    assert signatures["relevance"].startswith("relevance@")
+    assert "t=0/1|auto|draws=20|judge" in signatures["relevance"]
+    assert "sacrebleu" in signatures["bleu"]
     assert info["requests"]["sent"] == 6
     for file in (*(tmp_path / "r").iterdir(), *(tmp_path / "c").rglob("*")):
         assert file.is_dir() or b"sk-very-secret" not in file.read_bytes()
@@ -179,10 +182,10 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
 def test_the_language_is_the_datas_unless_chosen(provider: ScriptedProvider) -> None:
     rows = [{"source": "猫がマットの上に座っています。", "output": "猫が座っている。"}]
     result = judge.evaluate(rows, ["coherence"], model=provider, metrics=[])
-    assert result.info["language"] == {"name": "ja", "how": "detected"}
+    assert result.info.language == PromptLanguage("ja", "detected")
     assert "首尾一貫性" in provider.seen[-1].messages[0]["content"]
     chosen = judge.evaluate(rows, ["coherence"], model=provider, metrics=[], language="en")
-    assert chosen.info["language"] == {"name": "en", "how": "chosen"}
+    assert chosen.info.language == PromptLanguage("en", "chosen")
     assert "Coherence" in provider.seen[-1].messages[0]["content"]
 
 
@@ -207,7 +210,7 @@ def test_without_references_there_are_no_reference_metrics_and_it_is_said(
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
     result = judge.evaluate(rows, ["relevance"], model=provider)
     assert [c.name for c in result.table.columns] == ["relevance"]
-    assert any("no references" in note for note in result.info["notes"])
+    assert any("no references" in note for note in result.info.notes)
 
 
 def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_paid(
@@ -239,7 +242,7 @@ def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_pai
 def test_empty_cells_of_a_csv_are_counted(tmp_path: Path, provider: ScriptedProvider) -> None:
     data = tmp_path / "d.csv"
     data.write_text("item,system,output\n1,x,x wrote this.\n1,y,\n2,x, \n", encoding="utf-8")
-    notes = judge.evaluate(data, ["fluency"], model=provider, metrics=[]).info["notes"]
+    notes = judge.evaluate(data, ["fluency"], model=provider, metrics=[]).info.notes
     assert f"Empty texts are scored as such: 2 of 3, the first at {data}:3." in notes
 
 
@@ -255,15 +258,15 @@ def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
         "cache": tmp_path / "cache",
     }
     unused = "r.yaml: rule 2 is not used: no prompt has 'z' and 'wrote'."
-    assert unused in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+    assert unused in judge.evaluate(ROWS, ["fluency"], **options).info.notes
     assert (
-        unused not in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+        unused not in judge.evaluate(ROWS, ["fluency"], **options).info.notes
     )  # the cache answered
     replies.write_text(
         "- {when: x wrote, reply: 3}\n- {when: [y, wrote], reply: 1}\n", encoding="utf-8"
     )
     assert not any(
-        "rule" in note for note in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+        "rule" in note for note in judge.evaluate(ROWS, ["fluency"], **options).info.notes
     )
 
 
@@ -271,7 +274,7 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
     assert any(
-        note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"]
+        note.startswith("2 of 6 outputs are in another script") for note in result.info.notes
     )
 
 
@@ -316,7 +319,7 @@ def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
             ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1
         )
     stored = judge.load_result(tmp_path / "r")
-    assert (len(stored.table.scores), stored.info["status"]) == (3, "stopped")
+    assert (len(stored.table.scores), stored.info.status) == (3, "stopped")
 
 
 def test_an_error_nobody_foresaw_keeps_what_the_run_had(
@@ -419,7 +422,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(
     assert not finished.is_set(), "it waited for the metric"
     release.set()
     stored = judge.load_result(tmp_path / "r")
-    assert (stored.info["status"], len(stored.table.scores)) == ("interrupted", 6)
+    assert (stored.info.status, len(stored.table.scores)) == ("interrupted", 6)
 
 
 def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
@@ -433,7 +436,7 @@ def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
         return "4"
 
     result = judge.evaluate(ROWS, [str(path)], model=ScriptedProvider(script), metrics=[])
-    assert result.info["criteria"]["tone"]["templates"]["base.jinja"] == "{{ output }}"
+    assert result.info.criteria["tone"].templates["base.jinja"] == "{{ output }}"
 
 
 @pytest.mark.parametrize(
@@ -450,10 +453,10 @@ def test_a_signature_names_what_changes_the_numbers(
 ) -> None:
     result = judge.evaluate(ROWS, "relevance", model=provider, metrics=[], **options)
     assert (
-        f"relevance@{result.info['criteria']['relevance']['digest'][:6]}|scripted/script|"
-        in str(result.info)
+        f"relevance@{result.info.criteria['relevance'].digest[:6]}|scripted/script|"
+        in result.table.signatures["relevance"]
     )
-    assert part in result.info["signatures"]["relevance"]
+    assert part in result.table.signatures["relevance"]
 
 
 def test_a_folder_with_somebody_elses_report_is_left_alone(
@@ -507,19 +510,19 @@ def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
     scripted = judge.evaluate(
         ROWS, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False
     )
-    assert scripted.info["provider"] == "scripted"
-    assert any("no model was asked" in note for note in scripted.info["notes"])
+    assert scripted.info.provider == "scripted"
+    assert any("no model was asked" in note for note in scripted.info.notes)
     gateway = judge.evaluate(
         ROWS, "relevance", model="openai/x", base_url=chat_server.url, metrics=[], cache=False
     )
-    assert gateway.info["model"] == "openai/x"
+    assert gateway.info.model == "openai/x"
     chat_server.bodies.clear()
     local = judge.evaluate(
         ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False
     )
-    assert (local.info["provider"], local.info["model"]) == ("openai", "org/a-model")
+    assert (local.info.provider, local.info.model) == ("openai", "org/a-model")
     assert chat_server.bodies[0]["model"] == "org/a-model"
-    assert local.info["cost"]["usd"] is None
+    assert local.info.cost.usd is None
 
 
 def test_one_prompt_for_one_sample() -> None:

@@ -112,8 +112,8 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
     result = run(model="vllm/m", base_url=chat_server.url, weighting="single")
     place = chat_server.url[7:-3]
-    assert f"|vllm/m@{place}|" in result.info["signatures"]["relevance"]
-    assert (result.info["model"], result.info["provider"]) == ("m", "vllm")
+    assert f"|vllm/m@{place}|" in result.table.signatures["relevance"]
+    assert (result.info.model, result.info.provider) == ("m", "vllm")
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,10 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
         assert body["messages"][0] == {"role": "system", "content": SETTINGS["system_message"]}
         assert (body["reasoning_effort"], body["top_p"], headers["x-team"]) == ("low", 0.9, "evals")
         assert "headers" not in body
-    (signature,) = result.info["signatures"].values()
+    (signature,) = result.table.signatures.values()
     assert f"|t=0|{SIGNED}|single|" in signature
-    assert result.info["judges"]["m"]["settings"] == SETTINGS | {
-        "headers": {"X-Team": "…081654cb6a9c"}
-    }
-    roles = [role for sheet in result.info["prompts"]["sheets"] for role, _ in sheet]
+    assert result.info.judges["m"].settings == SETTINGS | {"headers": {"X-Team": "…081654cb6a9c"}}
+    roles = [role for sheet in result.info.prompts["sheets"] for role, _ in sheet]
     assert roles == ["system", "user"]
     page = result.report("html")
     assert "reasoning_effort low" in page
@@ -94,10 +92,10 @@ def test_each_setting_has_cache_entries_of_its_own(
 
 
 def test_settings_that_are_not_used_change_no_key_and_no_signature(chat_server: Any) -> None:
-    plain = run(chat_server).info
-    empty = run(chat_server, system_message="", extra_body={}, headers={}, reasoning_effort="").info
-    assert plain["signatures"] == empty["signatures"]
-    assert "settings" not in empty["judges"]["m"]
+    plain = run(chat_server)
+    empty = run(chat_server, system_message="", extra_body={}, headers={}, reasoning_effort="")
+    assert plain.table.signatures == empty.table.signatures
+    assert not empty.info.judges["m"].settings
     assert chat_server.bodies[0].keys() == {
         "model",
         "messages",
@@ -149,7 +147,7 @@ def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
         for system_message in ("", SETTINGS["system_message"])
     ]
     result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], cache=False)
-    kind, strict = result.info["judges"]
+    kind, strict = result.info.judges
     assert [result.estimates["s", f"relevance/{name}"].value for name in (kind, strict)] == [5, 1]
 
 
@@ -167,8 +165,8 @@ def test_an_effort_that_the_server_refuses_is_left_out_and_said(
     )
     result = run(chat_server, reasoning_effort="low")
     assert {score.value for score in result.table.scores} == {4.0}
-    (used,) = result.info["judges"].values()
-    assert "reasoning_effort" in used["unmet"]
+    (used,) = result.info.judges.values()
+    assert "reasoning_effort" in used.unmet
     assert {body.get("reasoning_effort") for body in chat_server.bodies} == {"low", None}
 
 
@@ -196,7 +194,7 @@ def test_the_same_model_with_other_settings_is_a_panel(
     chat_server: Any, judges: list[dict[str, Any]], names: list[str]
 ) -> None:
     result = run(chat_server, model=[{"name": "m"} | own for own in judges])
-    assert list(result.info["judges"]) == names
+    assert list(result.info.judges) == names
     assert [c.judge for c in result.table.columns] == ["", *names]
     signatures = {c.signature for c in result.table.columns}
     assert len(signatures) == len(names) + 1
@@ -246,15 +244,15 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
     assert replies == drawn * len(ROWS) + (
         "weighting" not in options
     )  # one shows that there are no probabilities
-    (signature,) = result.info["signatures"].values()
+    (signature,) = result.table.signatures.values()
     assert f"|draws={drawn}|" in signature
-    notes = " ".join(result.info["notes"])
+    notes = " ".join(result.info.notes)
     assert ("20 would take about" in notes) == (drawn == 5)
     # From the cache, in the plan and in a replay the number is the same.
     again = run(chat_server, cache=cache, **{"weighting": "auto"} | options)
-    assert (again.info["requests"]["sent"], again.info["signatures"]) == (
+    assert (again.info.requests.sent, again.table.signatures) == (
         0,
-        result.info["signatures"],
+        result.table.signatures,
     )
     offline = {"weighting": "auto", "model": "m", "metrics": [], "cache": False} | options
     replayed = judge.evaluate(ROWS, ["relevance"], replay=recording, **offline)

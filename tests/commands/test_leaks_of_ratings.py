@@ -201,7 +201,7 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
     )
     result = run(rows(), str(path))
     assert [rated.excluded for rated in result.rated] == [5]
-    assert any("5 of the judged texts are also an example" in note for note in result.info["notes"])
+    assert any("5 of the judged texts are also an example" in note for note in result.info.notes)
 
 
 @pytest.mark.parametrize(

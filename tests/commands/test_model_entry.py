@@ -30,9 +30,9 @@ def test_a_price_makes_a_budget_in_dollars_possible(
     with pytest.raises(ConfigError, match="price"):
         run(chat_server.url, budget="5usd")
     result = run(chat_server.url, budget="5usd", price={"input": 2.0, "output": 8.0})
-    (used,) = result.info["judges"].values()
-    read, written = used["usage"]["prompt_tokens"], used["usage"]["completion_tokens"]
-    assert used["cost"]["usd"] == pytest.approx((2.0 * read + 8.0 * written) / 1e6)
+    (used,) = result.info.judges.values()
+    read, written = used.usage.prompt_tokens, used.usage.completion_tokens
+    assert used.cost.usd == pytest.approx((2.0 * read + 8.0 * written) / 1e6)
     assert read > 0
 
 

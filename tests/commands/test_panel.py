@@ -54,7 +54,7 @@ def test_each_judge_has_columns_and_the_panel_has_the_mean() -> None:
         "strict: 2; kind: 5",
         "strict: 1; kind: 4",
     }
-    assert result.info["signatures"]["relevance"].startswith("mean of 2 judges: relevance@")
+    assert result.table.signatures["relevance"].startswith("mean of 2 judges: relevance@")
     assert len(strict.seen) == len(kind.seen) == 16
 
 
@@ -64,10 +64,10 @@ def test_each_judges_requests_are_counted_apart() -> None:
         ScriptedProvider(lambda _: Refused("no"), model="other"),
     )
     result = judge.evaluate(ROWS, ["relevance"], model=[one, other], metrics=[])
-    judges = result.info["judges"]
-    assert (judges["one"]["requests"]["failed"], judges["other"]["requests"]["failed"]) == (0, 8)
-    assert result.info["requests"]["failed"] == 8
-    assert result.info["model"] == "one, other"
+    judges = result.info.judges
+    assert (judges["one"].requests.failed, judges["other"].requests.failed) == (0, 8)
+    assert result.info.requests.failed == 8
+    assert result.info.model == "one, other"
 
 
 def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
@@ -216,7 +216,7 @@ def test_a_panel_of_one_judge_is_remarked_upon() -> None:
     result = judge.evaluate(
         ROWS, ["relevance"], model=ScriptedProvider(scale(2)), metrics=[], panel="median"
     )
-    assert "panel had no effect." in result.info["notes"]
+    assert "panel had no effect." in result.info.notes
     assert result.table.columns[0].panel == "mean"
 
 

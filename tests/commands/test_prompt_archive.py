@@ -202,6 +202,6 @@ def test_a_run_keeps_them(run: Any, tmp_path: Path) -> None:
         weighting="single",
         out=tmp_path / "run",
     )
-    found = load(tmp_path / "run").info["prompts"]
+    found = load(tmp_path / "run").info.prompts
     assert len(found["sheets"]) == 1
     assert found["asked"] == {"coherence": {"usual": 0, "others": []}}

@@ -12,6 +12,7 @@ from judge.commands.prompt_language import mixed_languages
 from judge.core.errors import DataError
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
+from judge.results.run_info import PromptLanguage
 
 ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."
 JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"
@@ -98,14 +99,14 @@ def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
 @pytest.mark.parametrize(
     ("output", "language"),
     [
-        (ENGLISH, {"name": "en", "how": "detected"}),
-        (SPANISH, {"name": "en", "how": "not identified: English prompts"}),
-        (THAI, {"name": "en", "how": "not identified: English prompts"}),
-        (ARABIC, {"name": "en", "how": "not identified: English prompts"}),
-        (TRADITIONAL, {"name": "zh", "how": "Traditional Chinese detected"}),
-        (CHINESE, {"name": "zh", "how": "detected"}),
-        ("東京都知事選挙結果", {"name": "ja", "how": "detected"}),
-        ("首相会談", {"name": "ja", "how": "detected"}),
+        (ENGLISH, PromptLanguage("en", "detected")),
+        (SPANISH, PromptLanguage("en", "not identified: English prompts")),
+        (THAI, PromptLanguage("en", "not identified: English prompts")),
+        (ARABIC, PromptLanguage("en", "not identified: English prompts")),
+        (TRADITIONAL, PromptLanguage("zh", "Traditional Chinese detected")),
+        (CHINESE, PromptLanguage("zh", "detected")),
+        ("東京都知事選挙結果", PromptLanguage("ja", "detected")),
+        ("首相会談", PromptLanguage("ja", "detected")),
     ],
 )
 def test_the_language_is_only_claimed_if_it_was_identified(
@@ -113,9 +114,9 @@ def test_the_language_is_only_claimed_if_it_was_identified(
 ) -> None:
     rows = [{"item": str(n), "output": output} for n in range(3)]
     result = judge.evaluate(rows, ["fluency"], **JUDGE)
-    assert result.info["language"] == language
+    assert result.info.language == language
     traditional = "The texts are in Traditional Chinese and the prompts in Simplified Chinese."
-    assert (traditional in result.info["notes"]) == (output == TRADITIONAL)
+    assert (traditional in result.info.notes) == (output == TRADITIONAL)
 
 
 def test_headlines_that_may_be_chinese_or_japanese_need_the_language() -> None:
@@ -127,9 +128,7 @@ def test_headlines_that_may_be_chinese_or_japanese_need_the_language() -> None:
         DataError, match=r"may be Chinese or Japanese.* add language='zh' or language='ja'"
     ):
         judge.evaluate(rows, ["fluency"], **JUDGE)
-    assert (
-        judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info["language"]["name"] == "ja"
-    )
+    assert judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info.language.name == "ja"
 
 
 def test_the_datas_own_language_column_is_named() -> None:
@@ -159,18 +158,18 @@ def test_without_a_column_for_it_one_is_asked_for() -> None:
 def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
     both = judge.evaluate(data(en=3, ja=2), ["coherence"], language="en", **JUDGE)
     said = "The data are in several languages (3 items en, 2 ja), and a judge is asked about all of them in English"
-    assert any(note.startswith(said) for note in both.info["notes"])
+    assert any(note.startswith(said) for note in both.info.notes)
     one = judge.evaluate(data(en=3, ja=2), ["coherence"], where={"lang": "ja"}, **JUDGE)
-    assert one.info["language"] == {"name": "ja", "how": "detected"}
-    assert "Only rows with lang=ja." in one.info["notes"]
-    assert not any("several languages" in note for note in one.info["notes"])
+    assert one.info.language == PromptLanguage("ja", "detected")
+    assert "Only rows with lang=ja." in one.info.notes
+    assert not any("several languages" in note for note in one.info.notes)
 
 
 def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
     result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
-    assert any("a mean over them says little" in note for note in result.info["notes"])
+    assert any("a mean over them says little" in note for note in result.info.notes)
     asked = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
-    assert asked.info["language"]["how"] == "one of several"
+    assert asked.info.language.how == "one of several"
 
 
 @pytest.mark.parametrize(
@@ -187,8 +186,8 @@ def test_the_criterions_language_is_that_of_most_words_and_a_notice_names_it(
 ) -> None:
     rows = [{"item": str(n), "output": output} for n in range(3)]
     result = judge.evaluate(rows, ["fluency"], **JUDGE)
-    assert result.info["language"]["name"] == language
-    notes = [note for note in result.info["notes"] if note.startswith("The texts mix scripts")]
+    assert result.info.language.name == language
+    notes = [note for note in result.info.notes if note.startswith("The texts mix scripts")]
     if shares.endswith("|"):
         assert notes == [], "a name in five words is no mixture"
         return
@@ -199,14 +198,13 @@ def test_the_criterions_language_is_that_of_most_words_and_a_notice_names_it(
     )
     assert "The texts mix scripts" in result.report()
     chosen = judge.evaluate(rows, ["fluency"], language=language, **JUDGE)
-    assert not any("mix scripts" in note for note in chosen.info["notes"])
+    assert not any("mix scripts" in note for note in chosen.info.notes)
 
 
 def test_the_language_auto_is_the_default() -> None:
     rows = [{"item": "1", "output": KOREAN}]
-    assert judge.evaluate(rows, ["fluency"], language="auto", **JUDGE).info["language"] == {
-        "name": "ko", "how": "detected",
-    }  # fmt: skip
+    result = judge.evaluate(rows, ["fluency"], language="auto", **JUDGE)
+    assert result.info.language == PromptLanguage("ko", "detected")
 
 
 SIMPLIFIED_AND_TRADITIONAL = [
@@ -226,4 +224,4 @@ def test_an_output_in_the_other_form_of_chinese_than_its_reference_is_noted(
         [{"item": "1", "output": output, "references": reference}], [], metrics=["rouge"]
     )
     said = "1 of 1 outputs are in Traditional Chinese and their references in Simplified, or the reverse"
-    assert any(note.startswith(said) for note in result.info["notes"]) is noted
+    assert any(note.startswith(said) for note in result.info.notes) is noted

@@ -151,7 +151,7 @@ def test_what_it_will_ask_is_said_before() -> None:
     judgments = int(said.split(": ")[1].split()[0])
     assert judgments == len(prepared.pairs.compared)  # type: ignore[union-attr]
     result = asyncio.run(run_pipeline(prepared))
-    assert result.info["requests"]["sent"] == judgments
+    assert result.info.requests.sent == judgments
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
 def test_the_metrics_of_a_shared_plan_are_left_aside_and_that_is_said() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(better), metrics=["rouge"])
     assert [ranking.column for ranking in result.rankings] == ["overall"]
-    assert "A ranking has no metrics; judge run has them." in result.info["notes"]
+    assert "A ranking has no metrics; judge run has them." in result.info.notes
 
 
 def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:

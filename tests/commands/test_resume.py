@@ -74,17 +74,17 @@ def test_stored_replies_without_a_score_fail_again_at_no_cost(
     _, first = ask(script("Boat 1", reply=reply))
     assert len(first.failures) == 2
     sent, second = ask(script(reply=reply))
-    assert (sent, second.failures, second.info["requests"]["failed_cached"]) == (
+    assert (sent, second.failures, second.info.requests.failed_cached) == (
         0,
         first.failures,
         2,
     )
     note = "2 values failed again at no cost: the cached replies have no score. retry_failed=True asks the judge again."
-    assert note in second.info["notes"]
-    assert note not in first.info["notes"]
+    assert note in second.info.notes
+    assert note not in first.info.notes
     sent, third = ask(script(reply=reply), retry_failed=True)
     assert (sent, third.failures) == (2, ())
-    assert note not in third.info["notes"]
+    assert note not in third.info.notes
     sent, fourth = ask(script("Boat", reply=reply))
     assert (sent, fourth.failures) == (0, ())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,7 @@ def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:
     means = slice_means({"clear": (column, values)}, ["a"], inside, n_permutations=500)
     assert [mean.significant for mean in means] == [True, True]
     result = run({})
-    info: Any = result.info
-    info["status"] = "interrupted"
+    result = replace(result, info=replace(result.info, status="interrupted"))
     assert judge.slices(result, "channel").notes[0].startswith("This run was interrupted.")
 
 

@@ -96,7 +96,7 @@ def test_twenty_judgments_without_a_score_end_a_criterion(
     assert len({number(request) for request in seen}) == 20
     assert errors(result) == {"ParseError": 20, "NotAsked": 100}
     assert {f.stage for f in result.failures if f.error == "NotAsked"} == {"request"}
-    (note,) = [note for note in result.info["notes"] if "stopped asking" in note]
+    (note,) = [note for note in result.info.notes if "stopped asking" in note]
     assert note.startswith(
         "relevance: judge stopped asking, because none of the first 20 replies has a score"
     )
@@ -127,7 +127,7 @@ def test_requests_that_are_refused_for_one_reason_end_a_criterion(
     seen, result = run(script)
     assert errors(result) == counts
     assert len(seen) == 120 - counts.get("NotAsked", 0)
-    notes = " ".join(result.info["notes"])
+    notes = " ".join(result.info.notes)
     assert ("the first 20 requests failed alike" in notes) == ("NotAsked" in counts)
 
 
@@ -140,7 +140,7 @@ def test_one_score_among_the_first_keeps_a_criterion(readable: int) -> None:
 def test_few_judgments_and_equal_texts_are_no_reason() -> None:
     seen, result = run(lambda _: BAD, rows=ROWS[:20])
     assert (len(seen), errors(result)) == (20, {"ParseError": 20})
-    assert "stopped" not in " ".join(result.info["notes"])
+    assert "stopped" not in " ".join(result.info.notes)
     equal = [{**row, "output": f"Text {n % 19}."} for n, row in enumerate(ROWS)]
     assert errors(run(lambda _: BAD, rows=equal)[1]) == {"ParseError": 120}
 
@@ -161,7 +161,7 @@ def test_each_judge_of_a_panel_counts_alone() -> None:
         ROWS, ["relevance"], model=judges, metrics=[], cache=False, weighting="single", repair="off"
     )
     assert [len(each.seen) for each in judges] == [120, 20]
-    assert any(note.startswith("relevance/two: judge stopped") for note in result.info["notes"])
+    assert any(note.startswith("relevance/two: judge stopped") for note in result.info.notes)
 
 
 def test_the_same_command_stops_again_without_paying(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_recording_of_such_a_run_has_the_same_failures(tmp_path: Path) -> None
         ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False
     )
     assert errors(again) == errors(first)
-    assert "judge stopped asking" in " ".join(again.info["notes"])
+    assert "judge stopped asking" in " ".join(again.info.notes)
 
 
 def test_all_that_a_recording_holds_is_read(tmp_path: Path) -> None:

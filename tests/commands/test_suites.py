@@ -135,7 +135,7 @@ def test_a_text_may_lack_what_other_cases_criteria_read(folder: Path) -> None:
     outcome = one(suite(text))
     assert outcome.passed
     assert outcome.result is not None
-    assert outcome.result.info["criteria"]["polite"]["needs"] == ["customer", "output"]
+    assert outcome.result.info.criteria["polite"].needs == ("customer", "output")
     assert [sample.item for sample in outcome.result.table.samples] == ["bridge", "b"]
 
 
@@ -240,7 +240,7 @@ def test_options_go_before_the_files(folder: Path) -> None:
     outcome = one(path, limit=100, weighting="single")
     assert outcome.result is not None
     assert {row.provenance.method for row in outcome.result.table.scores} == {"single"}
-    assert outcome.result.info["model"] == "script"
+    assert outcome.result.info.model == "script"
 
 
 def test_another_prompt_in_the_place_of_a_suites(folder: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
 
 def test_criteria_without_a_partner_are_named_once() -> None:
     run = judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"])
-    assert len([note for note in run.info["notes"] if "ratings" in note]) == 1
+    assert len([note for note in run.info.notes if "ratings" in note]) == 1
     with pytest.raises(
         DataError, match=r"^People rated wit, but the run judged relevance, fluency"
     ):
@@ -473,7 +473,7 @@ def test_a_rating_off_the_scale_is_named() -> None:
     said = (
         "Ratings of relevance outside its scale, 1 to 5: 7 at row 8. Only correlations count them."
     )
-    assert said in result.info["notes"]
+    assert said in result.info.notes
     assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]
 
 

@@ -155,12 +155,7 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
     with_examples, without = (
         run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]")
     )
-    (example,) = with_examples.info["criteria"]["polite"]["examples"]
-    assert example == {
-        "output": "Good morning.",
-        "score": "5",
-        "reason": "It greets.",
-        "source": "",
-    }
-    assert "examples" not in without.info["criteria"]["polite"]
+    (example,) = with_examples.info.criteria["polite"].examples
+    assert example == Example("Good morning.", "5", "It greets.")
+    assert not without.info.criteria["polite"].examples
     assert ">5: Good morning.</li>" in with_examples.report("html")

@@ -40,7 +40,7 @@ def test_a_word_for_a_missing_value_is_noticed_with_its_count(
     rows[1][column] = rows[2][column] = word
     (note,) = [
         note
-        for note in rouge(write(tmp_path / "d.csv", rows)).info["notes"]
+        for note in rouge(write(tmp_path / "d.csv", rows)).info.notes
         if "missing value" in note
     ]
     assert note.startswith(
@@ -51,7 +51,7 @@ def test_a_word_for_a_missing_value_is_noticed_with_its_count(
 
 @pytest.mark.parametrize("text", ["none of them", "Nan bread", "no", "0", "-"])
 def test_other_texts_are_no_missing_values(tmp_path: Path, text: str) -> None:
-    notes = rouge(write(tmp_path / "d.csv", [["1", text, "hello there"]])).info["notes"]
+    notes = rouge(write(tmp_path / "d.csv", [["1", text, "hello there"]])).info.notes
     assert not [note for note in notes if "missing value" in note]
 
 
@@ -64,18 +64,18 @@ def test_marks_of_sentences_are_noticed_and_read_as_line_breaks_if_wanted(
     marked = [f"{first}{blank}{mark}{blank}{second}", f"{second}{blank}{mark}{blank}{first}"]
     path = write(tmp_path / "marked.csv", [["1", *marked]])
     broken = write(tmp_path / "broken.csv", [["1", f"{first}\n{second}", f"{second}\n{first}"]])
-    (note,) = [note for note in rouge(path).info["notes"] if mark in note]
+    (note,) = [note for note in rouge(path).info.notes if mark in note]
     assert "is read as a word in the texts of 1 of 1 rows" in note
     assert f"sentence_marks={mark!r}" in note
     result = rouge(path, sentence_marks=mark)
-    assert not [note for note in result.info["notes"] if mark in note]
+    assert not [note for note in result.info.notes if mark in note]
     assert [score.value for score in result.table.scores] == [
         score.value for score in rouge(broken).table.scores
     ]
 
 
 def test_a_quotation_in_html_is_no_mark(tmp_path: Path) -> None:
-    notes = rouge(write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])).info[
-        "notes"
-    ]
+    notes = rouge(
+        write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])
+    ).info.notes
     assert not [note for note in notes if "<q>" in note]

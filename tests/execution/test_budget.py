@@ -33,6 +33,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.providers.decisions import DecisionsProvider
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
+from judge.results.run_info import BudgetInfo
 from tests.senders import Sender
 
 MODEL = "gpt-5.4-mini"
@@ -300,7 +301,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
     result = run("1mtokens")
     assert len(made) == len({request.key() for request in made}) == 12
     assert [score.value for score in result.table.scores] == [3.0] * 12
-    assert result.info["budget"] == {"amount": 1e6, "unit": "tokens", "spent": 160.0 * (12 - done)}
+    assert result.info.budget == BudgetInfo(1e6, "tokens", 160.0 * (12 - done))
 
 
 def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:

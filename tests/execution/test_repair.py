@@ -388,8 +388,8 @@ def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_p
         "strict": 9,
         "repaired": len(unread),
     }
-    (judged,) = result.info["judges"].values()
-    assert (judged["requests"]["unread"], judged["requests"]["repaired"]) == (3, 3)
+    (judged,) = result.info.judges.values()
+    assert (judged.requests.unread, judged.requests.repaired) == (3, 3)
     again = Asked(first, endpoint="x")
     assert run(again, MANY, cache=tmp_path).table.scores == result.table.scores
     assert again.seen == []

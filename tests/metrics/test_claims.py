@@ -625,7 +625,7 @@ def test_a_plan_says_how_many_requests_there_will_be() -> None:
         "cache": False,
     }
     data = folder / "data.jsonl"
-    sent = judge.evaluate(data, **run).info["requests"]["sent"]
+    sent = judge.evaluate(data, **run).info.requests.sent
     assert (
         f"Not included: at most {sent} requests of claims to judge.yaml"
         in judge.plan(data, **run).notes[-1]

@@ -199,7 +199,7 @@ def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
     assert result.failures == ()
     assert {s.provenance.method for s in result.table.scores} <= {"logprobs", "samples", "single"}
     assert all(1 <= s.value <= 5 for s in result.table.scores)
-    assert f"|llamacpp/tiny@{llama[7:-3]}|" in result.info["signatures"]["coherence"]
+    assert f"|llamacpp/tiny@{llama[7:-3]}|" in result.table.signatures["coherence"]
 
 
 def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:

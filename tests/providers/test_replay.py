@@ -50,11 +50,11 @@ def test_a_recorded_run_is_replayed(tmp_path: Path, options: dict[str, Any]) -> 
     assert [(s.value, s.provenance) for s in again.table.scores] == [
         (s.value, s.provenance) for s in first.table.scores
     ]
-    assert again.info["model"] == "script"
-    assert again.info["usage"]["prompt_tokens"] == 0
-    assert again.info["notes"] == [
-        provider.notice
-    ]  # what was said of the first run's replies holds for these
+    assert again.info.model == "script"
+    assert again.info.usage.prompt_tokens == 0
+    assert again.info.notes == (
+        provider.notice,
+    )  # what was said of the first run's replies holds for these
 
 
 def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
@@ -76,16 +76,16 @@ def test_a_recording_is_added_to(tmp_path: Path) -> None:
             weighting="single",
         )
     both = run(replay=calls, weighting="single")
-    assert list(both.info["judges"]) == ["one", "two"]
-    assert run(replay=calls, model="two", weighting="single").info["model"] == "two"
+    assert list(both.info.judges) == ["one", "two"]
+    assert run(replay=calls, model="two", weighting="single").info.model == "two"
 
 
 def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="samples", draws=3)
-    notes = run(replay=calls, weighting="samples", draws=5).info["notes"]
+    notes = run(replay=calls, weighting="samples", draws=5).info.notes
     assert "The recording holds 3 draws of a prompt, not the 5 asked for: scores are of 3." in notes
-    assert len(run(replay=calls, weighting="samples", draws=2).info["notes"]) == len(notes) - 1
+    assert len(run(replay=calls, weighting="samples", draws=2).info.notes) == len(notes) - 1
 
 
 def test_draws_of_another_model_are_none_of_the_judges(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_draws_of_another_model_are_none_of_the_judges(tmp_path: Path) -> None:
         weighting="samples",
         draws=2,
     )
-    notes = run(replay=calls, model="one").info["notes"]
+    notes = run(replay=calls, model="one").info.notes
     assert not [note for note in notes if "The recording holds" in note]
 
 
@@ -105,8 +105,8 @@ def test_a_recording_of_a_model_says_that_it_is_one(tmp_path: Path) -> None:
     calls, provider = tmp_path / "calls.jsonl", judge.ScriptedProvider(lambda _: "3")
     provider.notice = ""  # as a real one's
     run(model=provider, record=calls, weighting="single")
-    notes = run(replay=calls, weighting="single").info["notes"]
-    assert notes == ["Recorded replies (calls.jsonl): no model was asked in this run."]
+    notes = run(replay=calls, weighting="single").info.notes
+    assert notes == ("Recorded replies (calls.jsonl): no model was asked in this run.",)
 
 
 def test_decisions_are_replayed(tmp_path: Path) -> None:

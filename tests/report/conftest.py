@@ -13,6 +13,7 @@ import pytest
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.results.result import Result
+from judge.results.run_info import read
 from judge.stats.analyze import analyze
 from judge.stats.pairwise import rankings
 from judge.table import Table
@@ -95,17 +96,12 @@ INFO = {
     "started": "2027-01-05T09:30:00+00:00",
     "seconds": 12.5,
     "data": {"path": "data/council.jsonl", "sha256": "9f2c77aa01b3" * 5, "rows": 9},
-    "model": "small-judge",
-    "provider": "openai",
-    "base_url": "http://127.0.0.1:8000/v1",
     "language": {"name": "en", "how": "detected"},
-    "weighting": "auto",
     "criteria": {
         "coherence": {
             "digest": "3f2a91" * 10,
             "title": "Coherence",
             "path": "prompts/summarization/coherence.jinja",
-            "scale": list(LABELS),
             "steps": ["Read the source.", "Score <the> output."],
             "templates": {"coherence.jinja": "{{ source }}\n<output>{{ output }}</output>\n"},
         }
@@ -116,12 +112,22 @@ INFO = {
         "cached_tokens": 1024,
         "reasoning_tokens": 0,
     },
-    "requests": {"sent": 15, "cached": 2, "shared": 1, "retried": 1, "timeouts": 0, "failed": 4},
+    "requests": {
+        "sent": 15,
+        "answered": 15,
+        "cached": 2,
+        "shared": 1,
+        "retried": 1,
+        "timeouts": 0,
+        "failed": 4,
+    },
     "cost": {"usd": 0.0123, "note": "list price"},
     "unmet": {"logprobs": 6},
     "judges": {
         "small-judge": {
             "model": "small-judge",
+            "provider": "openai",
+            "base_url": "http://127.0.0.1:8000/v1",
             "unmet": {"logprobs": 6},
             "learned": {"limit": "max_tokens", "dropped": ["logprobs"]},
         }
@@ -181,7 +187,7 @@ def result() -> Result:
         key: Estimate("mean", mean, low, high, n, HOW)
         for key, (mean, low, high, n) in ESTIMATES.items()
     }
-    return Result(Table(samples, COLUMNS, scores, failures), estimates, INFO)
+    return Result(Table(samples, COLUMNS, scores, failures), estimates, read(INFO))
 
 
 VERDICTS = {
@@ -284,17 +290,14 @@ def ranking() -> Result:
     found = replace(
         found, standings=tuple(standings), note="Three items are few: intervals are rough."
     )
-    info = {
-        name: INFO[name]
-        for name in ("judge_version", "data", "model", "base_url", "weighting", "versions")
-    }
+    info = {name: INFO[name] for name in ("judge_version", "started", "data", "versions")}
     info |= {
         "status": "complete",
-        "plan": {"orders": 2},
-        "judges": {"small-judge": JUDGE},
+        "config": {"orders": 2},
+        "judges": {"small-judge": {**JUDGE, "base_url": "http://127.0.0.1:8000/v1"}},
         "seconds": 1.62,
     }
-    return Result(table, {}, info, rankings=(found,))
+    return Result(table, {}, read(info), rankings=(found,))
 
 
 @pytest.fixture(scope="session")
@@ -373,7 +376,7 @@ def panel() -> Result:
     )
     estimates = {("s", c.name): Estimate("mean", 4.0, 3.5, 4.5, 2, HOW) for c in columns[1:]}
     judges = {"a": {**JUDGE, "model": "a"}, "org/b": {"model": "org/b", "unmet": {}, "learned": {}}}
-    info = {"model": "a, org/b", "judges": judges, "status": "complete"}
+    info = read({"judges": judges, "status": "complete"})
     agreement = {
         "fluency": Estimate(
             "alpha", 0.8125, 0.5, 0.95, 2, "Krippendorff's alpha, interval distance, 2 judges"
@@ -410,7 +413,7 @@ def tested() -> Result:
     return Result(
         found.table,
         found.estimates,
-        {"model": "m"},
+        read({"judges": {"m": {}}}),
         comparisons=found.comparisons,
         overall=found.overall,
         matrices=found.matrices,

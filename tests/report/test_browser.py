@@ -19,6 +19,7 @@ from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.results.result import Result, analyzed
+from judge.results.run_info import CriterionInfo, RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
@@ -143,12 +144,12 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
         samples = tuple(
             replace(s, output=s.output + end, source=f"{s.source}{end}") for s in one.table.samples
         )
-        criteria = {end: {"title": end, "digest": end, "steps": [end], "templates": {end: end}}}
+        criterion = CriterionInfo(title=end, digest=end, steps=(end,), templates={end: end})
         prompts = {
             "sheets": [[["user", [end, "text output", end]]]],
             "asked": {"overall": {"usual": 0, "others": []}},
         }
-        info = {**one.info, "criteria": criteria, "prompts": prompts, "notes": [end]}
+        info = replace(one.info, criteria={end: criterion}, prompts=prompts, notes=(end,))
         page = opened(written(replace(one, table=replace(one.table, samples=samples), info=info)))
         page.evaluate(OPEN)
         assert page.title() != "pwned"
@@ -379,7 +380,7 @@ def test_a_disagreement_opens_its_item_among_those_in_the_order_of_the_gaps(
     run: Result, opened: Opened
 ) -> None:
     samples = [replace(sample, human={"fluency": 3.0}) for sample in run.table.samples]
-    rated = analyzed(samples, run.table.columns, [*run.table.rows()], {"status": "complete"})
+    rated = analyzed(samples, run.table.columns, [*run.table.rows()], RunInfo())
     page = opened(written(rated), viewport={"width": 390, "height": 800})
     for side, item, chip in (("higher", "north", "2"), ("lower", "east", "−2")):
         page.locator(f"h3:has-text('Judge {side} than people') + div .who a").first.click()

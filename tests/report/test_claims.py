@@ -17,6 +17,7 @@ from judge.report.views import items
 from judge.report.views.item_scores import checked_claims, marked
 from judge.results.item import item_of
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
@@ -67,7 +68,7 @@ def run(
     missed = encode([Claim("The bridge stays.", 0.2, Span(0, 17), Span(0, 16))])
     scores += [Score(*key, RECALL.name, 0.0, Provenance("metric", raw=missed)) for key in by_text]
     table = Table(samples, (COLUMN, RECALL), tuple(scores))
-    return Result(table, item_means(table), info)
+    return Result(table, item_means(table), RunInfo(**info))
 
 
 @pytest.fixture
@@ -270,7 +271,7 @@ def test_sentences_checked_by_nli_show_too(result: Result) -> None:
     column = replace(COLUMN, name="nli", signature="nli|mean")
     scores = tuple(replace(s, column="nli") for s in result.table.scores if s.column == COLUMN.name)
     table = Table(result.table.samples, (column,), scores)
-    html = page(Result(table, item_means(table), {}))
+    html = page(Result(table, item_means(table)))
     assert "Unsupported claims" in html
     assert html.count('<mark class="claim"') == page(result).count('<mark class="claim"') > 0
 

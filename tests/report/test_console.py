@@ -13,6 +13,7 @@ from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.report.renderers import svg
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.table import Table
 
 
@@ -148,7 +149,7 @@ def test_the_width_is_the_terminals(result: Result, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_clean_run_has_no_failures_and_no_usage(result: Result) -> None:
-    clean = replace(result, table=replace(result.table, failures=()), info={})
+    clean = replace(result, table=replace(result.table, failures=()), info=RunInfo())
     text = clean.report(full=True)
     assert "Failures" not in text
     assert "Usage" not in text

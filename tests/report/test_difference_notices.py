@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.report.views.difference_notices import few_items_notice
 from judge.results.result import Result
+from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.analyze import analyze
 from judge.stats.system_differences import compare
 
@@ -30,7 +31,7 @@ def made(scores: pd.DataFrame) -> tuple[Result, Any]:
     ]
     table = analyze(samples, (QUALITY,), rows).table
     (comparison,) = compare(table)
-    return Result(table, info={"model": "m"}), comparison
+    return Result(table, info=RunInfo(judges={"m": JudgeInfo()})), comparison
 
 
 def carried(first: pd.Series[float], second: pd.Series[float]) -> int:

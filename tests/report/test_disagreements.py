@@ -16,6 +16,7 @@ from judge.report.renderers import console, markdown
 from judge.report.views import disagreements, items
 from judge.report.views.validation import people_blocks
 from judge.results.result import Result, analyzed
+from judge.results.run_info import JudgeInfo, RunInfo
 
 HOSTILE = "<img src=x onerror=alert(1)> | `a` \x1b[31m"
 SCALE = Column(
@@ -55,7 +56,7 @@ def made(*columns: Column) -> Result:
                     quote="The reply" if n else None,
                 )
                 rows.append(Score(f"t{n}", system, column.name, value, why))
-    return analyzed(samples, columns, rows, {"model": "small", "status": "complete"})
+    return analyzed(samples, columns, rows, RunInfo(judges={"small": JudgeInfo()}))
 
 
 def report(result: Result, best: str, *, linked: bool = False) -> Document:

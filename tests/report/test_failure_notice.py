@@ -14,6 +14,7 @@ from judge.report.views.finding import finding
 from judge.report.views.ranking_failure_notice import ranking_failure_notice
 from judge.results.failures import failures_as_worst
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.stats.analyze import analyze
 
 HOW = Provenance("single")
@@ -37,7 +38,7 @@ def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> R
     return Result(
         analysis.table,
         analysis.estimates,
-        {"status": "complete"},
+        RunInfo(),
         comparisons=analysis.comparisons,
     )
 
@@ -68,7 +69,7 @@ def test_a_failure_counts_as_the_worst_end_of_the_scale(better: str, worst: floa
     values = [s.value for s in result.table.scores if s.system == "a"]
     assert values[:2] == [worst, worst]
     assert not result.failures
-    assert result.info["notes"][0] == "2 failed judgments counted as the worst score of the scale."
+    assert result.info.notes[0] == "2 failed judgments counted as the worst score of the scale."
 
 
 def test_comparisons_have_no_worst_score() -> None:

@@ -13,10 +13,12 @@ from typer.testing import CliRunner
 
 import judge
 from judge.cli import app
+from judge.config import RunConfig
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.views.columns import main_comparison
 from judge.report.views.finding import finding
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.stats.analyze import analyze
 from judge.table import Table
 
@@ -50,7 +52,7 @@ def made(
     return Result(
         analysis.table,
         analysis.estimates,
-        {"plan": {"against": against}} if against else {},
+        RunInfo(config=RunConfig(against=against or None)),
         **more,
     )
 

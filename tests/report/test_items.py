@@ -14,6 +14,7 @@ from judge.report.views import items
 from judge.report.views.items import Items
 from judge.results.item import item_of
 from judge.results.result import Result
+from judge.results.run_info import RunInfo, read
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
@@ -211,7 +212,7 @@ def test_further_columns_of_a_criterion_are_shown_once_if_all_systems_share_them
     samples = tuple(
         Sample("i", s, s, "the source", extra=e) for s, e in zip("ab", extra, strict=True)
     )
-    info = {"criteria": {"c": {"needs": ["output", "question", "tone"]}}}
+    info = read({"criteria": {"c": {"needs": ["output", "question", "tone"]}}})
     (item,) = browsed(Result(Table(samples, (), ()), info=info)).items
     assert item.others == (("question", "Why?"),)
     assert [output.others for output in item.outputs] == [(("tone", "dry"),), (("tone", "warm"),)]
@@ -243,7 +244,7 @@ def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result)
         "coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}
     }
     found = browsed(
-        replace(result, info={**result.info, "prompts": {"sheets": sheets, "asked": asked}})
+        replace(result, info=replace(result.info, prompts={"sheets": sheets, "asked": asked}))
     )
     place = [item.name for item in found.items].index("doc-1") * 3
     assert found.used == {0: [0, {str(place): None}]}
@@ -252,12 +253,12 @@ def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result)
 
 def test_prompts_that_were_not_kept_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     result = scored({"a": {"x": 3}, "b": {"x": 2}})
-    info = {
-        "prompts": {
+    info = RunInfo(
+        prompts={
             "sheets": [[["user", ["Rate it."]]]],
             "asked": {"fluency": {"usual": 0, "others": []}},
         }
-    }
+    )
     monkeypatch.setattr(items, "first", lambda samples: frozenset(["a"]))
     assert browsed(replace(result, info=info)).used == {
         0: [0, {"0": None}]

@@ -47,7 +47,7 @@ def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
 def test_the_table_holds_every_estimate(result: Result) -> None:
     found = json.loads(result.report("json"))
     assert sorted(found["systems"]) == sorted(result.table.systems)
-    assert found["info"] == result.info
+    assert found["info"] == result.info.to_json()
     means = {
         (r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]
     }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judge.core.records import Column, Estimate, Sample
 from judge.report.renderers.latex import escape
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.table import Table
 
 
@@ -143,7 +144,7 @@ def test_a_long_heading_is_broken() -> None:
 
 def test_that_no_model_judged_is_a_comment(tested: Result) -> None:
     lines = render(
-        replace(tested, info={"notices": ["Scripted: no\nmodel was asked"]})
+        replace(tested, info=RunInfo(notices=("Scripted: no\nmodel was asked",)))
     ).splitlines()
     assert lines[2:4] == ["% Scripted: no model was asked", "\\begin{table}"]
 

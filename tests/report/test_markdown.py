@@ -17,6 +17,7 @@ from judge.report.document import Table as Shown
 from judge.report.renderers.markdown import LIMIT, escape
 from judge.report.views.finding import finding
 from judge.results.result import Result
+from judge.results.run_info import RunInfo
 from judge.stats.pairwise import rankings
 from judge.table import Table
 
@@ -76,7 +77,7 @@ def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:
 
 
 def test_a_clean_run_has_no_failures_section(result: Result) -> None:
-    text = render(replace(result, table=replace(result.table, failures=()), info={}))
+    text = render(replace(result, table=replace(result.table, failures=()), info=RunInfo()))
     assert "Failures" not in text
     assert "requests" not in text
 
@@ -116,7 +117,7 @@ def _large(systems: int, columns: int, failures: int, name: str) -> Result:
     failed = tuple(Failure("i", "s", "c", "parse", f"{name}{k}", name * 9) for k in range(failures))
     mean = Estimate("mean", 3.0, 2.0, 4.0, 1, "bootstrap")
     estimates = {(s.system, c.name): mean for s in samples for c in found}
-    info = {"notes": [f"{name}{k}" for k in range(failures)]}
+    info = RunInfo(notes=tuple(f"{name}{k}" for k in range(failures)))
     return Result(Table(samples, found, (), failed), estimates, info)
 
 
@@ -161,7 +162,7 @@ def test_rankings_of_many_columns_fit_too() -> None:
     samples = tuple(Sample("i", name, name) for name in names)
     columns = tuple(Column(f"c{k}", "criterion", f"c{k}", 0.0, 1.0, ("A", "B")) for k in range(60))
     found = rankings((), (), names, [column.name for column in columns])
-    text = render(Result(Table(samples, columns, ()), {}, {}, rankings=found))
+    text = render(Result(Table(samples, columns, ()), {}, RunInfo(), rankings=found))
     assert len(text) <= LIMIT
     assert text.count("<details>") == text.count("</details>")
     assert "The rest is in the HTML report." in text

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
+from judge.results.run_info import BudgetInfo, DataInfo, RunInfo, read
 from judge.table import Table
 
 
@@ -48,7 +50,9 @@ def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result
 
 
 def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) -> None:
-    assert dict(build_provenance(panel).facts)["Weighting"] == "samples 2, single 2, decisions 1"
+    assert (
+        dict(build_provenance(panel).facts)["Weighting"] == "auto: samples 2, single 2, decisions 1"
+    )
     assert dict(build_provenance(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
 
 
@@ -74,54 +78,60 @@ def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(
 @pytest.mark.parametrize(
     ("info", "title"),
     [
-        ({"data": {"path": "a\\b\\c.csv"}, "model": "m"}, "c.csv, judged by m"),
+        ({"data": {"path": "a\\b\\c.csv"}, "judges": {"m": {}}}, "c.csv, judged by m"),
         ({"data": {"path": "/x/d.jsonl"}}, "d.jsonl"),
-        ({"model": "m"}, "Judge report, judged by m"),
+        ({"judges": {"m": {}}}, "Judge report, judged by m"),
         ({}, "Judge report"),
     ],
 )
-def test_the_title_names_data_and_model(info: dict[str, object], title: str) -> None:
-    assert build_provenance(Result(Table((), (), ()), {}, info)).title == title
+def test_the_title_names_data_and_model(info: dict[str, Any], title: str) -> None:
+    assert build_provenance(Result(Table((), (), ()), {}, read(info))).title == title
 
 
 def test_facts_are_only_those_that_are_known() -> None:
-    info = {"provider": "scripted", "started": "yesterday", "language": {"name": "ko"}}
+    info = RunInfo(data=DataInfo(path="d.csv"))
     assert build_provenance(Result(Table((), (), ()), {}, info)).facts == (
+        ("Data", "d.csv"),
         ("Texts", "0 texts: 0 items, 0 systems"),
-        ("Judge", "scripted"),
-        ("Language", "ko"),
-        ("Started", "yesterday"),
     )
+
+
+REPLAY = {"m": {"provider": "replay"}}
 
 
 @pytest.mark.parametrize(
     ("info", "expected"),
     [
         ({}, ""),
-        ({"requests": {"sent": 1200, "cached": 0, "failed": 2}}, "requests: 1,200 sent, 2 failed"),
+        (
+            {"requests": {"sent": 1200, "answered": 1200, "failed": 2}},
+            "requests: 1,200 sent, 2 failed",
+        ),
         (
             {"usage": {"prompt_tokens": 10, "completion_tokens": 5, "reasoning_tokens": 4}},
             "tokens: 10 in, 5 out (4 reasoning)",
         ),
         ({"cost": {"usd": None, "note": "no list price"}}, "cost: unknown (no list price)"),
         (
-            {"provider": "replay", "requests": {"sent": 7, "cached": 9}},
+            {"judges": REPLAY, "requests": {"sent": 7, "answered": 7, "cached": 9}},
             "requests: 7 read from the recording, 9 cached",
         ),
         (
-            {"provider": "replay", "requests": {"sent": 0, "cached": 9}},
+            {"judges": REPLAY, "requests": {"cached": 9}},
             "requests: 0 read from the recording, 9 cached",
         ),
-        ({"provider": "replay", "requests": {"sent": 0}}, "requests: 0 read from the recording"),
         (
             {"requests": {"sent": 0, "cached": 9}, "cost": {"usd": 0.0}},
             "requests: 0 sent, 9 cached · cost: nothing",
         ),
-        ({"requests": {"sent": 9}, "cost": {"usd": 0.0}}, "requests: 9 sent · cost: $0.0000"),
+        (
+            {"requests": {"sent": 9, "answered": 9}, "cost": {"usd": 0.0}},
+            "requests: 9 sent · cost: $0.0000",
+        ),
     ],
 )
-def test_usage_is_one_line(info: dict[str, object], expected: str) -> None:
-    assert build_provenance(Result(Table((), (), ()), {}, info)).usage == expected
+def test_usage_is_one_line(info: dict[str, Any], expected: str) -> None:
+    assert build_provenance(Result(Table((), (), ()), {}, read(info))).usage == expected
 
 
 def test_scores_that_rest_on_little_are_counted() -> None:
@@ -146,11 +156,11 @@ def test_scores_that_rest_on_little_are_counted() -> None:
 
 
 def test_the_budget_is_a_fact(result: Result) -> None:
-    spent = {"amount": 5.0, "unit": "usd", "spent": 0.1234}
-    tokens = {"amount": 2e6, "unit": "tokens", "spent": 1_234_567.0}
+    spent = BudgetInfo(amount=5.0, unit="usd", spent=0.1234)
+    tokens = BudgetInfo(amount=2e6, unit="tokens", spent=1_234_567.0)
     for budget, fact in (
         (spent, "$0.1234 of $5.00 spent"),
         (tokens, "1,234,567 of 2,000,000 tokens spent"),
     ):
-        about = build_provenance(replace(result, info={**result.info, "budget": budget}))
+        about = build_provenance(replace(result, info=replace(result.info, budget=budget)))
         assert dict(about.facts)["Budget"] == fact

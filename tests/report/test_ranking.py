@@ -8,11 +8,13 @@ from io import StringIO
 import pytest
 from rich.cells import cell_len
 
+from judge.config import RankConfig
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.document import Table as Shown
 from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result, load
+from judge.results.run_info import RunInfo
 from judge.stats.pairwise import Standing, rankings
 from judge.table import Table
 
@@ -42,7 +44,7 @@ def _ranked(
     columns = tuple(Column(name, "criterion", name, 0.0, 1.0, ("A", "B")) for name in criteria)
     table = Table(samples, columns, scores)
     found = rankings(scores, (), names, criteria, orders=orders)  # type: ignore[arg-type]
-    return Result(table, {}, {"plan": {"orders": orders}}, rankings=found)
+    return Result(table, {}, RunInfo(config=RankConfig(orders=orders)), rankings=found)
 
 
 def standings(result: Result) -> Shown:
@@ -112,7 +114,7 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
         (failed,),
     )
     found = rankings((), (failed,), table.systems, ["overall"])
-    result = Result(table, {}, {}, rankings=found)
+    result = Result(table, {}, RunInfo(), rankings=found)
     for format in FORMATS:
         assert result.report(format) or format == "csv"
     assert result.report().startswith("No judgment succeeded (1 Refused)")

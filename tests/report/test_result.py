@@ -12,6 +12,7 @@ from judge import __version__
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result, load
+from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
@@ -30,7 +31,7 @@ def test_a_saved_result_comes_back_equal(result: Result, tmp_path: Path) -> None
 def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"), parse_constant=pytest.fail)
-    assert run["info"] == result.info
+    assert run["info"] == result.info.to_json()
     assert [c["signature"] for c in run["columns"]] == [c.signature for c in result.table.columns]
     first = {
         "system": "lead",
@@ -57,7 +58,14 @@ def test_the_data_are_stored_before_the_reports(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"estimates": [{"system": "a", "column": "b"}], "info": {}}', None]
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 2, "estimates": [{"system": "a", "column": "b"}], "info": {}}',
+        None,
+    ],
 )
 def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: str | None) -> None:
     result.save(tmp_path)
@@ -122,9 +130,9 @@ def test_a_run_of_an_earlier_judge_names_its_version_and_what_to_do(
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     run["info"]["judge_version"] = "0.1.0"
-    run["digests"] = {"scores.parquet": "00"}
+    run["format"] = 1
     (tmp_path / "run.json").write_text(json.dumps(run), "utf-8")
-    said = rf"older judge \(version 0\.1\.0, this is {__version__}\): run the same command again .*digests"
+    said = rf"older judge \(version 0\.1\.0, this is {__version__}\): run the same command again with another"
     with pytest.raises(StorageError, match=said):
         load(tmp_path)
 
@@ -209,5 +217,6 @@ def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
         (Column("m", "metric", "m"),),
         (Score("i", "s", "m", 1.0, Provenance("metric")),),
     )
-    Result(table, item_means(table), {"other": float("nan")}).save(tmp_path)
-    assert load(tmp_path).info == {"other": None}
+    learned = {"m": JudgeInfo(learned={"other": float("nan")})}
+    Result(table, item_means(table), RunInfo(judges=learned)).save(tmp_path)
+    assert load(tmp_path).info.judges["m"].learned == {"other": None}

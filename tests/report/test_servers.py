@@ -11,6 +11,7 @@ from judge.providers.server_capabilities import RequestAdapter
 from judge.report.views.provenance import build_provenance
 from judge.report.views.servers import refusals, server_notes
 from judge.results.result import Result
+from judge.results.run_info import JudgeInfo, RunInfo, read
 from judge.table import Table
 
 
@@ -51,14 +52,14 @@ from judge.table import Table
 def test_every_refusal_has_its_words(
     unmet: dict[str, int], learned: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
-    assert refusals({"unmet": unmet, "learned": learned}) == expected
+    assert refusals(JudgeInfo(unmet=unmet, learned=learned)) == expected
 
 
 def test_all_that_a_server_can_teach_has_words() -> None:
     taught = RequestAdapter(
         5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})
     ).known_limits
-    said = "; ".join(refusals({"learned": taught}))
+    said = "; ".join(refusals(JudgeInfo(learned=taught)))
     assert "_" not in said.replace("max_tokens", "")
     assert (
         len(taught) + 1 == said.count(";") + 1
@@ -74,7 +75,7 @@ def test_every_judge_that_left_something_out_is_warned_of() -> None:
         "kind": {"unmet": {}, "learned": {"reasoning_effort": "none"}},
         "few": {"unmet": {"n": 4}, "learned": {"n": 1}},
     }
-    assert server_notes(Result(Table((), (), ()), {}, {"judges": judges})) == (
+    assert server_notes(Result(Table((), (), ()), {}, read({"judges": judges}))) == (
         "gpt: gives no token probabilities (80 answers); temperature not taken (80 answers).",
     )
 
@@ -87,7 +88,7 @@ def scored(methods: list[str], **judge: Any) -> Result:
         for sample, method in zip(samples, methods, strict=True)
     )
     table = Table(samples, (Column("c", "criterion", "c"),), scores)
-    return Result(table, {}, {"judges": {"gpt": judge}})
+    return Result(table, {}, RunInfo(judges={"gpt": JudgeInfo(**judge)}))
 
 
 BLIND = {"unmet": {"logprobs": 1}, "learned": {"n": 1, "dropped": ["logprobs"]}, "draws": 20}
@@ -150,6 +151,6 @@ def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
     ]
     table = Table((Sample("i", "s", "o"),), tuple(columns), tuple(scores))
     judges = {"a": BLIND, "b": {"unmet": {}, "learned": {}}}
-    assert server_notes(Result(table, {}, {"judges": judges})) == (
+    assert server_notes(Result(table, {}, read({"judges": judges}))) == (
         "a gives no token probabilities: scores are means of 20 draws.",
     )

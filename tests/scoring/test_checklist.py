@@ -315,10 +315,7 @@ def test_a_stored_run_holds_the_answers(polite: str, tmp_path: Path) -> None:
         None,
     ]
     path = tmp_path / "run" / "run.json"
-    assert (
-        judge.load_result(tmp_path / "run").info["criteria"]["polite"]["questions"][1]["weight"]
-        == 2.0
-    )
+    assert judge.load_result(tmp_path / "run").info.criteria["polite"].questions[1].weight == 2.0
     assert path.exists()
 
 

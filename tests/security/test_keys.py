@@ -155,9 +155,9 @@ def test_secrets_are_sent_and_stored_nowhere(
     sent = chat_server.headers[0]
     assert (sent["x-api-key"], sent["x-plain"]) == tuple(SECRETS.values())
     assert (sent["authorization"], sent["x-team"]) == ("Bearer printed-secret-0001", "evals")
-    stored_headers = result.info["plan"]["headers"]
+    stored_headers = result.info.to_json()["config"]["headers"]
     assert (stored_headers["X-Api-Key"], stored_headers["X-Plain"]) == ("…", "…")
-    assert result.info["judges"]["m"]["settings"]["key_command"] == f"{sys.executable} …"
+    assert result.info.judges["m"].settings["key_command"] == f"{sys.executable} …"
     files = [
         path
         for place in (out, kept, recording)

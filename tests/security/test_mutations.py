@@ -344,7 +344,7 @@ def test_dates_and_durations_beyond_pythons_name_the_file(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("data", "x"), ("requests", 1.5), ("usage", {"prompt_tokens": "9"}), ("judges", {"a": {"unmet": 3}}),
+        ("data", "x"), ("requests", 1.5), ("usage", {"prompt_tokens": "nine"}), ("judges", {"a": {"unmet": 3}}),
         ("budget", {"unit": "usd"}), ("served_by", [True]), ("status", []),
         ("criteria", {"mine": {"title": 1.5}}), ("seconds", 10**400),
     ],

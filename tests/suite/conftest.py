@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
+from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.analyze import analyze
 from judge.stats.run_differences import compare_runs
 from judge.suite.baseline import compare_with_baseline
@@ -85,7 +86,7 @@ class Made:
         *rows: Score | Failure,
         columns: tuple[Column, ...] = (RELEVANCE,),
         human: Mapping[tuple[str, str], float] | None = None,
-        info: Mapping[str, Any] | None = None,
+        info: RunInfo | None = None,
     ) -> Result:
         """A result of these rows, with a text for each; of rows with a rival, comparisons in both orders."""
         texts = dict.fromkeys(
@@ -107,7 +108,7 @@ class Made:
         orders = 2 if any(row.rival for row in rows) else None
         return Result(
             analyze(samples, columns, rows, orders=orders).table,
-            info=info or {"model": "small-judge"},
+            info=info or RunInfo(judges={"small-judge": JudgeInfo()}),
         )
 
 

@@ -38,9 +38,8 @@ _STRONG = 0.9  # shade of the largest count
 
 def of_result(result: Result) -> tuple[Disagreements, ...]:
     """Return the disagreements of a run's judges with the ratings in its table."""
-    seed = (result.info.get("plan") or {}).get("seed", 0)
-    judges = judges_of(result.table, str(result.info.get("model") or ""))
-    return disagreements(result.table.samples, judges, Bootstrap(seed=seed))
+    judges = judges_of(result.table, result.info.model)
+    return disagreements(result.table.samples, judges, Bootstrap(seed=result.info.config.seed))
 
 
 def blocks(

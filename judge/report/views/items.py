@@ -419,7 +419,7 @@ def _ranked(result: Result) -> Items:
         for name, part in group.parts.items()
     }
     labels = {ranking.column: labels[ranking.column] for ranking in result.rankings}
-    orders = (result.info.get("plan") or {}).get("orders", 2)
+    orders = result.info.orders or 2
     comparisons = {
         name: compared(rows[name], labels, [sample.system for sample, _ in outputs], orders)
         for name, outputs in samples.items()
@@ -507,7 +507,7 @@ def _items(
         if len(items) < len(samples)
         else ""
     )
-    prompts = result.info.get("prompts") or {}
+    prompts = result.info.prompts
     stored, with_prompts = prompts.get("asked", {}), first(result.table.samples)
     outputs = [(item.name, output.sample.system) for item in items for output in item.outputs]
     numbers = {text: k for k, text in enumerate(outputs)}
@@ -533,8 +533,8 @@ def _items(
 
 
 def _samples_by_item(result: Result) -> _Samples:
-    criteria = (result.info.get("criteria") or {}).values()
-    read = {str(name) for criterion in criteria for name in criterion.get("needs") or ()}
+    criteria = result.info.criteria.values()
+    read = {name for criterion in criteria for name in criterion.needs}
     read -= {"source", "output", "reference", "references", "first", "second"}
     by_item: dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]] = {}
     for s in result.table.samples:

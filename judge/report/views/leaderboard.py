@@ -135,7 +135,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     against = main.against if main else ""
     tested = dict(compared_columns(result))
     if rates and tested:
-        seed = (result.info.get("plan") or {}).get("seed", 0)
+        seed = result.info.config.seed
         passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
     estimates = dict(result.estimates)
@@ -198,13 +198,13 @@ def view(result: Result) -> Document:
     criteria = sum(1 for group in in_display_order(result) if group.columns[0].kind == "criterion")
     criteria -= result.overall is not None
     facts = [
-        f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
+        f"judge {one_line(info.model, _MAX_NAME)}" if info.judges else "no judge",
         f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
         *dict.fromkeys(
             (number_of_items(result), plural(sum(count_texts(result).values()), "text"))
         ),
         f"{lost:,} failed",
-        str(info.get("started") or "")[:10],
+        info.started[:10],
     ]
     noun, succeeded, _ = _made(result, lost)
     counts = [
@@ -213,9 +213,11 @@ def view(result: Result) -> Document:
     ]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
-    if cost := (info.get("cost") or {}).get("usd"):
+    if info.cost is not None and info.cost.usd:
         writing = provenance.generation_cost(info)
-        counts.append(f"${cost:,.2f}" + (f" (generation ${writing:,.2f})" if writing else ""))
+        counts.append(
+            f"${info.cost.usd:,.2f}" + (f" (generation ${writing:,.2f})" if writing else "")
+        )
     return Document(
         title=about.title,
         finding=finding(result),
@@ -247,7 +249,7 @@ def view(result: Result) -> Document:
         tone="good"
         if main and (0 < len(main.best) < len(main.ranks) or marks_against(main, ""))
         else "",
-        language=str((info.get("language") or {}).get("name") or ""),
+        language=info.language_name,
     )
 
 

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from judge.core.format import one_line, plural, seconds
-from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score, Usage
 from judge.data import ledger
 from judge.report.document import (
     Block,
@@ -32,6 +32,7 @@ from judge.report.views.servers import (
     server_notes,
 )
 from judge.results.result import Result, failure_counts
+from judge.results.run_info import ModelUse, Requests, RunInfo
 from judge.scoring.checklist import split
 
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
@@ -86,9 +87,9 @@ class Provenance:
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
     info, failures = result.info, _failures(result)
-    judges, remarks = info.get("judges") or {}, []
+    judges, remarks = info.judges, []
     for judge, facts in judges.items():
-        settings = dict(facts.get("settings") or {})
+        settings = dict(facts.settings)
         system_message = settings.pop("system_message", "")
         parts = [
             f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)
@@ -106,19 +107,17 @@ def build_provenance(result: Result) -> Provenance:
         ]
         if len(judges) > 1:
             texts = [
-                one_line(str(facts.get("base_url") or facts.get("provider") or "")),
+                one_line(facts.base_url or facts.provider),
                 *texts,
-                _usage(facts),
+                _usage(facts, replayed=facts.provider == "replay"),
             ]
         if remark := " · ".join(filter(None, texts)):
             remarks.append((one_line(str(judge)), remark))
-    path, model = (info.get("data") or {}).get("path"), info.get("model")
-    folders = str(path).replace("\\", "/").split("/")
+    path = info.data.path
+    folders = path.replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
     name = "/".join(folders[-2 if "*" in folders[-1] else -1 :]) if path else "Judge report"
-    title = (info.get("plan") or {}).get("title") or (
-        f"{name}, judged by {model}" if model else name
-    )
+    title = info.config.title or (f"{name}, judged by {info.model}" if info.judges else name)
     methods = methods_by_column(result)
     columns = sorted(
         result.table.columns, key=lambda c: c.kind != "criterion"
@@ -128,7 +127,7 @@ def build_provenance(result: Result) -> Provenance:
         banners=tuple(dict.fromkeys(_banners(result))),
         failures=failures,
         facts=_facts(result, sum(kind.count for kind in failures) - result.abstained),
-        usage=_usage(info),
+        usage=usage_of_run(info),
         judges=tuple(remarks),
         signed=tuple(
             (
@@ -148,10 +147,10 @@ def build_provenance(result: Result) -> Provenance:
 def _banners(result: Result) -> Iterator[str]:
     """Yield what the reader has to know before the numbers."""
     info = result.info
-    yield from (one_line(str(notice)) for notice in info.get("notices") or ())
-    if info.get("status") in UNFINISHED:
-        yield UNFINISHED[info["status"]]
-    yield from (one_line(str(note)) for note in info.get("notes") or ())
+    yield from map(one_line, info.notices)
+    if info.status in UNFINISHED:
+        yield UNFINISHED[info.status]
+    yield from map(one_line, info.notes)
     yield from server_notes(result)
     yield from map(one_line, ledger.notes(result.table.samples))
     judgments = [
@@ -229,49 +228,44 @@ def readings(result: Result) -> tuple[Readings, ...]:
 
 def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
     info, table, abstained = result.info, result.table, result.abstained
-    data, language = info.get("data") or {}, info.get("language") or {}
+    data, language = info.data, info.language
     systems = plural(len(table.systems), "system")
     size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {systems}"
-    place, panel = info.get("base_url") or info.get("provider"), len(info.get("judges") or ()) > 1
-    where = "" if panel else f"at {place}" if place and info.get("model") else place
+    place, panel = info.base_url or info.provider, len(info.judges) > 1
+    where = "" if panel else f"at {place}" if place else ""
     methods = sum(methods_by_column(result).values(), Counter[str]())
     for name in ("panel", IDENTICAL):
         del methods[name]
-    started, duration, spent = str(info.get("started") or ""), info.get("seconds"), ""
+    started, spent = info.started, ""
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
-    if budget := info.get("budget"):
+    if info.budget is not None:
         form = (
             "${:,.4f} of ${:,.2f} spent"
-            if budget["unit"] == "usd"
+            if info.budget.unit == "usd"
             else "{:,.0f} of {:,.0f} tokens spent"
         )
-        spent = form.format(budget["spent"], budget["amount"])
+        spent = form.format(info.budget.spent, info.budget.amount)
     facts = {
         "Data": _joined(
-            data.get("path"),
-            f"{data['files']:,} files" if data.get("files") else "",
-            f"sha256 {str(data['sha256'])[:12]}" if data.get("sha256") else "",
+            data.path,
+            f"{data.files:,} files" if data.files > 1 else "",
+            f"sha256 {data.sha256[:12]}" if data.sha256 else "",
         ),
         "Texts": size,
-        "Judges" if panel else "Judge": _joined(info.get("model"), where, sep=" "),
-        "Language": _joined(
-            language.get("name"), f"({language['how']})" if language.get("how") else "", sep=" "
+        "Judges" if panel else "Judge": _joined(info.model, where, sep=" "),
+        "Language": f"{language.name} ({language.how})" if language is not None else "",
+        "Weighting": _joined(
+            info.config.weighting if info.judges else "", _method_counts(methods), sep=": "
         ),
-        "Weighting": _joined(info.get("weighting"), _method_counts(methods), sep=": "),
-        "Started": _joined(
-            started,
-            f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else "",
-        ),
+        "Started": _joined(started, f"took\u00a0{seconds(info.seconds)}" if started else ""),
         "Status": _joined(
-            info.get("status"),
+            info.status if info.judge_version else "",
             f"{lost:,} failed" if lost else "",
             f"{abstained:,} abstained" if abstained else "",
         ),
         "Budget": spent,
-        "Version": f"judge {one_line(str(info['judge_version']))}"
-        if info.get("judge_version")
-        else "",
+        "Version": f"judge {one_line(info.judge_version)}" if info.judge_version else "",
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
@@ -288,57 +282,45 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
     )
 
 
-def _usage(info: Mapping[str, Any]) -> str:
+def usage_of_run(info: RunInfo) -> str:
     """Summarise requests, tokens and cost in one line, and what generation cost."""
-    requests, usage, cost = (
-        info.get("requests") or {},
-        info.get("usage") or {},
-        info.get("cost") or {},
-    )
-    parts = []
-    if requests:
-        replayed = info.get("provider") == "replay"
-        counts = {"read from the recording" if replayed else "sent": requests.get("sent", 0)}
-        if requests.get("answered", requests.get("sent")) != requests.get("sent"):
-            counts["answered"] = requests["answered"]
-        counts |= {
-            k: requests[k]
-            for k in ("cached", "shared", "retried", "timeouts", "failed")
-            if requests.get(k)
-        }
-        parts.append("requests: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
-    if any(usage.values()):
-        cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
-        thought = (
-            f" ({usage['reasoning_tokens']:,} reasoning)" if usage.get("reasoning_tokens") else ""
-        )
-        tokens = f"{usage.get('prompt_tokens', 0):,} in{cached}, {usage.get('completion_tokens', 0):,} out{thought}"
-        parts.append("tokens: " + tokens)
-    if cost:
-        usd = cost.get("usd")
-        price = (
-            "unknown"
-            if usd is None
-            else f"${usd:,.4f}"
-            if usd or requests.get("sent")
-            else "nothing"
-        )
-        parts.append(
-            _joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" ")
-        )
+    parts = [_usage(info, replayed=info.provider == "replay")]
     if writing := generation_cost(info):
         parts.append(f"of which generation: ${writing:,.4f}")
+    return one_line(" · ".join(filter(None, parts)))
+
+
+def _usage(used: ModelUse, *, replayed: bool) -> str:
+    """Summarise requests, tokens and cost in one line."""
+    requests, usage, cost = used.requests, used.usage, used.cost
+    parts = []
+    if requests != Requests():
+        counts = {"read from the recording" if replayed else "sent": requests.sent}
+        if requests.answered != requests.sent:
+            counts["answered"] = requests.answered
+        for kind in ("cached", "shared", "retried", "timeouts", "failed"):
+            if number := getattr(requests, kind):
+                counts[kind] = number
+        parts.append("requests: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
+    if usage != Usage():
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        parts.append(
+            f"tokens: {usage.prompt_tokens:,} in{cached}, {usage.completion_tokens:,} out{thought}"
+        )
+    if cost is not None:
+        price = "unknown"
+        if cost.usd is not None:
+            price = f"${cost.usd:,.4f}" if cost.usd or requests.sent else "nothing"
+        parts.append(f"cost: {price} ({cost.note})" if cost.note else f"cost: {price}")
     return one_line(" · ".join(parts))
 
 
-def generation_cost(info: Mapping[str, Any]) -> float | None:
+def generation_cost(info: RunInfo) -> float | None:
     """Return what the outputs cost that a run's systems wrote, in US dollars; None if it is unknown."""
-    costs = [
-        system["cost"] for system in (info.get("systems") or {}).values() if system.get("cost")
-    ]
-    return (
-        None if any(cost["usd"] is None for cost in costs) else sum(cost["usd"] for cost in costs)
-    )
+    costs = [system.cost.usd for system in info.systems.values() if system.cost is not None]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def failure_blocks(result: Result) -> Iterator[Block]:
@@ -380,24 +362,22 @@ def method_blocks(result: Result) -> Iterator[Block]:
     if about.signed:
         yield Heading("Signatures")
         yield Facts(about.signed)
-    for name, criterion in (result.info.get("criteria") or {}).items():
-        title = one_line(str(criterion.get("title") or name))
-        digest = str(criterion.get("digest") or "")[:12]
-        blocks: list[Block] = (
-            [Bullets(tuple(map(str, criterion["steps"])))] if criterion.get("steps") else []
-        )
-        if examples := criterion.get("examples"):
+    for name, criterion in result.info.criteria.items():
+        title = one_line(criterion.title or name)
+        digest = criterion.digest[:12]
+        blocks: list[Block] = [Bullets(criterion.steps)] if criterion.steps else []
+        if criterion.examples:
             shown = (
-                f"{one_line(str(e.get('score')))}: {one_line(str(e.get('output')), 200)}"
-                for e in examples
+                f"{one_line(example.score)}: {one_line(example.output, 200)}"
+                for example in criterion.examples
             )
             blocks += [Heading("Examples", 4), Bullets(tuple(shown))]
-        for file, text in (criterion.get("templates") or {}).items():
-            blocks += [Heading(one_line(str(file)), 4), Code(str(text), "jinja")]
+        for file, text in criterion.templates.items():
+            blocks += [Heading(one_line(file), 4), Code(text, "jinja")]
         if blocks:
             yield Details(f"Prompt: {title} {digest}".rstrip(), tuple(blocks))
-    if versions := result.info.get("versions"):
+    if versions := result.info.versions:
         yield Paragraph(
-            ", ".join(f"{one_line(str(k))} {one_line(str(v))}" for k, v in versions.items()),
+            ", ".join(f"{one_line(name)} {one_line(number)}" for name, number in versions.items()),
             "muted",
         )

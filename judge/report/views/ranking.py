@@ -38,9 +38,9 @@ from judge.report.views.provenance import (
 )
 from judge.report.views.ranking_failure_notice import ranking_failure_notice
 from judge.report.views.summary import ranked_data
-from judge.results.result import Result
+from judge.results.result import Result, preference_agreement_of
 from judge.stats.pairwise import Ranking, Standing
-from judge.stats.pairwise_agreement import PreferenceAgreement, of_run
+from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.power import ALPHA
 
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
@@ -62,12 +62,12 @@ _BY_STRENGTH = (
 def view(result: Result) -> Document:
     """Build the report of a run that compares texts in pairs."""
     about, sentences, n_items = build_provenance(result), finding(result), number_of_items(result)
-    people = of_run(result.table, result.info)
+    people = preference_agreement_of(result)
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
     pairs = sum(ranking.pairs for ranking in rankings)
     failed = sum(ranking.failed for ranking in result.rankings)
-    signatures = {column.name: column.signature for column in result.table.columns}
+    signatures = result.table.signatures
     names = [field.name for field in fields(Standing) if field.name != "equal_length"]
     return Document(
         title=about.title,
@@ -98,7 +98,7 @@ def view(result: Result) -> Document:
             for standing in ranking.standings
         ),
         header=(*names, *_EQUAL_LENGTH, "signature"),
-        language=str((result.info.get("language") or {}).get("name") or ""),
+        language=result.info.language_name,
     )
 
 

@@ -40,16 +40,15 @@ def ranking_failure_notice(result: Result) -> str:
 
 def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) -> Ranking:
     table = failures_as_losses(result, ranking.column, leaders).table
-    plan = result.info.get("plan") or {}
     (with_losses,) = rankings(
         table.scores,
         table.failures,
         table.systems,
         [ranking.column],
-        orders=plan.get("orders") or 2,
+        orders=result.info.orders or 2,
         source_items={sample.item: sample.source_item for sample in table.samples},
         against=ranking.against,
-        seed=plan.get("seed", 0),
+        seed=result.info.config.seed,
     )
     return with_losses
 

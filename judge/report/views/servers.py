@@ -9,6 +9,7 @@ from typing import Any
 from judge.core.format import one_line, plural
 from judge.core.records import Score
 from judge.results.result import Result
+from judge.results.run_info import JudgeInfo
 from judge.scoring.checklist import split
 
 _UNMET = {
@@ -31,13 +32,13 @@ _PROBABILITIES = ("logprobs", "top_logprobs")
 """Without these, `--weighting auto` scores in another way."""
 
 
-def refusals(judge: Mapping[str, Any], consequence: str = "") -> tuple[str, ...]:
-    """Describe each parameter that one judge of `info["judges"]` refused, ignored or limited.
+def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
+    """Describe each parameter that one judge refused, ignored or limited.
 
     `consequence` is what a lack of token probabilities means for its scores (`scored_instead`). It replaces the number
     of answers without them, which may be one: judge does not ask again for what it knows to be lacking.
     """
-    unmet, accepted = judge.get("unmet") or {}, dict(judge.get("learned") or {})
+    unmet, accepted = judge.unmet, dict(judge.learned)
     accepted.pop("reasoning_effort", None)  # said by "reasoning"
     dropped = accepted.pop("dropped", None) or ()
     lacking = _lacking_probabilities(unmet) if consequence else ""
@@ -55,10 +56,10 @@ def refusals(judge: Mapping[str, Any], consequence: str = "") -> tuple[str, ...]
 def server_notes(result: Result) -> tuple[str, ...]:
     """Return sentences on each judge whose server did not honour a parameter that affects its scores."""
     sentences = []
-    for name, judge in (result.info.get("judges") or {}).items():
-        unmet = dict(judge.get("unmet") or {})
+    for name, judge in result.info.judges.items():
+        unmet = dict(judge.unmet)
         unmet.pop(_HARMLESS, None)
-        learned = judge.get("learned") or {}
+        learned = judge.learned
         if consequence := scored_instead(result, name):
             lacking = _lacking_probabilities(unmet)
             del unmet[lacking]
@@ -66,7 +67,7 @@ def server_notes(result: Result) -> tuple[str, ...]:
             sentences.append(one_line(sentence))
         accepted = {parameter: value for parameter, value in learned.items() if parameter in unmet}
         if unmet:
-            phrases = refusals({"unmet": unmet, "learned": accepted})
+            phrases = refusals(JudgeInfo(unmet=unmet, learned=accepted))
             sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
     return tuple(sentences)
 
@@ -77,9 +78,9 @@ def scored_instead(result: Result, judge: str) -> str:
     Of scores by draws or by one reply that the user asked for, nothing is said: such requests want no probabilities,
     so that none are lacking.
     """
-    judges = result.info.get("judges") or {}
+    judges = result.info.judges
     facts = judges[judge]
-    if not _lacking_probabilities(facts.get("unmet") or {}):
+    if not _lacking_probabilities(facts.unmet):
         return ""
     counts = methods_by_column(result)
     is_alone = len(judges) == 1
@@ -89,7 +90,7 @@ def scored_instead(result: Result, judge: str) -> str:
             methods += counts[column.name]
     drawn, single = methods["samples"], methods["single"]
     noun = "verdicts" if result.rankings else "scores"
-    draws = facts.get("draws")
+    draws = facts.draws
     means = f"means of {plural(draws, 'draw')}" if draws else "means of several draws"
     if methods["logprobs"] or not (drawn or single):
         return ""

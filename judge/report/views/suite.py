@@ -231,7 +231,7 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "verdicts": outcome.verdicts,
         "warnings": outcome.warnings,
         "notes": outcome.notes,
-        "model": result and result.info.get("model"),
+        "model": result and (result.info.model or None),
         "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
         "seconds": outcome.seconds,
     }

@@ -224,5 +224,5 @@ def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, 
         "drivers": result.drivers,
         "failures": failures,
         "readings": readings(result),
-        "info": result.info,
+        "info": result.info.to_json(),
     }

@@ -86,7 +86,7 @@ def listed(url: str, what: str) -> list[dict[str, Any]]:
 def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
     result = asyncio.run(judged(aimock, tmp_path))
     assert [score.value for score in result.table.scores] == [1.0] * 12
-    assert result.info["requests"]["answered"] == 12
+    assert result.info.requests.answered == 12
     (batch,) = listed(aimock, "batches")
     assert (batch["status"], batch["request_counts"]) == (
         "completed",

@@ -649,7 +649,7 @@ def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path)
     online = judged(batch_server, cache=tmp_path / "b")
     assert sorted(batched.table.scores, key=str) == sorted(online.table.scores, key=str)
     assert {score.value for score in batched.table.scores} == {4.25}
-    assert batched.info["usage"] == online.info["usage"]
+    assert batched.info.usage == online.info.usage
     judged(batch_server, engine="batch", cache=tmp_path / "a")
     assert (batch_server.uploads, len(batch_server.online)) == (1, 8)
 

@@ -67,11 +67,11 @@ def test_a_batch_is_half_the_price_of_generation(
     monkeypatch.setattr("judge.providers.pricing.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
     for engine, price in (("local", 5 * 101), ("batch", 101 + 4 * 101 / 2)):
         result = run(batch_server, systems, engine=engine, cache=tmp_path / engine)
-        of_systems = [system["cost"]["usd"] for system in result.info["systems"].values()]
+        of_systems = [system.cost.usd for system in result.info.systems.values()]
         assert of_systems == [price, price]
-        of_judges = [judge["cost"]["usd"] for judge in result.info["judges"].values()]
-        assert result.info["cost"]["usd"] == sum(of_systems) + sum(of_judges)
-        assert result.info["requests"]["answered"] == 10 + 5  # equal outputs are judged once
+        of_judges = [judge.cost.usd for judge in result.info.judges.values()]
+        assert result.info.cost.usd == sum(of_systems) + sum(of_judges)
+        assert result.info.requests.answered == 10 + 5  # equal outputs are judged once
         shown = " ".join(result.report(full=True).split())
         assert f"of which generation: ${2 * price:,.4f}" in shown
         assert f"(generation ${2 * price:,.2f})" in result.report()
@@ -185,4 +185,4 @@ def test_a_budget_stops_generation_and_nothing_is_written_twice(
         body["messages"][0]["content"] for body in chat_server.bodies if written(body)
     )
     assert set(prompts.values()) == {1}
-    assert result.info["requests"]["cached"] == first
+    assert result.info.requests.cached == first

@@ -287,7 +287,7 @@ def test_workers_without_the_engine_are_remarked_upon() -> None:
         [{"item": "1", "system": "a", "source": "S", "output": "O"}], ["coherence"], cache=False, metrics=[],
         model=ScriptedProvider(lambda _: "4"), ray_workers=2,
     )  # fmt: skip
-    assert "ray_workers had no effect." in result.info["notes"]
+    assert "ray_workers had no effect." in result.info.notes
 
 
 def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,8 +416,8 @@ def test_over_http_too_with_what_was_learned(
     assert tables[0] == tables[1]
     assert sum(body.get("n", 1) > 1 for body in chat_server.bodies) == 1
     assert provider.learned == {"n": 1}
-    (told,) = result.info["judges"].values()
-    assert told["learned"] == {"n": 1}
+    (told,) = result.info.judges.values()
+    assert told.learned == {"n": 1}
 
 
 @on_ray
@@ -756,7 +756,7 @@ def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
     times = r"Started: .*"
     assert re.sub(times, "", one) == re.sub(times, "", other)
     info = json.loads((tmp_path / "ray" / "run.json").read_text())
-    assert info["info"]["plan"]["engine"] == "ray"
+    assert info["info"]["config"]["engine"] == "ray"
 
 
 @on_ray

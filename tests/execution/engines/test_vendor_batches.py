@@ -56,8 +56,8 @@ def test_a_run_gives_the_same_table_as_online(vendor_server: Any, tmp_path: Path
     online = judged(vendor_server, tmp_path, engine="local", cache=tmp_path / "other")
     assert sorted(batched.table.scores, key=str) == sorted(online.table.scores, key=str)
     assert values(batched) == [4.0] * 7
-    used = batched.info["usage"]
-    assert (used["prompt_tokens"], used["completion_tokens"], used["cached_tokens"]) == (70, 21, 24)
+    used = batched.info.usage
+    assert (used.prompt_tokens, used.completion_tokens, used.cached_tokens) == (70, 21, 24)
     judged(vendor_server, tmp_path)
     assert creations(vendor_server) == 1
 

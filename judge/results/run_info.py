@@ -1,0 +1,243 @@
+"""`RunInfo`: what run.json says about a run besides its numbers. It is enough to understand and repeat it; no key is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, PlainSerializer, TypeAdapter
+
+from judge.config import RankConfig, RunConfig
+from judge.core.format import to_json
+from judge.core.records import ChecklistQuestion, Example, Usage
+from judge.data.ratings import PairRating
+
+Status = Literal["complete", "interrupted", "stopped"]
+_STRICT = ConfigDict(extra="forbid")
+"""Unknown keys are those of a newer version, and not dropped silently."""
+
+
+def _without_unset(config: RunConfig) -> dict[str, Any]:
+    return config.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+Config = Annotated[RunConfig | RankConfig, PlainSerializer(_without_unset)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """Numbers of requests.
+
+    `sent` includes repeats, `answered` are those that got a reply, `cached` were not sent, and `shared` were answered
+    by an equal request. `failed_cached` are cached replies without a score, `unread` are replies without a score,
+    `repaired` those whose score came when it was asked for alone.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    sent: int = 0
+    answered: int = 0
+    cached: int = 0
+    failed_cached: int = 0
+    shared: int = 0
+    unread: int = 0
+    repaired: int = 0
+    retried: int = 0
+    timeouts: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Requests) -> Requests:
+        return Requests(
+            **{name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A price in US dollars; None if it is unknown, for the reason in `note`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    usd: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUse:
+    """What was asked of models, and what that cost; `cost` is None if no model was asked.
+
+    `served_by` are the models that servers say have answered. `unmet` counts answers by the wanted parameter that the
+    server refused or ignored.
+    """
+
+    served_by: tuple[str, ...] = ()
+    unmet: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    requests: Requests = Requests()
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeInfo(ModelUse):
+    """A judge: its provider and address, the settings that its user chose, and what its server was found to accept.
+
+    `draws` are the replies drawn for a score; None if none was drawn.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    model: str = ""
+    provider: str = ""
+    base_url: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    draws: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemInfo(ModelUse):
+    """A system that `systems` of run.yaml describes: the file of its `outputs`, or how they were generated."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    outputs: str = ""
+    prompt: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionInfo:
+    """A criterion. Its scale is in its column.
+
+    `path` is its file, `templates` are the texts of that file and those that it uses, `needs` the fields of a sample
+    that they read.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    digest: str = ""
+    title: str = ""
+    path: str = ""
+    reply: str = ""
+    steps: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+    questions: tuple[ChecklistQuestion, ...] = ()
+    questions_column: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataInfo:
+    """The data: their file, and how many files it is if it is several. Data given in Python have neither."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    path: str = ""
+    sha256: str = ""
+    files: int = 1
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLanguage:
+    """The language of the prompts, and how it was found: chosen, detected, one of several, or the default."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetInfo:
+    """A run's budget, and what of it was spent, both in its unit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    amount: float
+    unit: Literal["usd", "tokens"]
+    spent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo(ModelUse):
+    """A run: its configuration, data, judges and criteria, how it ended, and what its judges and systems used in all.
+
+    `notices` are what every report has to show, such as that no model was asked. `started` is a time in ISO 8601, and
+    `seconds` how long the run took. `preferences` are people's, of a ranking.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    judge_version: str = ""
+    status: Status = "complete"
+    started: str = ""
+    seconds: float = 0.0
+    config: Config = field(default_factory=RunConfig)
+    data: DataInfo = DataInfo()
+    language: PromptLanguage | None = None
+    judges: Mapping[str, JudgeInfo] = field(default_factory=dict)
+    systems: Mapping[str, SystemInfo] = field(default_factory=dict)
+    criteria: Mapping[str, CriterionInfo] = field(default_factory=dict)
+    preferences: tuple[PairRating, ...] = ()
+    budget: BudgetInfo | None = None
+    notices: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The names of all judges; "" without any."""
+        return ", ".join(self.judges)
+
+    @property
+    def provider(self) -> str:
+        """The names of the judges' providers."""
+        return ", ".join(_distinct([judge.provider for judge in self.judges.values()]))
+
+    @property
+    def base_url(self) -> str:
+        """The addresses of the judges."""
+        return ", ".join(_distinct([judge.base_url for judge in self.judges.values()]))
+
+    @property
+    def language_name(self) -> str:
+        """The code of the prompts' language; "" without judges."""
+        return self.language.name if self.language is not None else ""
+
+    @property
+    def against(self) -> str:
+        """The system that all others are compared with; "" if all are compared with each other."""
+        return self.config.against or ""
+
+    @property
+    def orders(self) -> Literal[1, 2] | None:
+        """In how many orders each pair of a ranking was judged; None if no pairs were."""
+        return self.config.orders if isinstance(self.config, RankConfig) else None
+
+    def with_notes(self, *notes: str) -> RunInfo:
+        """Return the information with further notes before its own."""
+        return replace(self, notes=(*notes, *self.notes))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the information as run.json has it."""
+        plain: dict[str, Any] = to_json(_adapter().dump_python(self, mode="json"))
+        return plain
+
+
+def read(stored: Mapping[str, Any]) -> RunInfo:
+    """Return the information of a run.json. Raises pydantic's ValidationError."""
+    return _adapter().validate_python(stored)
+
+
+@cache
+def _adapter() -> TypeAdapter[RunInfo]:
+    return TypeAdapter(RunInfo)
+
+
+def _distinct(texts: Sequence[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]
