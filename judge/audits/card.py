@@ -262,15 +262,14 @@ def means(rows: Floats, seed: int) -> list[Estimate | None]:
     estimates = mean_differences(rows, seed=seed)
     for place, estimate in enumerate(estimates):
         if estimate is not None and estimate.n < FEWEST:
-            _, separator, test = estimate.method.partition("; p:")
-            method = f"{too_few(estimate.n)}{separator}{test}"
+            method = too_few(estimate.n)
             estimates[place] = replace(estimate, low=None, high=None, method=method)
     return estimates
 
 
 def without_p(estimate: Estimate | None) -> Estimate | None:
     """Return the estimate without its test."""
-    return estimate and replace(estimate, p=None, method=estimate.method.partition("; p:")[0])
+    return estimate and replace(estimate, p=None, test="")
 
 
 def min_items_for_significance(tests: int) -> int:

@@ -248,9 +248,8 @@ def _driver_effect(
         weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
     p, exact = sign_flip(np.einsum("a,iab,b->i", weights[0], sums, weights[1])[None], seed=seed)
     flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
-    return estimate and replace(
-        estimate, p=float(p[0]), method=f"{estimate.method}; p: sign-flip permutation test, {flips}"
-    )
+    test = f"sign-flip permutation test, {flips}"
+    return estimate and replace(estimate, p=float(p[0]), test=test)
 
 
 def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
@@ -269,7 +268,7 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
     p = max(controlled.p, differenced.p) if controlled.value * differenced.value > 0 else 1.0
     return replace(
-        nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings"
+        nearer, p=p, test=f"{nearer.test}; the larger p of with ratings held and less ratings"
     )
 
 

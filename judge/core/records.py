@@ -656,7 +656,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with what supports it. `low` and `high` are None where `n` is too small for an interval."""
+    """A statistic with what supports it. `low` and `high` are None where `n` is too small for an interval.
+
+    `method` says how the value and its interval were computed, `test` how `p` was; "" without a test.
+    """
 
     name: str
     value: float
@@ -665,6 +668,12 @@ class Estimate:
     n: int
     method: str
     p: float | None = None
+    test: str = ""
+
+    @property
+    def described(self) -> str:
+        """The method, and the test if there is one."""
+        return f"{self.method}; p: {self.test}" if self.test else self.method
 
     def times(self, factor: float) -> Estimate:
         """Return the estimate in another unit or, for a negative factor, of the reverse difference."""

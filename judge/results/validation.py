@@ -6,7 +6,7 @@ JSON has no keys of several parts: `flat` turns a criterion into records, and `r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -110,6 +110,7 @@ class JudgeDifference:
     n: int
     method: str
     p: float | None
+    test: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,7 @@ def flat(rated: Rated) -> Criterion:
                 coefficient,
                 **_numbers(estimate),
                 p=estimate.p,
+                test=estimate.test,
             )
             for versus, coefficient, estimate in coefficients
             if estimate is not None
@@ -202,7 +204,9 @@ def _by_baseline(
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
-    return {name: value for name, value in asdict(estimate).items() if name not in ("name", "p")}
+    return {
+        name: value for name, value in asdict(estimate).items() if name not in ("name", "p", "test")
+    }
 
 
 def read(stored: Any) -> Rated:
@@ -256,8 +260,10 @@ def _adapter() -> TypeAdapter[Criterion]:
 def _estimate(
     name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference
 ) -> Estimate:
-    p = record.p if isinstance(record, JudgeDifference) else None
-    return Estimate(name, record.value, record.low, record.high, record.n, record.method, p)
+    estimate = Estimate(name, record.value, record.low, record.high, record.n, record.method)
+    if isinstance(record, JudgeDifference):
+        return replace(estimate, p=record.p, test=record.test)
+    return estimate
 
 
 @dataclass(frozen=True, repr=False)

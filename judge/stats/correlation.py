@@ -179,7 +179,8 @@ class CorrelationWithRatings:
                 estimate,
                 name="difference",
                 p=None,
-                method=f"{method}; {estimate.method.partition('; p:')[0]}",
+                test="",
+                method=f"{method}; {estimate.method}",
             )
         first, second = (
             self._drawn(side, known, (level, coefficient)) for side in (values, other_values)
@@ -208,8 +209,7 @@ class CorrelationWithRatings:
         test = williams(first.value, second.value, float(r_between[0]), n)
         if test is None:
             return estimate
-        method = f"{estimate.method}; p: Williams' test, t({n - 3}) = {test.t:.2f}"
-        return replace(estimate, p=test.p, method=method)
+        return replace(estimate, p=test.p, test=f"Williams' test, t({n - 3}) = {test.t:.2f}")
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Return Spearman after minus before, of one column in two runs, or None if undefined.

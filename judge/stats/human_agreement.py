@@ -465,8 +465,8 @@ def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     corrected = []
     for each, p in zip(compared, adjusted, strict=True):
         if each.pearson is not None and p is not None and len(compared) > 1:
-            method = f"{each.pearson.method}, Holm's correction"
-            each = replace(each, pearson=replace(each.pearson, p=p, method=method))
+            test = f"{each.pearson.test}, Holm's correction"
+            each = replace(each, pearson=replace(each.pearson, p=p, test=test))
         corrected.append(each)
     return corrected
 

@@ -7,6 +7,7 @@ tests. `pairs` lists the compared systems: all pairs, for many systems each with
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -115,11 +116,12 @@ def mean_differences(
             )
         elif n > 1 and not np.ptp(known):
             mean, method = float(known[0]), ALL_EQUAL
+        estimate = Estimate("difference", mean, low, high, n, method)
         if n > 1:
-            method += f"; p: sign-flip permutation test, {'exact' if exact else f'{n_flips} flips, seed {seed}'}"
-        estimates.append(
-            Estimate("difference", mean, low, high, n, method, float(p) if n > 1 else None)
-        )
+            flips = "exact" if exact else f"{n_flips} flips, seed {seed}"
+            test = f"sign-flip permutation test, {flips}"
+            estimate = replace(estimate, p=float(p), test=test)
+        estimates.append(estimate)
     return estimates
 
 

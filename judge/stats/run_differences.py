@@ -477,7 +477,7 @@ def _estimate(
     if error < _ROUNDING:
         p = (2.0 ** (1 - few) if mean else 1.0) if few >= MIN_ITEMS else None
         return Estimate(
-            "difference", mean, None, None, n, f"{ALL_EQUAL}; p: sign-flip permutation test", p
+            "difference", mean, None, None, n, ALL_EQUAL, p, "sign-flip permutation test"
         )
     variances = float((errors**2).sum()), float((shift.errors**2).sum())
     scatter = variances[0] ** 2 / (n - 1) + variances[1] ** 2 / (m - 1)
@@ -495,4 +495,5 @@ def _estimate(
 
         p = 2 * float(stdtr(freedom, -abs(mean) / error))
     method = f"{100 * CONFIDENCE:g}% t interval over items, {m} with a text that is the same in both runs"
-    return Estimate("difference", mean, mean - half, mean + half, n, method, p)
+    test = "" if p is None else "t test"
+    return Estimate("difference", mean, mean - half, mean + half, n, method, p, test)

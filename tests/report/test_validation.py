@@ -83,7 +83,7 @@ def calibration(bias: float = -0.4) -> Calibration:
 
 def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versus, ...]:
     found = estimate(value, value - 0.1, value + 0.1, name="difference")
-    tested = replace(found, p=p, method="difference; p: Williams' test, t(33) = 4.00")
+    tested = replace(found, p=p, method="difference", test="Williams' test, t(33) = 4.00")
     return Versus(one, other, "document", found, found), Versus(one, other, "item", found, tested)
 
 

@@ -301,7 +301,7 @@ def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
         assert tested is not None
         assert (estimate.value, estimate.n) == (pytest.approx(r[0, 2] - r[1, 2]), n)
         assert estimate.p == pytest.approx(tested[1])
-        assert estimate.method.endswith(f"; p: Williams' test, t({n - 3}) = {tested[0]:.2f}")
+        assert estimate.test == f"Williams' test, t({n - 3}) = {tested[0]:.2f}"
     assert found[0] is not None
     assert found[0].p is None
     assert found[0].value == pytest.approx(

@@ -30,7 +30,7 @@ def test_intervals_are_scipys_t_intervals(n: int, test: str) -> None:
     assert ours is not None
     assert (ours.name, ours.value, ours.n) == ("difference", pytest.approx(values.mean()), n)
     assert (ours.low, ours.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
-    assert ours.method == f"95% t interval over items; p: sign-flip permutation test, {test}"
+    assert ours.described == f"95% t interval over items; p: sign-flip permutation test, {test}"
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 19, 99, 1_000, 25_599])
@@ -62,11 +62,14 @@ def test_few_items_and_equal_differences_have_no_interval() -> None:
     assert none is None
     assert four is not None
     assert (four.low, four.high, four.n, four.p) == (None, None, 4, 0.125)
-    assert four.method == "4 items: too few for an interval; p: sign-flip permutation test, exact"
+    assert (
+        four.described == "4 items: too few for an interval; p: sign-flip permutation test, exact"
+    )
     assert equal is not None
     assert (equal.value, equal.low, equal.high, equal.p) == (0.1, None, None, 2 / 2**6)
     assert (
-        equal.method == "all differences equal: no interval; p: sign-flip permutation test, exact"
+        equal.described
+        == "all differences equal: no interval; p: sign-flip permutation test, exact"
     )
 
 

@@ -252,4 +252,4 @@ def test_the_same_seed_gives_the_same() -> None:
         table({("x", "c"): random.integers(1, 6, 40).astype(float).tolist()}) for _ in range(2)
     ]
     assert compare_runs(*sides, seed=4) == compare_runs(*sides, seed=4)
-    assert compare_runs(*sides, seed=4).means[0].estimate.method.endswith("10000 flips, seed 4")
+    assert compare_runs(*sides, seed=4).means[0].estimate.test.endswith("10000 flips, seed 4")

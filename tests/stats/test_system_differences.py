@@ -79,7 +79,7 @@ def test_p_is_scipys_where_items_are_few(only: Make) -> None:
         permutation_type="samples", n_resamples=np.inf,
     )  # fmt: skip
     assert found.estimate.p == pytest.approx(theirs.pvalue)
-    assert found.estimate.method.endswith("p: sign-flip permutation test, exact")
+    assert found.estimate.described.endswith("p: sign-flip permutation test, exact")
 
 
 def test_those_not_told_apart_from_the_first_are_best(only: Make) -> None:
@@ -321,7 +321,7 @@ def test_the_seed_decides(metric_table: Make) -> None:
         compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2)
     )
     assert one.p != other.p
-    assert "seed 1" in one.method
+    assert "seed 1" in one.test
 
 
 def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:

@@ -268,7 +268,8 @@ def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
         probe: str, criterion: str, measure: str, unit: str, e: Estimate | None
     ) -> dict[str, Any]:
         numbers = {
-            key: getattr(e, key, None) for key in ("value", "low", "high", "p", "n", "method")
+            key: getattr(e, key, None)
+            for key in ("value", "low", "high", "p", "n", "method", "test")
         }
         return {"probe": probe, "criterion": criterion, "measure": measure, "unit": unit, **numbers}
 

@@ -161,6 +161,7 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
             "n": e.n,
             "p": e.p,
             "method": e.method,
+            "test": e.test,
         }
         for name, part in (("judge", row.judge), ("system_change", row.system_change)):
             ends = (part.value, part.low, part.high) if part else (None, None, None)
@@ -454,7 +455,7 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
 def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
     methods = Counter(
-        mean.row.estimate.method for mean in means if mean.row.estimate.low is not None
+        mean.row.estimate.described for mean in means if mean.row.estimate.low is not None
     )
     interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
     rows: list[tuple[Content, ...]] = []

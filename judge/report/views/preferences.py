@@ -23,7 +23,7 @@ def view(validation: Validation) -> Document:
     records = [
         {
             "criterion": each.criterion, "judge": each.judge, "kind": row.kind, "rater": row.name,
-            "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p")},
+            "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p", "test")},
         }
         for each in compared
         for row in each.rows
