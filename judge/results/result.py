@@ -28,6 +28,7 @@ from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
+from judge.results.estimates import ESTIMATES, EstimateRow, estimate_rows, parquet
 from judge.results.run_info import RunInfo
 from judge.results.stored_info import FORMAT, check_square, newer, read_run
 from judge.results.tracking import Outlets
@@ -132,6 +133,13 @@ class Result(Outlets):
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
         return self.table.to_frame(wide)
+
+    def estimates_frame(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per number of the reports: the long table of `estimates.parquet`."""
+        import pandas as pd
+
+        rows = [asdict(row) for row in estimate_rows(self)]
+        return pd.DataFrame(rows, columns=[field.name for field in fields(EstimateRow)])
 
     @cached_property
     def checklists(self) -> tuple[Checklist, ...]:
@@ -293,7 +301,7 @@ class Result(Outlets):
         run = (
             json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         ).encode()
-        files = {**self.table.files(), RUN: run}
+        files = {**self.table.files(), ESTIMATES: parquet(estimate_rows(self)), RUN: run}
         if not overwrite and (folder / RUN).exists():
             for name, content in files.items():
                 if (folder / name).exists() and (folder / name).read_bytes() != content:

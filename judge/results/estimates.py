@@ -1,0 +1,263 @@
+"""The statistics of a run as one long table, a row for each number: `estimates.parquet` and `Result.estimates_frame`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from judge.core.records import Estimate
+from judge.stats.calibration import Calibrated
+from judge.stats.correlation import Matrix
+from judge.stats.human_agreement import Rated, Row
+from judge.stats.pairwise import Ranking
+from judge.stats.score_drivers import Drivers
+from judge.stats.system_differences import Comparison
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from judge.results.result import Result
+
+ESTIMATES = "estimates.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateRow:
+    """A number, and what it is of.
+
+    `kind` says what the number is; docs/results.md lists the kinds. `column` is a criterion or a metric, as in
+    scores.parquet, and `measure` the coefficient. A difference is that of `system` minus `other`, or of `subject` minus
+    `than`, which are judges, reference points or columns. `level` is that of a correlation. Each is "" if it does not
+    apply.
+
+    `low` and `high` are None if `n` is too small for an interval. `method` says how the interval was computed, `test`
+    how `p` was. `adjusted` is p after Holm's correction.
+    """
+
+    kind: str
+    column: str
+    measure: str = ""
+    system: str = ""
+    other: str = ""
+    subject: str = ""
+    than: str = ""
+    level: str = ""
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    p: float | None = None
+    adjusted: float | None = None
+    test: str = ""
+    method: str = ""
+
+
+def estimate_rows(result: Result) -> Iterator[EstimateRow]:
+    """Yield all numbers of a result: means first, then differences, agreement, and what explains the scores."""
+    for (system, column), estimate in result.estimates.items():
+        yield _row("mean", column, estimate, system=system)
+    for (system, column), estimate in result.pass_rates.items():
+        yield _row("pass_rate", column, estimate, system=system)
+    for comparison in result.comparisons:
+        yield from _of_comparison(comparison)
+    for ranking in result.rankings:
+        yield from _of_ranking(ranking)
+    for (system, column), estimate in result.repeats.items():
+        yield _row("repeatability", column, estimate, system=system)
+    for column, estimate in result.agreement.items():
+        yield _row("panel_agreement", column, estimate, measure="alpha")
+    for calibrated in result.calibrated:
+        yield from _of_calibration(calibrated)
+    for rated in result.rated:
+        yield from _of_ratings(rated)
+    for drivers in result.drivers:
+        yield from _of_drivers(drivers)
+    for matrix in result.matrices:
+        yield from _of_matrix(matrix)
+
+
+def parquet(rows: Iterator[EstimateRow]) -> bytes:
+    """Return the rows as a Parquet file."""
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    table = Table.from_pylist([asdict(row) for row in rows], schema=_schema())
+    file = io.BytesIO()
+    write_table(table, file, compression="zstd")
+    return file.getvalue()
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    numbers = ("value", "low", "high", "p", "adjusted")
+    types = {name: pa.float64() for name in numbers} | {"n": pa.int64()}
+    return pa.schema(
+        [pa.field(field.name, types.get(field.name, pa.string())) for field in fields(EstimateRow)]
+    )
+
+
+def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRow:
+    return EstimateRow(
+        kind=kind,
+        column=column,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.n,
+        p=estimate.p,
+        test=estimate.test,
+        method=estimate.method,
+        **about,
+    )
+
+
+def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
+    for each in comparison.differences:
+        yield _row(
+            "difference",
+            comparison.column,
+            each.estimate,
+            system=each.system,
+            other=each.other,
+            adjusted=each.adjusted,
+        )
+        if each.delta is not None:
+            yield EstimateRow(
+                kind="cliffs_delta",
+                column=comparison.column,
+                system=each.system,
+                other=each.other,
+                value=each.delta,
+                n=each.estimate.n,
+            )
+    for rank in comparison.ranks:
+        yield EstimateRow(
+            kind="rank",
+            column=comparison.column,
+            system=rank.system,
+            value=float(rank.rank),
+            low=float(rank.low),
+            high=float(rank.high),
+        )
+
+
+def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
+    for standing in ranking.standings:
+        yield EstimateRow(
+            kind="win_rate",
+            column=ranking.column,
+            system=standing.system,
+            other=ranking.against,
+            value=standing.win_rate,
+            low=standing.low,
+            high=standing.high,
+            n=standing.n,
+            p=standing.p,
+            method=ranking.method,
+        )
+        if standing.strength is not None:
+            yield EstimateRow(
+                kind="strength",
+                column=ranking.column,
+                system=standing.system,
+                value=standing.strength,
+                low=standing.strength_low,
+                high=standing.strength_high,
+                n=standing.n,
+                method=ranking.method,
+            )
+        if standing.equal_length is not None:
+            yield _row(
+                "equal_length_win_rate",
+                ranking.column,
+                standing.equal_length,
+                system=standing.system,
+                other=ranking.against,
+            )
+
+
+def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
+    for mean in calibrated.means:
+        yield _row("calibrated_mean", calibrated.column, mean.estimate, system=mean.system)
+    for difference in calibrated.differences:
+        yield _row(
+            "calibrated_difference",
+            calibrated.column,
+            difference.estimate,
+            system=difference.system,
+            other=difference.other,
+            adjusted=difference.adjusted,
+        )
+
+
+def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
+    for row in rated.rows:
+        yield from _of_rated_row(rated.criterion, row)
+    for (judge, reference_point, level), estimate in rated.differences.items():
+        yield _row(
+            "correlation_difference",
+            rated.criterion,
+            estimate,
+            measure="spearman",
+            subject=judge,
+            than=reference_point,
+            level=level,
+        )
+    for versus in rated.versus:
+        for name, compared in (("spearman", versus.spearman), ("pearson", versus.pearson)):
+            if compared is not None:
+                yield _row(
+                    "correlation_difference",
+                    rated.criterion,
+                    compared,
+                    measure=name,
+                    subject=versus.judge,
+                    than=versus.other,
+                    level=versus.level,
+                )
+
+
+def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
+    for (level, coefficient), estimate in row.correlation.estimates.items():
+        yield _row(
+            "correlation",
+            criterion,
+            estimate,
+            measure=coefficient,
+            subject=row.name,
+            level=level,
+        )
+    for measure, estimate in row.agreement.estimates.items():
+        yield _row("agreement", criterion, estimate, measure=measure, subject=row.name)
+
+
+def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
+    kind = "driver_of_ratings" if drivers.people else "driver"
+    for driver in drivers.each:
+        for measure, estimate in (("r", driver.correlation), ("R2", driver.explained)):
+            yield _row(kind, drivers.column, estimate, measure=measure, subject=driver.name)
+    if drivers.together is not None:
+        yield _row(kind, drivers.column, drivers.together, measure="R2", subject="all")
+
+
+def _of_matrix(matrix: Matrix) -> Iterator[EstimateRow]:
+    """Yield the upper half of a symmetric matrix, without its diagonal."""
+    for i, column in enumerate(matrix.names):
+        for j in range(i + 1, len(matrix.names)):
+            value = matrix.values[i][j]
+            if value is not None:
+                yield EstimateRow(
+                    kind="column_correlation",
+                    column=column,
+                    measure=matrix.coefficient,
+                    than=matrix.names[j],
+                    level=matrix.level,
+                    value=value,
+                    low=matrix.low[i][j],
+                    high=matrix.high[i][j],
+                    n=matrix.n[i][j],
+                    method=matrix.method,
+                )
