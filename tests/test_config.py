@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
-from typer.testing import CliRunner
 
 from judge.cli import app
 from judge.commands.public import option_parameters, public_api

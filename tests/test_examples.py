@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import judge
 from judge.cli import app

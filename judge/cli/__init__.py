@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from typing import Annotated
 
-import typer
+import click
+from click.shell_completion import get_completion_class
 
 from judge.cli.audit import audit_command
 from judge.cli.criteria import criteria_app
-from judge.cli.doctor import doctor_app
+from judge.cli.doctor import doctor_command
 from judge.cli.init import init_command
 from judge.cli.label import label_command
-from judge.cli.options import Commands
+from judge.cli.options import Group
 from judge.cli.report import (
     compare_command,
     report_command,
@@ -50,23 +49,43 @@ _HINTS = {
 }
 """What to use instead of a command that does not exist."""
 
-app = Commands(
-    help="Which of these texts is better, by how much, and how sure are we?",
-    hints=_HINTS,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
+    """Print the script that completes `judge` in a shell, and exit."""
+    completion = get_completion_class(shell) if shell else None
+    if completion is not None:
+        click.echo(completion(app, {}, "judge", "_JUDGE_COMPLETE").source())
+        ctx.exit()
+
+
+@click.group(cls=Group, hints=_HINTS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="judge %(version)s", help="Print the version and exit.")
+@click.option(
+    "--show-completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    metavar="SHELL",
+    callback=_show_completion,
+    expose_value=False,
+    is_eager=True,
+    help="Print the script that completes judge in bash, zsh or fish.",
 )
-_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Evaluate": {"run": run_command, "rank": rank_command, "plan": plan_command, "label": label_command},
-    "Read": {"report": report_command, "compare": compare_command, "validate": validate_command},
-    "Gate": {"test": suites_command, "audit": audit_command},
-    "Set up": {"init": init_command},
-}  # fmt: skip
-for group, commands in _COMMANDS.items():
-    for name, function in commands.items():
-        app.command(name, rich_help_panel=group)(function)
-app.add_typer(criteria_app, name="criteria", rich_help_panel="Set up")
-app.add_typer(doctor_app, name="doctor", rich_help_panel="Set up")
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Which of these texts is better, by how much, and how sure are we?"""
+    ctx.with_resource(speaking_to("command line"))
+
+
+app.add_section(
+    "Evaluate",
+    {"run": run_command, "rank": rank_command, "plan": plan_command, "label": label_command},
+)
+app.add_section(
+    "Read", {"report": report_command, "compare": compare_command, "validate": validate_command}
+)
+app.add_section("Gate", {"test": suites_command, "audit": audit_command})
+app.add_section(
+    "Set up", {"init": init_command, "criteria": criteria_app, "doctor": doctor_command}
+)
 
 
 def main() -> None:
@@ -82,18 +101,5 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        typer.echo(f"judge: cannot write: {error.strerror or error}", err=True)
+        click.echo(f"judge: cannot write: {error.strerror or error}", err=True)
         sys.exit(2)
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    ctx: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    ctx.with_resource(speaking_to("command line"))
-    if version:
-        typer.echo(f"judge {__version__}")
-        raise typer.Exit

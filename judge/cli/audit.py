@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from judge.cli.options import Data, Full, Quiet, ReportFormat, option, takes, to_config
+from judge.cli.options import (
+    Command,
+    data_argument,
+    full_option,
+    option,
+    quiet_option,
+    report_format,
+    to_config,
+)
 from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import print_message, print_report
 
@@ -18,24 +27,28 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress
 
 
-@takes("audit")
+@click.command(cls=Command, takes="audit")
+@data_argument
+@option(
+    "--items", "Items to take, one text of each (default: 100).", type=int, default=100, metavar="N"
+)
+@option(
+    "--probes",
+    "What to try: sensitivity,bias,injection (default: all).",
+    metavar="NAME,...",
+    known=("sensitivity", "bias", "injection"),
+)
+@report_format
+@full_option
+@quiet_option
 def audit_command(
-    data: Data,
+    data: Path,
     *,
-    items: Annotated[
-        int, option("Items to take, one text of each (default: 100).", metavar="N")
-    ] = 100,
-    probes: Annotated[
-        str | None,
-        option(
-            "What to try: sensitivity,bias,injection (default: all).",
-            metavar="NAME,...",
-            known=("sensitivity", "bias", "injection"),
-        ),
-    ] = None,
-    format: ReportFormat = "console",
-    full: Full = False,
-    quiet: Quiet = False,
+    items: int,
+    probes: str | None,
+    format: str,
+    full: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Test a judge with controlled changes to your texts.
@@ -69,4 +82,4 @@ def audit_command(
             f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}"
         )
     print_message(f"card: {folder / 'card.html'}")
-    raise typer.Exit(1 if card.failures else 0)
+    raise click.exceptions.Exit(1 if card.failures else 0)

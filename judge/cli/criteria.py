@@ -7,21 +7,24 @@ from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from judge.cli.options import (
-    Commands,
-    Full,
-    ListFormat,
-    Output,
-    Quiet,
-    ReportFormat,
+    MODEL_OPTIONS,
+    PATH,
+    Command,
+    Group,
+    completion,
+    full_option,
+    list_format,
     names_of_criteria,
     option,
+    output_option,
+    quiet_option,
     read_config,
-    takes,
+    report_format,
 )
 from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import (
@@ -43,29 +46,33 @@ _SIDES = ("A", "B")
 """Names of the two criteria in messages."""
 
 
-@takes("diff")
+@click.command(cls=Command, takes="diff")
+@click.argument("before", metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
+@click.argument("after", metavar="B", help="The other wording.")
+@click.argument(
+    "data", type=PATH, required=False, metavar="DATA|RUN.YAML", help="Texts to show the prompts on."
+)
+@option("--item", "Only this item.", metavar="ID")
+@option("--system", "Only this system's texts.", metavar="NAME")
+@option(
+    "--human", "Human ratings to compare both with (default: the criterion's).", metavar="RATING"
+)
+@report_format
+@full_option
+@output_option
+@quiet_option
 def diff_command(
-    before: Annotated[
-        str, typer.Argument(metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
-    ],
-    after: Annotated[str, typer.Argument(metavar="B", help="The other wording.")],
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA|RUN.YAML", help="Texts to show the prompts on.", show_default=False
-        ),
-    ] = None,
+    before: str,
+    after: str,
+    data: Path | None,
     *,
-    item: Annotated[str | None, option("Only this item.", metavar="ID")] = None,
-    system: Annotated[str | None, option("Only this system's texts.", metavar="NAME")] = None,
-    human: Annotated[
-        str | None,
-        option("Human ratings to compare both with (default: the criterion's).", metavar="RATING"),
-    ] = None,
-    format: ReportFormat = "console",
-    full: Full = False,
-    output: Output = None,
-    quiet: Quiet = False,
+    item: str | None,
+    system: str | None,
+    human: str | None,
+    format: str,
+    full: bool,
+    output: Path | None,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Show what differs between two criteria.
@@ -105,10 +112,10 @@ def diff_command(
     diff = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
     if output is not None or not quiet:
         print_report(diff, format, full=full, output=output)
-    raise typer.Exit(1 if diff.failed else 0)
+    raise click.exceptions.Exit(1 if diff.failed else 0)
 
 
-criteria_app = Commands(help="List, show, write, render, draft and compare criteria.")
+criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
 _NEW = """\
 # judge shows each text with its source, if the data has one, then this question and the scale.
 question: {question}
@@ -121,19 +128,10 @@ scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
 # reply: reason_then_score
 """
 
-_Criterion = Annotated[
-    str,
-    typer.Argument(
-        metavar="CRITERION",
-        help="A name, a file, or 'NAME: QUESTION'.",
-        autocompletion=names_of_criteria,
-    ),
-]
 
-
-@criteria_app.command("list")
-@takes("run", "language")
-def criteria_list(*, format: ListFormat = "console", **options: Any) -> None:
+@criteria_app.command("list", takes="run", only=("language",))
+@list_format
+def criteria_list(*, format: str, **options: Any) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
@@ -151,17 +149,23 @@ def criteria_list(*, format: ListFormat = "console", **options: Any) -> None:
         )
         return
     for pairwise, command in ((False, "judge run: one text"), (True, "judge rank: two texts")):
-        typer.echo(f"{command}")
+        click.echo(f"{command}")
         for criterion in builtin_criteria[pairwise]:
             ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
-            typer.echo(
+            click.echo(
                 f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}"
             )
 
 
-@criteria_app.command("show")
-@takes("run", "language")
-def criteria_show(name: _Criterion, *, format: ListFormat = "console", **options: Any) -> None:
+@criteria_app.command("show", takes="run", only=("language",))
+@click.argument(
+    "name",
+    metavar="CRITERION",
+    help="A name, a file, or 'NAME: QUESTION'.",
+    shell_complete=completion(names_of_criteria),
+)
+@list_format
+def criteria_show(name: str, *, format: str, **options: Any) -> None:
     """Print a criterion's file and the fields it needs."""
     from judge.criteria import load
 
@@ -183,7 +187,7 @@ def criteria_show(name: _Criterion, *, format: ListFormat = "console", **options
         )
     if criterion.seen:
         facts["seen"] = f"{len(criterion.seen)} texts, whose ratings do not count in validation"
-    typer.echo("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()), err=True)
+    click.echo("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()), err=True)
 
 
 def _criterion_json(criterion: Criterion) -> dict[str, Any]:
@@ -206,12 +210,12 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
 
 
 @criteria_app.command("new")
+@click.argument("name", metavar="NAME", help="Its name, which is that of the file.")
+@option("--question", "What the judge is asked about a text.", default="", metavar="TEXT")
 def criteria_new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its name, which is that of the file.")
-    ],
+    name: str,
     *,
-    question: Annotated[str, option("What the judge is asked about a text.", metavar="TEXT")] = "",
+    question: str,
 ) -> None:
     """Write a criterion's file to edit: NAME.yaml.
 
@@ -237,31 +241,37 @@ def criteria_new(
         ) from None
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}") from error
-    typer.echo(f"{path}\n\n{'' if question else 'Write the question into it. '}Next:")
-    typer.echo(f"  judge criteria render {path} DATA    # print a prompt")
-    typer.echo(f"  judge run DATA --criteria {path} --model MODEL")
+    click.echo(f"{path}\n\n{'' if question else 'Write the question into it. '}Next:")
+    click.echo(f"  judge criteria render {path} DATA    # print a prompt")
+    click.echo(f"  judge run DATA --criteria {path} --model MODEL")
 
 
-@criteria_app.command("render")
-@takes("run", "map", "systems", "language", "reasons", "reply", "structured")
+@criteria_app.command(
+    "render",
+    takes="run",
+    only=("map", "systems", "language", "reasons", "reply", "structured"),
+)
+@click.argument(
+    "name",
+    metavar="CRITERION",
+    help="A name, a file, or 'NAME: QUESTION'.",
+    shell_complete=completion(names_of_criteria),
+)
+@click.argument(
+    "data", type=PATH, metavar="DATA", help="A data file, a folder or 'PATTERN' of many."
+)
+@option("--item", "The item to render (default: the first).", metavar="ID")
+@option("--system", "The system whose output to take (default: the first).", metavar="NAME")
+@option("--rival", "To compare: the other system (default: the next).", metavar="NAME")
+@option("--system-message", "System message of the judge.", metavar="TEXT")
 def criteria_render(
-    name: _Criterion,
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A data file, a folder or 'PATTERN' of many.")
-    ],
+    name: str,
+    data: Path,
     *,
-    item: Annotated[
-        str | None, option("The item to render (default: the first).", metavar="ID")
-    ] = None,
-    system: Annotated[
-        str | None, option("The system whose output to take (default: the first).", metavar="NAME")
-    ] = None,
-    rival: Annotated[
-        str | None, option("To compare: the other system (default: the next).", metavar="NAME")
-    ] = None,
-    system_message: Annotated[
-        str | None, option("System message of the judge.", metavar="TEXT")
-    ] = None,
+    item: str | None,
+    system: str | None,
+    rival: str | None,
+    system_message: str | None,
     **options: Any,
 ) -> None:
     """Print a prompt exactly as it would be sent.
@@ -274,21 +284,22 @@ def criteria_render(
     )
     for message in messages.messages:
         if len(messages.messages) > 1:
-            typer.echo(f"[{message['role']}]")
+            click.echo(f"[{message['role']}]")
         print_untrusted(message["content"])
 
 
-@criteria_app.command("steps")
-@takes(
-    "run", "model", "base_url", "key_env", "key_command", "headers", "system_message", "reasoning_effort", "extra_body",
-    "language", "max_tokens",
-)  # fmt: skip
-def criteria_steps(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A criterion's file of yours.")],
-    *,
-    replace: Annotated[bool, option("Replace the steps in the file.", "--replace")] = False,
-    **options: Any,
-) -> None:
+@criteria_app.command(
+    "steps",
+    takes="run",
+    only=(
+        *MODEL_OPTIONS,
+        "language",
+        "max_tokens",
+    ),
+)
+@click.argument("file", metavar="FILE", help="A criterion's file of yours.")
+@option("--replace", "Replace the steps in the file.", is_flag=True)
+def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
     """Have a model draft a criterion's steps.
 
     Writes them into the file's header. Read them before you use them."""
@@ -297,40 +308,42 @@ def criteria_steps(
 
     for place, step in enumerate(draft_steps(file, load_config(given=options), replace=replace), 1):
         print_untrusted(f"{place}. {step}")
-    typer.echo(f"written into {file}; read them before you judge with them", err=True)
+    click.echo(f"written into {file}; read them before you judge with them", err=True)
 
 
-@criteria_app.command("improve")
-@takes("diff")
+@criteria_app.command("improve", takes="diff")
+@click.argument("file", metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.")
+@click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help="Texts with human ratings.")
+@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
+@option("--writer", "Model that writes the revisions (default: the judge).", metavar="NAME")
+@option("--revisions", "Revisions to try (default: 4).", type=int, default=4, metavar="N")
+@option("--human", "Human ratings to use (default: the criterion's).", metavar="RATING")
+@option(
+    "--output",
+    "File to write (default: NAME.improved.yaml).",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
+@option(
+    "--out", "Folder for all revisions and the result.", type=PATH, metavar="DIR", group="Output"
+)
+@report_format
+@full_option
+@quiet_option
 def criteria_improve(
-    file: Annotated[
-        str, typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.")
-    ],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts with human ratings.")
-    ],
+    file: str,
+    data: Path,
     *,
-    ratings: Annotated[
-        Path | None, option("File with people's ratings, apart from the data.", metavar="FILE")
-    ] = None,
-    writer: Annotated[
-        str | None, option("Model that writes the revisions (default: the judge).", metavar="NAME")
-    ] = None,
-    revisions: Annotated[int, option("Revisions to try (default: 4).", metavar="N")] = 4,
-    human: Annotated[
-        str | None, option("Human ratings to use (default: the criterion's).", metavar="RATING")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option("File to write (default: NAME.improved.yaml).", metavar="FILE", group="Output"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("Folder for all revisions and the result.", metavar="DIR", group="Output"),
-    ] = None,
-    format: ReportFormat = "console",
-    full: Full = False,
-    quiet: Quiet = False,
+    ratings: Path | None,
+    writer: str | None,
+    revisions: int,
+    human: str | None,
+    output: Path | None,
+    out: Path | None,
+    format: str,
+    full: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Have a model revise a criterion, and test the gain.
@@ -366,7 +379,7 @@ def criteria_improve(
     failed, judged = result.judgments
     if failed:
         print_message(f"{failed:,} of {judged:,} judgments failed")
-    raise typer.Exit(1 if failed or not result.usable else 0)
+    raise click.exceptions.Exit(1 if failed or not result.usable else 0)
 
 
-criteria_app.command("diff")(diff_command)
+criteria_app.add_command(diff_command, "diff")

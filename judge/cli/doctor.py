@@ -5,21 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from judge.cli.options import Commands, ListFormat, ReportFormat, option, takes
+from judge.cli.options import MODEL_OPTIONS, PATH, Group, list_format, option, report_format
 from judge.cli.terminal import print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
-cache_app = Commands(help="Inspect, clear or share the cache.")
-_File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
+cache_app = Group(help="Inspect, clear or share the cache.")
 
 
-@cache_app.command("stats")
-@takes("run", "cache")
-def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
+@cache_app.command("stats", takes="run", only=("cache",))
+@list_format
+def cache_stats(*, format: str, **options: Any) -> None:
     """Count the stored replies and the data of metrics."""
     from judge.cache import metrics_folder, metrics_size
 
@@ -34,47 +33,35 @@ def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
         )
         return
     counts = _counts(folder)
-    typer.echo(
+    click.echo(
         f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
     )
     if size:
-        typer.echo(f"{metrics_folder(folder)}: digests of models, {size / 1e6:.1f} MB")
+        click.echo(f"{metrics_folder(folder)}: digests of models, {size / 1e6:.1f} MB")
 
 
-@cache_app.command("clear")
-@takes("run", "cache")
-def cache_clear(
-    *,
-    metrics: Annotated[
-        bool, option("Clear the data of metrics, and keep the replies.", "--metrics")
-    ] = False,
-    **options: Any,
-) -> None:
+@cache_app.command("clear", takes="run", only=("cache",))
+@option("--metrics", "Clear the data of metrics, and keep the replies.", is_flag=True)
+def cache_clear(*, metrics: bool, **options: Any) -> None:
     """Delete every stored reply. Asking again costs again."""
     from judge.cache import DiskCache, clear_metrics, metrics_folder
 
     folder = _existing_folder(options)
     if metrics:
-        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
+        click.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
         return
     with DiskCache(folder) as store:
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
-            typer.confirm(f"Delete {count:,} paid replies in {store.folder}?", abort=True)
-        typer.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
+            click.confirm(f"Delete {count:,} paid replies in {store.folder}?", abort=True)
+        click.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
 
 
-@cache_app.command("export")
-@takes("run", "cache")
-def cache_export(
-    file: _File,
-    *,
-    model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
-    base_url: Annotated[
-        str | None, option("Only the replies of this server.", metavar="URL")
-    ] = None,
-    **options: Any,
-) -> None:
+@cache_app.command("export", takes="run", only=("cache",))
+@click.argument("file", type=PATH, metavar="CALLS.jsonl", help="The recording.")
+@option("--model", "Only the replies of this model.", metavar="NAME")
+@option("--base-url", "Only the replies of this server.", metavar="URL")
+def cache_export(file: Path, *, model: str | None, base_url: str | None, **options: Any) -> None:
     """Write the stored replies into a recording.
 
     Use it for --replay or another cache. It holds prompts with the judged texts, but no key.
@@ -82,16 +69,20 @@ def cache_export(
     from judge.commands.cache import export_replies
 
     export = export_replies(_existing_folder(options), file, model=model, base_url=base_url)
-    typer.echo(f"{file}: {_reply_count(export.written)} written")
+    click.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
-        typer.echo(
+        click.echo(
             f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version"
         )
 
 
-@cache_app.command("import")
-@takes("run", "base_url", "cache")
-def cache_import(file: _File, **options: Any) -> None:
+@cache_app.command(
+    "import",
+    takes="run",
+    only=("base_url", "cache"),
+)
+@click.argument("file", type=PATH, metavar="CALLS.jsonl", help="The recording.")
+def cache_import(file: Path, **options: Any) -> None:
     """Put the replies of a recording into the cache.
 
     A run then uses them without sending requests. They count as replies of the server that the file names, or else of
@@ -101,9 +92,9 @@ def cache_import(file: _File, **options: Any) -> None:
 
     imported = import_replies(_folder(options), file, base_url=options.get("base_url"))
     servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
-    typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
+    click.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
     if imported.unfinished:
-        typer.echo(f"{file}: the last line is incomplete and was skipped")
+        click.echo(f"{file}: the last line is incomplete and was skipped")
 
 
 def _folder(options: Mapping[str, Any]) -> Path:
@@ -140,27 +131,24 @@ def _reply_count(count: int) -> str:
 _SECONDS = 60.0
 
 
-@takes(
-    "run",
-    "model",
-    "base_url",
-    "key_env",
-    "key_command",
-    "headers",
-    "system_message",
-    "reasoning_effort",
-    "extra_body",
-    "cache",
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    takes="run",
+    only=(
+        *MODEL_OPTIONS,
+        "cache",
+    ),
 )
-def doctor_command(
-    ctx: typer.Context,
-    *,
-    timeout: Annotated[
-        float, option(f"Longest wait for a reply (default: {_SECONDS:g}).", metavar="SECONDS")
-    ] = _SECONDS,
-    format: ReportFormat = "console",
-    **options: Any,
-) -> None:
+@option(
+    "--timeout",
+    f"Longest wait for a reply (default: {_SECONDS:g}).",
+    type=float,
+    default=_SECONDS,
+    metavar="SECONDS",
+)
+@report_format
+def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     """Check your setup, and optionally test a model.
 
     Lists versions, extras, keys and the cache. With --model it sends a few tiny requests and reports what the model
@@ -172,11 +160,9 @@ def doctor_command(
     from judge.config import load_config
     from judge.results.planning import Diagnosis
 
-    if ctx.invoked_subcommand is not None:
+    if subcommand := click.get_current_context().invoked_subcommand:
         if options:
-            raise ConfigError(
-                f"put options after the command: judge doctor {ctx.invoked_subcommand}"
-            )
+            raise ConfigError(f"put options after the command: judge doctor {subcommand}")
         return
     config = load_config(given={**options, "timeout": timeout})
     findings = check_environment(config)
@@ -186,15 +172,15 @@ def doctor_command(
         findings += run_sync(lambda: check_model(config, checks))
     diagnosis = Diagnosis(tuple(findings))
     print_report(diagnosis, format, full=True)
-    raise typer.Exit(0 if diagnosis.ok else 2)
+    raise click.exceptions.Exit(0 if diagnosis.ok else 2)
 
 
-doctor_app = Commands(function=doctor_command)
-doctor_app.add_typer(cache_app, name="cache")
-
-
-@doctor_app.command("metrics")
-def metrics_command(*, format: ListFormat = "console") -> None:
+@doctor_command.command("metrics")
+@list_format
+def metrics_command(
+    *,
+    format: str,
+) -> None:
     """List the metrics with their options."""
     import json
 
@@ -209,15 +195,14 @@ def metrics_command(*, format: ListFormat = "console") -> None:
         )
         return
     for metric in metrics():
-        typer.echo(f"{metric.name:<14} {metric.description}")
+        click.echo(f"{metric.name:<14} {metric.description}")
         for name, default in metric.options.items():
-            typer.echo(f"{'':<14} --set {metric.name}.{name}={json.dumps(default)}")
+            click.echo(f"{'':<14} --set {metric.name}.{name}={json.dumps(default)}")
 
 
-@doctor_app.command("schema")
-def schema_command(
-    file: Annotated[str, typer.Argument(metavar="run|suite|criterion", help="The kind of file.")],
-) -> None:
+@doctor_command.command("schema")
+@click.argument("file", metavar="run|suite|criterion", help="The kind of file.")
+def schema_command(file: str) -> None:
     """Print the JSON schema of a file, for editors.
 
     The files are run.yaml, suites (*.judge.yaml) and the YAML header of a criterion (.jinja).
@@ -236,3 +221,6 @@ def schema_command(
     if file not in schemas:
         raise ConfigError(f"judge doctor schema {file}: name run, suite or criterion")
     print_json(schemas[file]())
+
+
+doctor_command.add_command(cache_app, "cache")

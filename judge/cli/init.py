@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from judge.cli.options import option, takes
+from judge.cli.options import PATH, Command, option
 from judge.cli.terminal import print_untrusted, write
 from judge.core.errors import ConfigError, DataError, StorageError
 
@@ -27,30 +27,33 @@ _NEXT = (
 )
 
 
-@takes("run", "criteria", "map", "systems", "model")
+@click.command(
+    cls=Command,
+    takes="run",
+    only=("criteria", "map", "systems", "model"),
+)
+@click.argument(
+    "folder",
+    type=PATH,
+    required=False,
+    metavar="FOLDER",
+    help="Where to write a project (default: this folder).",
+)
+@option(
+    "--suite",
+    "Write a suite for these data, or with a run as baseline.",
+    type=PATH,
+    metavar="DATA|RUN",
+)
+@option(
+    "--output",
+    "File of the suite (default: NAME.judge.yaml); - for the console.",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
 def init_command(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Where to write a project (default: this folder).",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    suite: Annotated[
-        Path | None,
-        option("Write a suite for these data, or with a run as baseline.", metavar="DATA|RUN"),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            "File of the suite (default: NAME.judge.yaml); - for the console.",
-            metavar="FILE",
-            group="Output",
-        ),
-    ] = None,
-    **options: Any,
+    folder: Path | None, *, suite: Path | None, output: Path | None, **options: Any
 ) -> None:
     """Start a project that runs offline, or a suite.
 
@@ -82,11 +85,11 @@ def init_command(
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
     for path in contents:
-        typer.echo(str(path))
-    typer.echo("\nNothing in it needs a key or the network. Next:")
+        click.echo(str(path))
+    click.echo("\nNothing in it needs a key or the network. Next:")
     inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
     for line in (*inside, *_NEXT):
-        typer.echo(f"  {line}")
+        click.echo(f"  {line}")
 
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
@@ -134,14 +137,14 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
         print_untrusted(text.removesuffix("\n"))
         return
     write("--output", path, text)
-    typer.echo(f"{path}: read it, then judge test {path}")
+    click.echo(f"{path}: read it, then judge test {path}")
     for unused in (
         line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)
     ):
-        typer.echo(unused)
+        click.echo(unused)
     rated = {name: None for sample in source.samples for name in sample.human}
     if rated and not names and not any(case.needs_ratings for case in load(path).cases):
-        typer.echo(
+        click.echo(
             f"the suite tests no rated criterion ({', '.join(map(one_line, rated))}): judge init --suite {data} "
             f"--criteria {one_line(next(iter(rated)))}.jinja, with a criterion of that name"
         )

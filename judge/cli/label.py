@@ -7,11 +7,11 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from judge.cli.options import Data, option, takes, to_config
+from judge.cli.options import PATH, Command, data_argument, option, to_config
 from judge.cli.terminal import check_outputs, print_message, print_untrusted, write
 from judge.core.errors import ConfigError
 
@@ -22,54 +22,71 @@ if TYPE_CHECKING:
     from judge.config import RunConfig
 
 
-@takes("run", "map", "systems", "where", "limit", "criteria", "language", "seed")
+@click.command(
+    cls=Command,
+    takes="run",
+    only=("map", "systems", "where", "limit", "criteria", "language", "seed"),
+)
+@data_argument
+@option(
+    "--raters",
+    "Names of the people who rate; each has their own order.",
+    default="",
+    metavar="NAME,...",
+)
+@option("--items", "Only a random sample of N items, the same for all.", type=int, metavar="N")
+@option(
+    "--repeat",
+    "Share of texts rated twice by each rater (default: 0.1).",
+    type=float,
+    default=0.1,
+    metavar="SHARE",
+)
+@option("--pairwise", "Compare the texts of two systems, side by side.", is_flag=True)
+@option(
+    "--output",
+    "File of the ratings (default: ratings.jsonl).",
+    type=PATH,
+    default=Path("ratings.jsonl"),
+    metavar="FILE",
+    group="Output",
+)
+@option(
+    "--file",
+    "Write a page that works without judge, and saves a file.",
+    type=PATH,
+    metavar="HTML",
+    group="Output",
+)
+@option(
+    "--import",
+    "Add the ratings that a page of --file saved.",
+    "import_",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
+@option("--plan", "Print how many ratings a precision needs.", is_flag=True, group="Output")
+@option(
+    "--precision",
+    "With --plan: half the width of an interval (default: 0.1).",
+    type=float,
+    default=0.1,
+    metavar="WIDTH",
+    group="Output",
+)
 def label_command(
-    data: Data,
+    data: Path,
     *,
-    raters: Annotated[
-        str, option("Names of the people who rate; each has their own order.", metavar="NAME,...")
-    ] = "",
-    items: Annotated[
-        int | None, option("Only a random sample of N items, the same for all.", metavar="N")
-    ] = None,
-    repeat: Annotated[
-        float, option("Share of texts rated twice by each rater (default: 0.1).", metavar="SHARE")
-    ] = 0.1,
-    pairwise: Annotated[
-        bool, option("Compare the texts of two systems, side by side.", "--pairwise")
-    ] = False,
-    output: Annotated[
-        Path,
-        option("File of the ratings (default: ratings.jsonl).", metavar="FILE", group="Output"),
-    ] = Path("ratings.jsonl"),
-    file: Annotated[
-        Path | None,
-        option(
-            "Write a page that works without judge, and saves a file.",
-            metavar="HTML",
-            group="Output",
-        ),
-    ] = None,
-    import_: Annotated[
-        Path | None,
-        option(
-            "Add the ratings that a page of --file saved.",
-            "--import",
-            metavar="FILE",
-            group="Output",
-        ),
-    ] = None,
-    plan: Annotated[
-        bool, option("Print how many ratings a precision needs.", "--plan", group="Output")
-    ] = False,
-    precision: Annotated[
-        float,
-        option(
-            "With --plan: half the width of an interval (default: 0.1).",
-            metavar="WIDTH",
-            group="Output",
-        ),
-    ] = 0.1,
+    raters: str,
+    items: int | None,
+    repeat: float,
+    pairwise: bool,
+    output: Path,
+    file: Path | None,
+    import_: Path | None,
+    plan: bool,
+    precision: float,
     **options: Any,
 ) -> None:
     """Rate texts in the browser, blind and in random order.
@@ -111,7 +128,7 @@ def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
 
     imported = labelling.import_file(saved)
     known = f"; {imported.known:,} were there already" if imported.known else ""
-    typer.echo(f"{plural(imported.new, 'rating')} added to {output}{known}")
+    click.echo(f"{plural(imported.new, 'rating')} added to {output}{known}")
 
 
 def _write_page(file: Path, labelling: Labelling, names: Sequence[str]) -> None:
@@ -120,7 +137,7 @@ def _write_page(file: Path, labelling: Labelling, names: Sequence[str]) -> None:
 
     write("--file", file, page(labelling, None, served=False))
     advice = "Add what they save with the same options and --import:"
-    typer.echo(f"{file}\n\nSend it to {' and '.join(names)}. {advice}")
+    click.echo(f"{file}\n\nSend it to {' and '.join(names)}. {advice}")
 
 
 def _serve(labelling: Labelling, server: Any) -> None:
@@ -128,7 +145,7 @@ def _serve(labelling: Labelling, server: Any) -> None:
     import webbrowser
 
     for name in labelling.raters:
-        typer.echo(f"{name}: {server.url(name)}")
+        click.echo(f"{name}: {server.url(name)}")
     print_message(f"Ratings go to {labelling.output}. Press Ctrl-C to end.")
     sys.stdout.flush()
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`

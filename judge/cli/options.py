@@ -1,22 +1,19 @@
-"""The options of commands. Those of a run are the fields of `RunConfig`, which are read when a command is used.
+"""Commands and their options. Those of a run are the fields of `RunConfig`.
 
-Importing `judge.config` takes longer than all that `judge --help` does.
+Importing `judge.config` takes longer than all that `judge --help` does, so a command reads the fields when it is used.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
-from inspect import Parameter, Signature, getdoc, signature
-from itertools import takewhile
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_origin
 
-import typer
-import typer.main
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.core import ParameterSource
 
 from judge.cli.terminal import CONFIGS
 from judge.core.errors import ConfigError
@@ -25,52 +22,71 @@ from judge.core.messages import two_meanings_of_system
 if TYPE_CHECKING:
     from judge import config
 
-Function = TypeVar("Function", bound=Callable[..., None])
 C = TypeVar("C", bound="config.RunConfig")
+F = TypeVar("F", bound=Callable[..., Any])
+Known = Callable[[], Iterable[str]] | Sequence[str]
+
+PATH = click.Path(path_type=Path)
+_OWN = "Options"
+"""Heading of the options that only one command has."""
+MODEL_OPTIONS = (
+    "model", "base_url", "key_env", "key_command", "headers", "system_message", "reasoning_effort", "extra_body",
+)  # fmt: skip
+"""The options of a run that say which model is asked, and how."""
+_SYSTEM = "--system"
 
 
-def option(
-    help: str,
-    *names: str,
-    metavar: str | None = None,
-    known: Callable[[], Iterable[str]] | Sequence[str] = (),
-    group: str = "Options",
-    check: Callable[[str], str] | None = None,
-) -> Any:
-    """An option under a heading of the help; a shell completes the `known` values, also after others and a comma."""
+def completion(known: Known) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return the function by which a shell completes known values, also after others and a comma."""
 
-    def complete(incomplete: str) -> list[str]:
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
         values = known() if callable(known) else known
         return [f"{before}{comma}{value}" for value in values if value.startswith(last)]
 
-    return typer.Option(
-        *names,
-        help=help,
-        metavar=metavar,
-        show_default=False,
-        autocompletion=complete if known else None,
-        rich_help_panel=group,
-        callback=check,
-    )
+    return complete
 
 
-def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Any:
-    """The option `--format` of a command whose result has these formats, the first of them the usual one.
+class Option(click.Option):
+    """An option under a heading of the help; a shell completes the `known` values."""
 
-    Any other is refused unless packages may add formats (`open_ended`).
+    def __init__(
+        self, names: Sequence[str], *, group: str = _OWN, known: Known = (), **settings: Any
+    ) -> None:
+        super().__init__(names, shell_complete=completion(known) if known else None, **settings)
+        self.group = group
+
+
+def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[F], F]:
+    """Give a function an option: its flag, its help, and other names."""
+    return click.option(name, *more, help=help, cls=Option, **settings)
+
+
+def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Callable[[F], F]:
+    """Give a function the options `--format`, whose usual value is the first of the formats, and `--json`.
+
+    Any other format is refused unless packages may add formats (`open_ended`).
     """
 
-    def check(format: str) -> str:
+    def check(ctx: click.Context, option: click.Parameter, format: str) -> str:
         from judge.core.plugins import require_known
 
-        require_known("format", [format], formats)
+        if not open_ended:
+            require_known("format", [format], formats)
         return format
 
     text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."
-    return option(
-        text, metavar="FORMAT", known=formats, group="Output", check=None if open_ended else check
+    choose = option(
+        "--format",
+        text,
+        metavar="FORMAT",
+        known=formats,
+        default=formats[0],
+        callback=check,
+        group="Output",
     )
+    as_json = option("--json", "The same as --format json.", is_flag=True, group="Output")
+    return lambda function: choose(as_json(function))
 
 
 def names_of_criteria() -> list[str]:
@@ -80,118 +96,138 @@ def names_of_criteria() -> list[str]:
     return sorted({path.stem for path in builtin_files("en").values()})
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA|RUN.YAML",
-        help="A data file, folder or 'PATTERN', or a run.yaml that names it.",
-    ),
-]
-Quiet = Annotated[
-    bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")
-]
-Full = Annotated[
-    bool, option("Print the full report, not only its summary.", "--full", group="Output")
-]
-ReportFormat = Annotated[str, format_option("console", "markdown", "html", "latex", "csv", "json")]
-ListFormat = Annotated[str, format_option("console", "json")]
+def data_argument(function: F) -> F:
+    """Give a function the data that it judges."""
+    text = "A data file, folder or 'PATTERN', or a run.yaml that names it."
+    return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(function)
+
+
+report_format = format_option("console", "markdown", "html", "latex", "csv", "json")
+list_format = format_option("console", "json")
 """Of commands that print a table for people or a record for programs."""
-Export = Annotated[
-    list[str] | None,
-    option(
-        "Also write a file: otel=FILE, traces as OTLP-JSON.", metavar="FORMAT=FILE", group="Output"
-    ),
-]
-Output = Annotated[
-    Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")
-]
+full_option = option(
+    "--full", "Print the full report, not only its summary.", is_flag=True, group="Output"
+)
+quiet_option = option(
+    "--quiet", "No progress, no report on the console.", "-q", is_flag=True, group="Output"
+)
+export_option = option(
+    "--export",
+    "Also write a file: otel=FILE, traces as OTLP-JSON.",
+    metavar="FORMAT=FILE",
+    multiple=True,
+    group="Output",
+)
+output_option = option(
+    "--output", "Write here (default: to the console).", type=PATH, metavar="FILE", group="Output"
+)
 
 
-def takes(command: config.Command, *names: str) -> Callable[[Function], Function]:
-    """Give a function the options of a run that `command` takes, or only those with these names.
+class Command(click.Command):
+    """A command with its own options and those of a run that the command named by `takes` has.
 
-    They follow the function's own parameters and come in its `**options`, if they were given. `no_cache` among the
-    names stands for `--no-cache`.
+    With `only`, of a run's options it has those with these names; `no_cache` stands for `--no-cache`. Its function gets
+    the options of a run that were given as `**options`.
     """
 
-    def decorate(function: Function) -> Function:
-        function.takes = command, names  # type: ignore[attr-defined]
-        return function
+    def __init__(
+        self,
+        *args: Any,
+        takes: config.Command | None = None,
+        only: Sequence[str] = (),
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.takes = takes
+        self.only = tuple(only)
 
-    return decorate
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments, the options of a run and the command's own."""
+        own = super().get_params(ctx)
+        if self.takes is None:
+            return own
+        names = {parameter.name for parameter in own}
+        arguments = [parameter for parameter in own if isinstance(parameter, click.Argument)]
+        others = [parameter for parameter in own if not isinstance(parameter, click.Argument)]
+        of_run = [each for each in run_options(self.takes, self.only) if each.name not in names]
+        return [*arguments, *of_run, *others]
 
-
-class _LateParameters:
-    """Makes the parameters of a command when they are first needed, and writes them by the groups of its options."""
-
-    function: Callable[..., None] | None = None
-    params: list[Any]
-    callback: Any
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the parameters."""
-        if self.function is not None:
-            app = typer.Typer(add_completion=False)
-            app.command()(_with_run_options(self.function))
-            made = typer.main.get_command(app)
-            self.params, self.callback, self.function = made.params, made.callback, None
-        return super().get_params(ctx)  # type: ignore[misc]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what was typed. Raises ConfigError for `--system` if the command only has `--system-message`."""
-        known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        typed = {word.partition("=")[0] for word in takewhile(lambda word: word != "--", args)}
-        if _SYSTEM in typed - known and f"{_SYSTEM}-message" in known:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+            if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known:
+                raise
             meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
-            raise ConfigError(f"{_SYSTEM}: {meanings}")
-        return super().parse_args(ctx, args)  # type: ignore[misc]
+            raise ConfigError(f"{_SYSTEM}: {meanings}") from None
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, the command's own options and those of a run by their groups."""
-        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function. Raises ConfigError if two options contradict each other."""
+        own = {parameter.name for parameter in self.params}
+        values = {name: value for name, value in ctx.params.items() if name in own}
+        if values.pop("json", False):
+            values["format"] = _as_json(ctx)
+        given = {
+            name: value
+            for name, value in ctx.params.items()
+            if name not in own and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        }
+        ctx.params = values | _read_run_options(given)
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        rows: dict[str, list[tuple[str, str]]] = {_OWN: []}
         for parameter in self.get_params(ctx):
-            group = (
-                getattr(parameter, "rich_help_panel", None) or "Options"
-            )  # Click's own --help has none
-            heading = "Arguments" if parameter.param_type_name == "argument" else group
-            if record := parameter.get_help_record(ctx):
-                rows.setdefault(heading, []).append(record)
-        _write_sections(rows, formatter)
+            record = parameter.get_help_record(ctx)
+            if record is None or isinstance(parameter, click.Argument):
+                continue
+            heading = parameter.group if isinstance(parameter, Option) else _OWN
+            rows.setdefault(heading, []).append(record)
+        for heading, records in rows.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
-def _write_sections(rows: Mapping[str, list[tuple[str, str]]], formatter: Any) -> None:
-    for heading, records in rows.items():
-        if records:
+class Group(Command, click.Group):
+    """Commands, under headings if there are several kinds. `hints` are the commands to suggest for other words."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, hints: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.hints = hints or {}
+        self.headings: dict[str, list[str]] = {}
+
+    def add_section(self, heading: str, commands: Mapping[str, click.Command]) -> None:
+        """Add commands under a heading."""
+        for name, command in commands.items():
+            self.add_command(command, name)
+        self.headings[heading] = list(commands)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings, then the options."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for heading, names in (self.headings or {"Commands": list(self.commands)}).items():
+            records = [(name, self.commands[name].get_short_help_str(width)) for name in names]
             with formatter.section(heading):
                 formatter.write_dl(records)
-
-
-class Command(_LateParameters, TyperCommand):
-    """A command with late parameters. With `--format` it takes `--json` for `--format json`."""
-
-    def __init__(self, name: str | None, *, function: Callable[..., None], **settings: Any) -> None:
-        super().__init__(name, **settings)
-        self.function = function
-
-
-class Group(_LateParameters, TyperGroup):
-    """Commands under headings. A group with a function is a command itself."""
-
-    hints: Mapping[str, str] = {}
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by their groups, then the options."""
-        width = formatter.width - 6 - max(map(len, self.commands))
-        rows: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            record = name, command.get_short_help_str(width)
-            rows.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(
-                record
-            )
-        _write_sections(rows, formatter)
         super().format_options(ctx, formatter)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command. Exits with 130 on Ctrl-C, as a shell expects."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo(err=True)  # closes the line of the terminal's ^C
+            raise click.exceptions.Exit(130) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name. Raises ConfigError, with a hint, if there is none."""
         name = args[0]
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
@@ -206,43 +242,7 @@ class Group(_LateParameters, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class Commands(typer.Typer):
-    """A group of commands. It prints its help without arguments, unless it has a `function` of its own.
-
-    `hints` are the commands to suggest for other words.
-    """
-
-    def __init__(
-        self,
-        *,
-        function: Callable[..., None] | None = None,
-        hints: Mapping[str, str] | None = None,
-        **settings: Any,
-    ) -> None:
-        attributes = {
-            "function": None if function is None else staticmethod(function),
-            "hints": hints or {},
-        }
-        if function is not None:
-            settings |= {"help": getdoc(function), "invoke_without_command": True}
-        super().__init__(
-            cls=type("Group", (Group,), attributes),
-            no_args_is_help=function is None,
-            rich_markup_mode=None,
-            **settings,
-        )
-
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        """As Typer's, with the parameters of the function made late."""
-
-        def decorate(function: Callable[..., None]) -> Callable[..., None]:
-            late: Any = partial(Command, function=function)
-            super(Commands, self).command(name, help=getdoc(function), cls=late, **settings)(
-                lambda: None
-            )
-            return function
-
-        return decorate
+# The options of a run
 
 
 class _Short(NamedTuple):
@@ -254,7 +254,6 @@ class _Short(NamedTuple):
     help: str
 
 
-_SYSTEM = "--system"
 _ALIASES = {"headers": ("--header",)}
 _SHORT = {
     "reasons": _Short(
@@ -262,127 +261,102 @@ _SHORT = {
     ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
+_COMMA_SEPARATED = ("map", "systems", "where", "sentence_marks", "metrics", "score_columns")
+"""Repeatable options whose values may also stand in one text, which `RunConfig` splits."""
 
 
-def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function whose signature has all parameters; it calls the function with the options that were given."""
-    own, usual_format = {}, None
-    for name, parameter in signature(function, eval_str=True).parameters.items():
-        if parameter.kind is not Parameter.VAR_KEYWORD:
-            own[name] = parameter
-        if name == "format":
-            usual_format = parameter.default
-            own["json"] = _parameter(
-                "json", bool, option("The same as --format json.", "--json", group="Output")
-            )
-    offered = _run_parameters(*function.takes) if hasattr(function, "takes") else ()
-    shared = {parameter.name: parameter for parameter in offered if parameter.name not in own}
-
-    def call(**values: Any) -> None:
-        options = {
-            name: value
-            for name in shared
-            if (value := values.pop(name)) is not None and value is not False
-        }
-        if "criteria" in options:
-            from judge.config import criterion_entries
-
-            options["criteria"] = [
-                entry for text in options["criteria"] for entry in criterion_entries(text)
-            ]
-        for name in options.keys() - {
-            "criteria",
-            "model",
-            "set",
-            "headers",
-            "extra_body",
-        }:  # lists with commas
-            options[name] = (
-                ",".join(options[name]) if isinstance(options[name], list) else options[name]
-            )
-        for name, short in _SHORT.items():
-            if options.pop(name, False):
-                if short.name in options:
-                    raise ConfigError(
-                        f"{short.flag} and --{short.name} contradict each other; leave out one"
-                    )
-                options[short.name] = short.value
-        if values.pop("json", False):
-            if values["format"] not in (usual_format, "json"):
-                raise ConfigError(
-                    f"--json is short for --format json, and --format {values['format']} was given; leave out one"
-                )
-            values["format"] = "json"
-        function(**values, **options)
-
-    arguments = [
-        parameter for parameter in own.values() if parameter.kind is not Parameter.KEYWORD_ONLY
-    ]
-    parameters = [
-        *arguments,
-        *shared.values(),
-        *(own[name] for name in own if own[name] not in arguments),
-    ]
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return call
-
-
-def _parameter(name: str, kind: Any, info: Any) -> Parameter:
-    default, type_ = (False, kind) if kind is bool else (None, kind | None)
-    return Parameter(
-        name, Parameter.KEYWORD_ONLY, annotation=Annotated[type_, info], default=default
-    )
-
-
-def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[Parameter]:
-    """Yield the parameters of a run's options. Numbers are texts, which `RunConfig` reads."""
+def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Option, ...]:
+    """Return the options of a run that a command takes, or only those with these names."""
     from judge import config
+
+    kind = config.RankConfig if command in ("rank", "plan") else config.RunConfig
+    return _run_options(command, kind, only)
+
+
+@cache
+def _run_options(
+    command: config.Command, kind: type[config.RunConfig], only: tuple[str, ...]
+) -> tuple[Option, ...]:
+    from judge import config
+
+    options = []
+    for field in config.run_options(command, kind).values():
+        if field.name == "data":
+            continue
+        if not only or field.name in only:
+            options.append(_run_option(field))
+        for name, short in _SHORT.items():
+            if short.name == field.name and (not only or name in only):
+                names = [short.flag, name]
+                options.append(Option(names, help=short.help, is_flag=True, group=field.group))
+    return tuple(options)
+
+
+def _run_option(field: config.Option) -> Option:
+    """Return the option of a field. Its values are texts, which `RunConfig` reads."""
     from judge.core import plugins
 
-    known: dict[str, Callable[[], list[str]]] = {
+    known: dict[str, Known] = {
         "criteria": names_of_criteria,
         "metrics": lambda: plugins.names("metrics"),
         "engine": lambda: plugins.names("engines"),
     }
-    for run_option in config.run_options(
-        command, config.RankConfig if command in ("rank", "plan") else None
-    ).values():
-        name, kind, choices, text = (
-            run_option.name,
-            run_option.kinds[0],
-            run_option.choices,
-            run_option.description.removesuffix("."),
-        )
-        if name == "data" or (names and name not in names):
-            continue
-        if choices:
-            text += f": {', '.join(map(str, choices[:-1]))} or {choices[-1]}"
-        if run_option.default not in (None, (), {}) and run_option.default is not False:
-            shown = (
-                run_option.default
-                if isinstance(run_option.default, tuple)
-                else [run_option.default]
+    kind = field.kinds[0]
+    type_: Any = None
+    if kind is Path:
+        type_ = PATH
+    elif field.choices and isinstance(field.choices[0], int):
+        type_ = int
+    text = field.description.removesuffix(".")
+    if field.choices:
+        text += f": {', '.join(map(str, field.choices[:-1]))} or {field.choices[-1]}"
+    if field.default not in (None, (), {}) and field.default is not False:
+        defaults = field.default if isinstance(field.default, tuple) else (field.default,)
+        text += f" (default: {','.join(map(str, defaults)).removesuffix('.0')})"
+    return Option(
+        [f"--{field.name.replace('_', '-')}", *_ALIASES.get(field.name, ()), field.name],
+        help=f"{text}.",
+        type=type_,
+        metavar=field.metavar or None,
+        is_flag=True if kind is bool else None,
+        multiple=get_origin(kind) in (dict, tuple),
+        known=known.get(field.name, [str(choice) for choice in field.choices]),
+        group=field.group,
+    )
+
+
+def _read_run_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run as `RunConfig` reads them. Raises ConfigError if two contradict each other."""
+    options = {name: value for name, value in given.items() if name not in _SHORT}
+    if "criteria" in options:
+        from judge.config import criterion_entries
+
+        texts = options["criteria"]
+        options["criteria"] = [entry for text in texts for entry in criterion_entries(text)]
+    for name, value in options.items():
+        if isinstance(value, tuple):
+            options[name] = ",".join(value) if name in _COMMA_SEPARATED else list(value)
+    for short in (short for name, short in _SHORT.items() if name in given):
+        if short.name in options:
+            raise ConfigError(
+                f"{short.flag} and --{short.name} contradict each other; leave out one"
             )
-            text += f" (default: {','.join(map(str, shown)).removesuffix('.0')})"
-        info = option(
-            f"{text}.",
-            f"--{name.replace('_', '-')}",
-            *_ALIASES.get(name, ()),
-            metavar=run_option.metavar or None,
-            known=known.get(name, list(map(str, choices))),
-            group=run_option.group,
+        options[short.name] = short.value
+    return options
+
+
+def _as_json(ctx: click.Context) -> str:
+    """Return the format that `--json` stands for. Raises ConfigError if another one was given."""
+    format = ctx.params["format"]
+    was_given = ctx.get_parameter_source("format") is ParameterSource.COMMANDLINE
+    if was_given and format not in ("console", "json"):
+        raise ConfigError(
+            f"--json is short for --format json, and --format {format} was given; leave out one"
         )
-        if get_origin(kind) in (dict, tuple):
-            kind = list[str]
-        yield _parameter(
-            name, kind if kind in (bool, Path, list[str]) else type((*choices, "")[0]), info
-        )
-        for short_name, short in _SHORT.items():
-            if short.name == name and (not names or short_name in names):
-                yield _parameter(
-                    short_name, bool, option(short.help, short.flag, group=run_option.group)
-                )
+    return "json"
+
+
+# Configurations
 
 
 def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:

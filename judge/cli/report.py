@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from judge.cli.options import (
-    Export,
-    Full,
-    Output,
-    Quiet,
-    ReportFormat,
+    PATH,
+    Command,
+    export_option,
     format_option,
+    full_option,
     option,
-    takes,
+    output_option,
+    quiet_option,
+    report_format,
     to_config,
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
@@ -34,45 +35,44 @@ CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
 
 
-@takes("run", "where")
+@click.command(cls=Command, takes="run", only=("where",))
+@click.argument("run", type=PATH, metavar="RUN", help="The folder of a run.")
+@option("--item", "Show one item: texts, scores, reasons and ratings.", metavar="ID")
+@option("--system", "With --item, only this system.", metavar="NAME")
+@option("--by", "Compare the slices that this column makes.", metavar="COLUMN")
+@format_option(
+    "console",
+    "markdown",
+    "html",
+    "json",
+    "csv",
+    "latex",
+    *_DRAWN,
+    more=" (its charts)",
+    open_ended=True,
+)
+@option("--output", _OUTPUT, type=PATH, metavar="FILE|DIR", group="Output")
+@option(
+    "--failures-as",
+    "Count each failed judgment as the worst score of its scale.",
+    metavar="NAME",
+    known=("worst",),
+)
+@full_option
+@option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
+@export_option
 def report_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    run: Path,
     *,
-    item: Annotated[
-        str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")
-    ] = None,
-    system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
-    by: Annotated[
-        str | None, option("Compare the slices that this column makes.", metavar="COLUMN")
-    ] = None,
-    format: Annotated[
-        str,
-        format_option(
-            "console",
-            "markdown",
-            "html",
-            "json",
-            "csv",
-            "latex",
-            *_DRAWN,
-            more=" (its charts)",
-            open_ended=True,
-        ),
-    ] = "console",
-    output: Annotated[Path | None, option(_OUTPUT, metavar="FILE|DIR", group="Output")] = None,
-    failures_as: Annotated[
-        str | None,
-        option(
-            "Count each failed judgment as the worst score of its scale.",
-            metavar="NAME",
-            known=("worst",),
-        ),
-    ] = None,
-    full: Full = False,
-    wide: Annotated[
-        bool, option("With --format csv: a row per item and system.", "--wide", group="Output")
-    ] = False,
-    export: Export = None,
+    item: str | None,
+    system: str | None,
+    by: str | None,
+    format: str,
+    output: Path | None,
+    failures_as: str | None,
+    full: bool,
+    wide: bool,
+    export: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
@@ -118,30 +118,28 @@ def _draw(result: Result, output: Path, format: str) -> None:
     from judge.report.renderers.svg import write
 
     for path in write(plugins.document(result), output, format):
-        typer.echo(str(path))
+        click.echo(str(path))
 
 
 PAGE = "compared.html"
 
 
-@takes("run", "seed")
+@click.command(cls=Command, takes="run", only=("seed",))
+@click.argument("before", type=PATH, metavar="RUN_A", help="The folder of a run.")
+@click.argument(
+    "after", type=PATH, metavar="RUN_B", help="The folder of a later one on the same texts."
+)
+@report_format
+@full_option
+@option(
+    "--output",
+    f"Write here (default: html to RUN_B/{PAGE}, else the console).",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
 def compare_command(
-    before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
-    after: Annotated[
-        Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")
-    ],
-    *,
-    format: ReportFormat = "console",
-    full: Full = False,
-    output: Annotated[
-        Path | None,
-        option(
-            f"Write here (default: html to RUN_B/{PAGE}, else the console).",
-            metavar="FILE",
-            group="Output",
-        ),
-    ] = None,
-    **options: Any,
+    before: Path, after: Path, *, format: str, full: bool, output: Path | None, **options: Any
 ) -> None:
     """Show what changed between two runs.
 
@@ -156,39 +154,45 @@ def compare_command(
     print_report(comparison, format, full=full, output=output)
 
 
-_Judged = Annotated[
-    Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")
-]
-_Others = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="RUN", help="Folders of other runs on the same texts, with other judges or prompts."
-    ),
-]
-_Level = Annotated[
-    str,
-    option(
-        "document (within items), item (all texts) or system (means).",
-        metavar="NAME",
-        known=("document", "item", "system"),
-    ),
-]
-
-
-@takes("run")
+@click.command(cls=Command, takes="run")
+@click.argument(
+    "data", type=PATH, metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run."
+)
+@click.argument(
+    "others",
+    type=PATH,
+    nargs=-1,
+    metavar="RUN",
+    help="Folders of other runs on the same texts, with other judges or prompts.",
+)
+@option(
+    "--level",
+    "document (within items), item (all texts) or system (means).",
+    default="document",
+    metavar="NAME",
+    known=("document", "item", "system"),
+)
+@option(
+    "--epsilon",
+    "Advantage granted to the judge in the alt-test (default: 0.2).",
+    type=float,
+    default=0.2,
+    metavar="E",
+)
+@report_format
+@full_option
+@output_option
+@quiet_option
 def validate_command(
-    ctx: typer.Context,
-    data: _Judged,
-    others: _Others = None,
+    data: Path,
+    others: tuple[Path, ...],
     *,
-    level: _Level = "document",
-    epsilon: Annotated[
-        float, option("Advantage granted to the judge in the alt-test (default: 0.2).", metavar="E")
-    ] = 0.2,
-    format: ReportFormat = "console",
-    full: Full = False,
-    output: Output = None,
-    quiet: Quiet = False,
+    level: str,
+    epsilon: float,
+    format: str,
+    full: bool,
+    output: Path | None,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Compare a judge with human ratings.
@@ -200,7 +204,7 @@ def validate_command(
     check_epsilon(epsilon)
     show = partial(print_report, format=format, full=full, output=output)
     compared = partial(validate, level=level, epsilon=epsilon)
-    _with_people(ctx, [data, *(others or ())], options, compared, show, quiet=quiet)
+    _with_people([data, *(others or ())], options, compared, show, quiet=quiet)
 
 
 _OF_FINISHED = (
@@ -219,7 +223,6 @@ _OF_FINISHED = (
 
 
 def _with_people(
-    ctx: typer.Context,
     sources: Sequence[Path],
     options: Mapping[str, Any],
     compare: partial[Any],
@@ -250,7 +253,7 @@ def _with_people(
             folder=None if runs else folder,
         )
         exit_with_status(result)
-    refuse_options(ctx, data, besides=_OF_FINISHED)
+    refuse_options(data, besides=_OF_FINISHED)
     config = RunConfig.load(given=options)
     selected = {
         "where": config.where,

@@ -7,19 +7,20 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+import click
 
 from judge.cli.options import (
-    Data,
-    Export,
-    Full,
-    Quiet,
-    ReportFormat,
+    PATH,
+    Command,
+    data_argument,
+    export_option,
     format_option,
+    full_option,
     option,
-    takes,
+    quiet_option,
+    report_format,
     to_config,
 )
 from judge.cli.terminal import check_exports, print_message, print_report, write_exports
@@ -45,29 +46,31 @@ _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
 
-Format = Annotated[
-    str,
-    format_option("console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True),
-]
+run_format = format_option(
+    "console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True
+)
 
 
-@takes("run")
+@click.command(cls=Command, takes="run")
+@data_argument
+@option(
+    "--generate-only",
+    "Only write the systems' outputs, into the file --out.",
+    is_flag=True,
+    group="Output",
+)
+@run_format
+@full_option
+@quiet_option
+@export_option
 def run_command(
-    ctx: typer.Context,
-    data: Data,
+    data: Path,
     *,
-    generate_only: Annotated[
-        bool,
-        option(
-            "Only write the systems' outputs, into the file --out.",
-            "--generate-only",
-            group="Output",
-        ),
-    ] = False,
-    format: Format = "console",
-    full: Full = False,
-    quiet: Quiet = False,
-    export: Export = None,
+    generate_only: bool,
+    format: str,
+    full: bool,
+    quiet: bool,
+    export: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Judge and measure every output, and compare the systems.
@@ -77,20 +80,19 @@ def run_command(
     from judge.config import RunConfig
 
     if generate_only:
-        _generate_only(ctx, data, options, quiet=quiet)
+        _generate_only(data, options, quiet=quiet)
         return
     _run(data, options, RunConfig, export, format=format, full=full, quiet=quiet)
 
 
-@takes("rank")
+@click.command(cls=Command, takes="rank")
+@data_argument
+@run_format
+@full_option
+@quiet_option
+@export_option
 def rank_command(
-    data: Data,
-    *,
-    format: Format = "console",
-    full: Full = False,
-    quiet: Quiet = False,
-    export: Export = None,
-    **options: Any,
+    data: Path, *, format: str, full: bool, quiet: bool, export: tuple[str, ...], **options: Any
 ) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
     from judge.config import RankConfig
@@ -121,16 +123,14 @@ def _run(
     exit_with_status(result)
 
 
-def _generate_only(
-    ctx: typer.Context, data: Path, options: Mapping[str, Any], *, quiet: bool
-) -> None:
+def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> None:
     """Write the outputs of a run's systems into a file. Exits with 1 if a text could not be written."""
     from judge.commands.generate import FILE
     from judge.config import RunConfig
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
 
-    if typed := _typed(ctx, besides=("generate_only", "quiet", "out", *_OF_GENERATE)):
+    if typed := _typed(besides=("generate_only", "quiet", "out", *_OF_GENERATE)):
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)
     config = config.model_copy(update={"out": None})
@@ -147,40 +147,36 @@ def _generate_only(
     if outputs is None:
         return
     outputs.save(out)
-    typer.echo(str(out))
+    click.echo(str(out))
     for failure in outputs.failures[:_MOST_FAILURES]:
         print_message(f"item {failure.item}, {failure.system}: {failure.message}")
     if outputs.failures:
         print_message(f"{plural(len(outputs.failures), 'text')} could not be written")
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-@takes("plan")
+@click.command(cls=Command, takes="plan")
+@click.argument(
+    "data",
+    type=PATH,
+    metavar="DATA|RUN.YAML|RUN",
+    help="Data, a run.yaml that names it, or a finished run's folder.",
+)
+@option("--rank", "Estimate judge rank, which compares texts two by two.", is_flag=True)
+@option("--items", "Estimate for N items like these (default: these).", type=int, metavar="N")
+@option(
+    "--detect", "Show the items that RUN needs to detect this difference.", type=float, metavar="D"
+)
+@option("--pair", "Only these two systems of RUN, also for their own difference.", metavar="A,B")
+@report_format
 def plan_command(
-    ctx: typer.Context,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA|RUN.YAML|RUN",
-            help="Data, a run.yaml that names it, or a finished run's folder.",
-        ),
-    ],
+    data: Path,
     *,
-    rank: Annotated[
-        bool, option("Estimate judge rank, which compares texts two by two.", "--rank")
-    ] = False,
-    items: Annotated[
-        int | None, option("Estimate for N items like these (default: these).", metavar="N")
-    ] = None,
-    detect: Annotated[
-        float | None,
-        option("Show the items that RUN needs to detect this difference.", metavar="D"),
-    ] = None,
-    pair: Annotated[
-        str | None,
-        option("Only these two systems of RUN, also for their own difference.", metavar="A,B"),
-    ] = None,
-    format: ReportFormat = "console",
+    rank: bool,
+    items: int | None,
+    detect: float | None,
+    pair: str | None,
+    format: str,
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key.
@@ -192,7 +188,7 @@ def plan_command(
     from judge.config import RankConfig, RunConfig, load_config
 
     if (data / "run.json").is_file():
-        refuse_options(ctx, data, besides=("items", "detect", "pair", "where"))
+        refuse_options(data, besides=("items", "detect", "pair", "where"))
         where = load_config(given=options).where
         power = run_power(data, difference=detect, items=items, pair=pair, where=where)
         print_report(power, format, full=True)
@@ -242,7 +238,7 @@ def run_interruptibly(
         else:
             again = "Without a cache, the same command pays for everything again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
-        raise typer.Exit(130) from None
+        raise click.exceptions.Exit(130) from None
 
 
 async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
@@ -284,20 +280,19 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
+def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
-    if typed := _typed(ctx, besides=("format", "json", *besides)):
+    if typed := _typed(besides=("format", "json", *besides)):
         raise ConfigError(
             f"{typed[0]}: the run in {folder} is finished; name its data to run again"
         )
 
 
-def _typed(ctx: typer.Context, *, besides: Sequence[str]) -> list[str]:
+def _typed(*, besides: Sequence[str]) -> list[str]:
     """Return the options on the command line, other than `besides`."""
-    sources = {
-        name: ctx.get_parameter_source(name)
-        for name in sorted(ctx.params.keys() - {"data", *besides})
-    }
+    ctx = click.get_current_context()
+    names = {parameter.name for parameter in ctx.command.get_params(ctx) if parameter.name}
+    sources = {name: ctx.get_parameter_source(name) for name in sorted(names - {"data", *besides})}
     return [
         f"--{name.replace('_', '-')}"
         for name, source in sources.items()
@@ -371,4 +366,4 @@ def exit_with_status(result: Result) -> None:
         stored = result.info.requests.failed_cached
         again = f"; {stored:,} on stored replies, --retry-failed asks again" if stored else ""
         print_message(f"{plural(result.failed, 'value')} failed; the report shows why{again}")
-    raise typer.Exit(1 if result.failed else 0)
+    raise click.exceptions.Exit(1 if result.failed else 0)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from judge.core.errors import ConfigError, StorageError
 
@@ -119,7 +119,7 @@ def print_untrusted(text: str, format: str = "") -> None:
         from judge.core.format import escape_controls
 
         text = escape_controls(text)
-    typer.echo(text)
+    click.echo(text)
 
 
 def print_report(
@@ -155,7 +155,7 @@ def print_report(
     text = plugins.write(document, format, full=full, wide=wide, colour=colour)
     if output is not None:
         write("--output", output, text)
-        typer.echo(str(output))
+        click.echo(str(output))
     else:
         print_untrusted(text.rstrip("\n"), format)
 
@@ -167,7 +167,7 @@ def print_message(message: str) -> None:
     short = re.sub(
         rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][: _LONGEST_WORD - 1]}…", message
     )
-    typer.echo(escape_controls(short), err=True)
+    click.echo(escape_controls(short), err=True)
 
 
 def print_json(data: Any) -> None:

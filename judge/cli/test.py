@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
 
-from judge.cli.options import Full, Quiet, format_option, option, takes
+from judge.cli.options import PATH, Command, format_option, full_option, option, quiet_option
 from judge.cli.run import run_interruptibly, write_outputs
 from judge.cli.terminal import check_outputs, print_message, print_report, write
 from judge.core import plugins
@@ -28,45 +28,61 @@ if TYPE_CHECKING:
 _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
 
 
-@takes("test")
+@click.command(cls=Command, takes="test")
+@click.argument(
+    "suites",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    metavar="SUITE|FOLDER...",
+    help="Suites, or folders of *.judge.yaml files.",
+)
+@option(
+    "--criteria",
+    "Replace the suites' criteria of the same name by these.",
+    multiple=True,
+    metavar="CRITERION,...",
+)
+@option("--cases", "Only the cases whose name contains this text.", metavar="TEXT")
+@option(
+    "--baseline",
+    "Runs to compare with: DIR/SUITE of each suite, or one run.",
+    type=PATH,
+    metavar="DIR",
+)
+@option(
+    "--update-baseline", "Make this run the baseline if only changes from it fail.", is_flag=True
+)
+@option(
+    "--undecided",
+    "Treat inconclusive cases as pass or fail.",
+    type=click.Choice(["pass", "fail"]),
+    metavar="pass|fail",
+)
+@option("--junit", "Write the verdicts as JUnit XML.", type=PATH, metavar="FILE", group="Output")
+@option(
+    "--markdown", "Write a summary for a pull request.", type=PATH, metavar="FILE", group="Output"
+)
+@option(
+    "--out", "Save the run of each suite in DIR/SUITE.", type=PATH, metavar="DIR", group="Output"
+)
+@format_option(*_FORMATS, open_ended=True)
+@full_option
+@quiet_option
 def suites_command(
-    suites: Annotated[
-        list[Path],
-        typer.Argument(metavar="SUITE|FOLDER...", help="Suites, or folders of *.judge.yaml files."),
-    ],
+    suites: tuple[Path, ...],
     *,
-    criteria: Annotated[
-        list[str] | None,
-        option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,..."),
-    ] = None,
-    cases: Annotated[
-        str | None, option("Only the cases whose name contains this text.", metavar="TEXT")
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        option("Runs to compare with: DIR/SUITE of each suite, or one run.", metavar="DIR"),
-    ] = None,
-    update_baseline: Annotated[
-        bool,
-        option("Make this run the baseline if only changes from it fail.", "--update-baseline"),
-    ] = False,
-    undecided: Annotated[
-        Literal["pass", "fail"] | None,
-        option("Treat inconclusive cases as pass or fail.", metavar="pass|fail"),
-    ] = None,
-    junit: Annotated[
-        Path | None, option("Write the verdicts as JUnit XML.", metavar="FILE", group="Output")
-    ] = None,
-    markdown: Annotated[
-        Path | None, option("Write a summary for a pull request.", metavar="FILE", group="Output")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output"),
-    ] = None,
-    format: Annotated[str, format_option(*_FORMATS, open_ended=True)] = "console",
-    full: Full = False,
-    quiet: Quiet = False,
+    criteria: tuple[str, ...],
+    cases: str | None,
+    baseline: Path | None,
+    update_baseline: bool,
+    undecided: Literal["pass", "fail"] | None,
+    junit: Path | None,
+    markdown: Path | None,
+    out: Path | None,
+    format: str,
+    full: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Run suites and check their expectations.
@@ -101,7 +117,7 @@ def suites_command(
     if not quiet:
         print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
-    raise typer.Exit(
+    raise click.exceptions.Exit(
         2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1
     )
 

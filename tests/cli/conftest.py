@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer.main
 
 from judge.cli import app
 
@@ -57,8 +57,10 @@ def parameters() -> dict[str, list[Any]]:
         for word, inner in getattr(node, "commands", {}).items():
             yield from commands(inner, f"{name} {word}".strip())
 
-    tree = dict(commands(typer.main.get_command(app)))
+    tree = dict(commands(app))
     return {
-        name: [part for part in command.get_params(typer.Context(command)) if part.name != "help"]
+        name: [
+            part for part in command.get_params(click.Context(command)) if "--help" not in part.opts
+        ]
         for name, command in tree.items()
     }

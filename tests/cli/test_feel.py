@@ -139,6 +139,23 @@ def test_what_nobody_knows_gets_the_nearest_name(
     assert near in done.err
 
 
+@pytest.mark.parametrize("flag", ["--draws", "--model", "--export", "--out"])
+def test_an_option_without_its_value_is_an_error(command: Callable[..., Any], flag: str) -> None:
+    done = command("run", "summaries.jsonl", flag)
+    assert (done.code, done.out) == (2, "")
+    assert f"Option '{flag}' requires an argument." in done.err
+
+
+def test_an_interrupted_command_exits_with_130(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **settings: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("judge.criteria.builtin", interrupted)
+    assert command("criteria", "list").code == 130
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -172,10 +189,11 @@ def test_a_shell_completes_names(
     command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def offered(line: str) -> set[str]:
-        monkeypatch.setenv("_JUDGE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("_JUDGE_COMPLETE", "bash_complete")
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-        return set(command().out.split())
+        kinds_and_values = command().out.split()
+        return {entry.removeprefix("plain,") for entry in kinds_and_values}
 
     assert {"run", "rank", "report"} == offered("judge r")
     assert offered("judge run d --criteria rel") == {"relevance"}
@@ -193,10 +211,7 @@ def test_the_names_that_are_offered_are_known() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_is_shown(
-    shell: str, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+def test_the_completion_is_shown(shell: str, command: Callable[..., Any]) -> None:
     done = command("--show-completion", shell)
     assert done.code == 0
     assert "_JUDGE_COMPLETE" in done.out

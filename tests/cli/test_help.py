@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from judge.cli import app
 
@@ -18,11 +18,8 @@ def told(parameter: Any) -> str:
     named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
     value = "" if argument or getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
     many = "*" if getattr(parameter, "multiple", False) or parameter.nargs == -1 else ""
-    usual = (
-        ""
-        if parameter.default is None or getattr(parameter, "is_flag", False)
-        else f" ({parameter.default})"
-    )
+    default = parameter.to_info_dict().get("default")
+    usual = "" if default is None or getattr(parameter, "is_flag", False) else f" ({default})"
     whole = f"{named}{value}{many}" if parameter.required else f"[{named}{value}]{many}"
     return f"    {whole}{usual}: {parameter.help}"
 

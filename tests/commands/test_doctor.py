@@ -34,7 +34,7 @@ def test_versions_and_packages() -> None:
     findings = doctor.check_environment(load_config())
     assert {"judge", "Python", "platform"} == findings_of(findings, "this machine").keys()
     packages = findings_of(findings, "packages")
-    assert {"openai", "numpy", "typer"} <= packages.keys()
+    assert {"openai", "numpy", "pydantic"} <= packages.keys()
     assert all(package.state == "ok" and package.text[0].isdigit() for package in packages.values())
     assert Diagnosis(tuple(findings)).ok
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import stats
-from typer.testing import CliRunner
 
 from judge.cli import app
 from judge.commands.label import Imported, Labelling, prepare_labelling

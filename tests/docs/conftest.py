@@ -15,15 +15,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
-import typer
 from markdown_it import MarkdownIt
-from typer.core import TyperGroup
 
 from judge.cli import app, main
 
@@ -45,7 +43,6 @@ STARTED = {
     "wc",
 }
 TOOLS = {"judge": "-c 'from judge.cli import main; main()'", "python": "", "pytest": "-m pytest"}
-UsageError: Any = typer.BadParameter.__mro__[1]  # typer brings its own copy of click
 GUARD = """
 import socket
 def _loopback(connect):
@@ -121,13 +118,6 @@ def missing(shown: str, printed: str) -> str:
     return ""
 
 
-@cache
-def command_tree() -> TyperGroup:
-    tree = typer.main.get_command(app)
-    assert isinstance(tree, TyperGroup)
-    return tree
-
-
 def unknown(command: str) -> str:
     """Return why judge's parser rejects a command that is not run, or ""."""
     words = shlex.split(command, comments=True)
@@ -142,19 +132,19 @@ def unknown(command: str) -> str:
             default=None,
         )
     ]
-    node: Any = command_tree()
+    node: Any = app
     path = ["judge"]
-    while isinstance(node, TyperGroup) and words and not words[0].startswith("-"):
+    while isinstance(node, click.Group) and words and not words[0].startswith("-"):
         path.append(words.pop(0))
         if path[-1] not in node.commands:
             return f"no command {' '.join(path)}"
         node = node.commands[path[-1]]
     try:
-        if not isinstance(node, TyperGroup):
+        if not isinstance(node, click.Group):
             node.make_context(" ".join(path), words)
-    except typer.Exit:  # --help
+    except click.exceptions.Exit:  # --help
         return ""
-    except UsageError as error:
+    except click.UsageError as error:
         return str(error.format_message())
     return ""
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
-import typer
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +43,10 @@ def test_a_page_does_what_it_says(
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) -> None:
-    tree = harness.command_tree()
+    tree = harness.app
     plugin = (ROOT / "judge/pytest_plugin.py").read_text("utf-8")
     parameters = [
-        parameter for node in walk(tree) for parameter in node.get_params(typer.Context(node))
+        parameter for node in walk(tree) for parameter in node.get_params(click.Context(node))
     ]
     options = {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
     options |= {"--help", "-h", *(f"--{name}" for name in re.findall(r'"--([\w-]+)"', plugin))}
