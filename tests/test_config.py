@@ -45,7 +45,7 @@ def test_a_new_field_is_an_option_of_the_command(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.config.RunConfig", Brighter)
-    shown = CliRunner().invoke(app, [name, "--help"]).output
+    shown = CliRunner().invoke(app, [name, "--help-all"]).output
     assert "--brightness LUX" in shown.partition("Advanced:")[2]
     assert "How bright the report is (default: 7)." in " ".join(shown.split())
 

@@ -50,7 +50,11 @@ _SIDES = ("A", "B")
 @click.argument("before", metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
 @click.argument("after", metavar="B", help="The other wording.")
 @click.argument(
-    "data", type=PATH, required=False, metavar="DATA|RUN.YAML", help="Texts to show the prompts on."
+    "data",
+    type=PATH,
+    required=False,
+    metavar="[DATA|RUN.YAML]",
+    help="Texts to show the prompts on.",
 )
 @option("--item", "Only this item.", metavar="ID")
 @option("--system", "Only this system's texts.", metavar="NAME")

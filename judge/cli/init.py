@@ -36,7 +36,7 @@ _NEXT = (
     "folder",
     type=PATH,
     required=False,
-    metavar="FOLDER",
+    metavar="[FOLDER]",
     help="Where to write a project (default: this folder).",
 )
 @option(

@@ -33,6 +33,11 @@ MODEL_OPTIONS = (
     "model", "base_url", "key_env", "key_command", "headers", "system_message", "reasoning_effort", "extra_body",
 )  # fmt: skip
 """The options of a run that say which model is asked, and how."""
+_COMMON = (
+    "model", "base_url", "criteria", "metrics", "map", "systems", "limit", "budget", "out", "format",
+)  # fmt: skip
+"""The options that most people need: the only ones of a run that `--help` shows, in this order."""
+_HELP_ALL = "judge.help_all"
 _SYSTEM = "--system"
 
 
@@ -123,6 +128,24 @@ output_option = option(
 )
 
 
+def _print_full_help(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Print the help with all options, and exit."""
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+_HELP_ALL_OPTION = Option(
+    ["--help-all"],
+    help="Show all options.",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_full_help,
+)
+
+
 class Command(click.Command):
     """A command with its own options and those of a run that the command named by `takes` has.
 
@@ -150,7 +173,8 @@ class Command(click.Command):
         arguments = [parameter for parameter in own if isinstance(parameter, click.Argument)]
         others = [parameter for parameter in own if not isinstance(parameter, click.Argument)]
         of_run = [each for each in run_options(self.takes, self.only) if each.name not in names]
-        return [*arguments, *of_run, *others]
+        more = [] if self.only else [_HELP_ALL_OPTION]
+        return [*arguments, *of_run, *others, *more]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what was typed. Raises ConfigError for `--system` if the command only has `--system-message`."""
@@ -178,18 +202,21 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings."""
-        rows: dict[str, list[tuple[str, str]]] = {_OWN: []}
+        """Write the options under their headings, or only the common ones of a command that has all of a run."""
+        sections: dict[str, list[click.Parameter]] = {_OWN: []}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None or isinstance(parameter, click.Argument):
-                continue
-            heading = parameter.group if isinstance(parameter, Option) else _OWN
-            rows.setdefault(heading, []).append(record)
-        for heading, records in rows.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+            if not isinstance(parameter, click.Argument):
+                heading = parameter.group if isinstance(parameter, Option) else _OWN
+                sections.setdefault(heading, []).append(parameter)
+        if self.takes and not self.only and not ctx.meta.get(_HELP_ALL):
+            every = {each.name: each for options in sections.values() for each in options}
+            common = [every[name] for name in _COMMON if name in every]
+            own = [each for each in sections[_OWN] if each not in common]
+            sections = {"Common options": common, _OWN: own}
+        for heading, options in sections.items():
+            records = [option.get_help_record(ctx) for option in options]
+            with formatter.section(heading):
+                formatter.write_dl([record for record in records if record is not None])
 
 
 class Group(Command, click.Group):

@@ -162,7 +162,7 @@ def compare_command(
     "others",
     type=PATH,
     nargs=-1,
-    metavar="RUN",
+    metavar="[RUN]...",
     help="Folders of other runs on the same texts, with other judges or prompts.",
 )
 @option(

@@ -75,6 +75,11 @@ def run_command(
 ) -> None:
     """Judge and measure every output, and compare the systems.
 
+    \b
+    Example:
+      judge run replies.csv --model gpt-5.4-mini \\
+        --criteria "polite: Is the reply polite?"
+
     With --generate-only, systems that are a prompt and a model write their outputs, and nothing is judged. Then --out
     is a file (default: outputs.jsonl)."""
     from judge.config import RunConfig

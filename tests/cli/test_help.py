@@ -17,10 +17,11 @@ def told(parameter: Any) -> str:
     argument = parameter.param_type_name == "argument"
     named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
     value = "" if argument or getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
-    many = "*" if getattr(parameter, "multiple", False) or parameter.nargs == -1 else ""
+    many = "*" if getattr(parameter, "multiple", False) else ""
     default = parameter.to_info_dict().get("default")
     usual = "" if default is None or getattr(parameter, "is_flag", False) else f" ({default})"
-    whole = f"{named}{value}{many}" if parameter.required else f"[{named}{value}]{many}"
+    is_plain = parameter.required or argument  # a metavar of an argument has its own brackets
+    whole = f"{named}{value}{many}" if is_plain else f"[{named}{value}]{many}"
     return f"    {whole}{usual}: {parameter.help}"
 
 
@@ -55,3 +56,35 @@ def test_no_summary_of_a_command_is_cut_off(
     listed = CliRunner().invoke(app, [*command, "--help"]).output
     assert "Options:" in listed
     assert "..." not in listed.partition("]...")[2]
+
+
+def test_the_help_of_run_shows_an_example_and_ten_options_in_80_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, ["run", "--help"]).output
+    common, _, others = shown.partition("Common options:")[2].partition("\nOptions:")
+    assert re.findall(r"^  (--[\w-]+)", common, re.M) == [
+        "--model", "--base-url", "--criteria", "--metrics", "--map", "--systems", "--limit", "--budget", "--out",
+        "--format",
+    ]  # fmt: skip
+    assert re.findall(r"--[\w-]+", others) == ["--help", "--help-all"]
+    assert "judge run replies.csv" in shown.partition("Common options:")[0]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", ["run", "rank", "plan", "validate", "audit", "test"])
+def test_the_help_of_all_options_lists_each_under_its_heading(
+    name: str, parameters: dict[str, list[Any]]
+) -> None:
+    shown = CliRunner().invoke(app, [name, "--help-all"]).output
+    options = {part.opts[0] for part in parameters[name] if part.param_type_name == "option"}
+    listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.M)
+    assert {*listed} == options | {"--help"}
+    assert "Judge:" in shown
+    assert "Advanced:" in shown
+
+
+def test_options_that_may_be_left_out_are_in_brackets() -> None:
+    usage = CliRunner().invoke(app, ["validate", "--help"]).output.splitlines()[0]
+    assert usage.endswith("validate [OPTIONS] RUN|DATA|RUN.YAML [RUN]...")
