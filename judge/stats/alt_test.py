@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+from scipy.special import stdtr
 
 from judge.core.errors import ConfigError
 from judge.core.format import plural
@@ -121,8 +122,6 @@ def _left_out(
     texts, items = len(item), len(np.unique(item))
     p = None
     if texts >= MIN_TEXTS and items >= MIN_ITEMS:
-        from scipy.special import stdtr
-
         # One-sided, of mean ≥ ε, for differences of −1, 0 or 1 that depend on each other within an item.
         differences = person.astype(float) - closer
         mean = float(differences.mean())

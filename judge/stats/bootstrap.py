@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import atan, cbrt, cos, exp, lgamma, pi, sin, sqrt, tan
+from math import cbrt, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from judge.core.records import Estimate
@@ -152,29 +153,14 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
         )
 
 
-@lru_cache(maxsize=4096)
-def t_quantile(tail: float, freedom: int) -> float:
-    """Return the value that Student's t exceeds with probability `tail` (below one half).
+def t_quantile(tail: float, freedom: float) -> float:
+    """Return the value that Student's t exceeds with probability `tail` (below one half)."""
+    return -float(stdtrit(freedom, tail))
 
-    Solved by Newton's steps on the angle in the finite series of the distribution (Abramowitz and Stegun 1964,
-    26.7.3–4). Importing scipy.special would take longer than a run's analysis.
-    """
-    odd = freedom % 2
-    j = np.arange(1, (freedom - odd) // 2)
-    ratios = (2 * j - 1 + odd) / (2 * j + odd)
-    slope = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
-    angle = atan(
-        NORMAL.inv_cdf(1 - tail) / sqrt(freedom)
-    )  # start at the normal quantile: the steps only go up
-    for _ in range(100):
-        inside = sin(angle) * (1 + float(np.cumprod(ratios * cos(angle) ** 2).sum()))
-        if odd:
-            inside = 2 / pi * (angle + (inside * cos(angle) if freedom > 1 else 0.0))
-        step = (1 - 2 * tail - inside) / (slope * cos(angle) ** (freedom - 1))
-        angle += step
-        if abs(step) < 1e-15:
-            break
-    return tan(angle) * sqrt(freedom)
+
+def t_test(t: float, freedom: float) -> float:
+    """Return the two-sided p of Student's t."""
+    return 2 * float(stdtr(freedom, -abs(t)))
 
 
 def sums_by_item(item: Ints, values: Floats, n_items: int) -> Floats:

@@ -21,7 +21,16 @@ import numpy as np
 from judge.core.records import Column, Estimate
 from judge.data import ledger
 from judge.stats.agreement import values_by_label
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled, unskewed_quantile
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bools,
+    Bootstrap,
+    Floats,
+    Resampled,
+    t_quantile,
+    t_test,
+    unskewed_quantile,
+)
 from judge.stats.coefficients import paired
 from judge.stats.correlation import criterion
 from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
@@ -264,16 +273,14 @@ def _estimate_of_parts(
     name: str, value: float, parts: Sequence[_Part], n: int, method: str
 ) -> Estimate:
     """Return an estimate whose error is the sum of independent parts."""
-    from scipy.special import stdtr, stdtrit
-
     variance = sum(part.variance for part in parts)
     if not variance > (_TOLERANCE * value) ** 2:
         return Estimate(name, value, None, None, n, f"{method}; all ratings are equal: no interval")
     free = variance**2 / sum(part.variance**2 / part.free for part in parts)
-    error, t = sqrt(variance), float(stdtrit(free, 1 - ALPHA / 2))
+    error, t = sqrt(variance), t_quantile(ALPHA / 2, free)
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
-        p = 2 * float(stdtr(free, -abs(value) / error))
+        p = t_test(value / error, free)
         return Estimate(
             name,
             value,

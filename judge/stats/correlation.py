@@ -30,6 +30,7 @@ from judge.stats.bootstrap import (
     Statistic,
     mean_estimate,
     t_quantile,
+    t_test,
     too_few,
 )
 from judge.stats.coefficients import (
@@ -274,8 +275,6 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
     Two variables correlate with a third by r_one and r_other, and with each other by `between`, over n independent
     cases. Return None for fewer than four cases or if the variables determine each other.
     """
-    from scipy.special import stdtr
-
     if n < 4:
         return None
     determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
@@ -288,7 +287,7 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
     if not spread > 0:
         return None
     t = (r_one - r_other) * sqrt((n - 1) * (1 + between) / spread)
-    return WilliamsTest(t, float(2 * stdtr(n - 3, -abs(t))))
+    return WilliamsTest(t, t_test(t, n - 3))
 
 
 class Shift(NamedTuple):

@@ -19,6 +19,7 @@ from judge.stats.bootstrap import (
     Floats,
     one_thread,
     t_quantile,
+    t_test,
     too_few,
 )
 from judge.stats.coefficients import average
@@ -491,9 +492,7 @@ def _estimate(
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
     p = None
     if few >= MIN_ITEMS:
-        from scipy.special import stdtr
-
-        p = 2 * float(stdtr(freedom, -abs(mean) / error))
+        p = t_test(mean / error, freedom)
     method = f"{100 * CONFIDENCE:g}% t interval over items, {m} with a text that is the same in both runs"
     test = "" if p is None else "t test"
     return Estimate("difference", mean, mean - half, mean + half, n, method, p, test)

@@ -25,7 +25,7 @@ from judge.core.format import (
 )
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile, t_test
 from judge.stats.bounded_mean import chance_beyond
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
@@ -212,14 +212,12 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     variance = fsum(v for v, _ in drawn)
     half, p = 0.0, None
     if variance > 0:
-        from scipy.special import stdtr, stdtrit
-
         error, freedom = (
             sqrt(variance),
             1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn),
         )
-        half = float(stdtrit(freedom, 1 - ALPHA / 2)) * error
-        p = 2 * float(stdtr(freedom, -abs(value) / error))
+        half = t_quantile(ALPHA / 2, freedom) * error
+        p = t_test(value / error, freedom)
     low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
     method = (
         f"95% interval over {n} draws, Student's t"
