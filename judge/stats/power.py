@@ -7,6 +7,7 @@ few items and on scales with few labels (docs/statistics.md). Verdicts, `judge p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -35,6 +36,7 @@ _ALL_CONSTANT = "the differences are the same in all shared items"
 _MAX_RATIO = 1e9  # of a difference to its standard deviation
 _MAX_ITEMS = 10**18
 _DECIMALS = 6  # of differences: closer ones are equal
+_TOLERANCE = 1e-9  # of the smallest detectable difference, in standard deviations
 _MAX_EFFECT = 30.0  # mean / sd: its density would be 0
 _MANY = 1_000  # items from which Student's t is normal
 
@@ -98,30 +100,33 @@ class Spread:
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
         """Return the smallest detectable difference with the present items or with `items`; None if too few."""
-        if self.power_of(items, _MAX_RATIO * self.sd) < power:
+        from scipy.optimize import brentq
+
+        def surplus(difference: float) -> float:
+            return self.power_of(items, difference) - power
+
+        if surplus(_MAX_RATIO * self.sd) < 0:
             return None
-        low, high = 0.0, self.sd
-        while self.power_of(items, high) < power:
-            low, high = high, 2 * high
-        while high - low > 1e-6 * self.sd:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.power_of(items, middle) >= power else (middle, high)
-        return high
+        if surplus(0.0) >= 0:
+            return 0.0
+        enough = self.sd
+        while surplus(enough) < 0:
+            enough *= 2
+        return float(brentq(surplus, 0.0, enough, xtol=_TOLERANCE * self.sd))
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
         """Return the items needed to detect this difference, or the observed one; None if that is zero."""
         if not (self.mean if difference is None else difference):
             return None
-        high = min_items(self.level)
-        low = high - 1
-        while high < _MAX_ITEMS and self.power_of(high, difference) < power:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if self.power_of(middle, difference) >= power else (middle, high)
-            )
-        return high
+
+        def enough(items: int) -> bool:
+            return self.power_of(items, difference) >= power
+
+        low = high = min_items(self.level)
+        while high < _MAX_ITEMS and not enough(high):
+            low, high = high + 1, 2 * high
+        candidates = range(low, high)
+        return low + bisect_left(candidates, True, key=enough)
 
 
 @dataclass(frozen=True, slots=True)

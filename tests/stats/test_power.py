@@ -42,6 +42,44 @@ def test_what_is_detectable_needs_these_items(items: int) -> None:
     assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 
 
+@given(
+    effect=st.floats(0.01, 3.0),
+    tests=st.integers(1, 190),
+    zeros=st.floats(0.0, 0.99),
+    step=st.floats(0.0, 0.5),
+)
+def test_items_needed_are_the_fewest_with_the_power(
+    effect: float, tests: int, zeros: float, step: float
+) -> None:
+    spread = Spread(20, effect, 1.0, ALPHA / tests, zeros, step)
+    needed = spread.needed()
+    assert needed is not None
+    assert spread.power_of(needed) >= 0.8
+    assert spread.power_of(needed - 1) < 0.8
+
+
+@given(
+    items=st.integers(6, 3_000),
+    sd=st.floats(0.01, 30.0),
+    tests=st.integers(1, 190),
+    zeros=st.floats(0.0, 0.99),
+)
+def test_the_detectable_difference_is_where_the_power_is_crossed(
+    items: int, sd: float, tests: int, zeros: float
+) -> None:
+    spread = Spread(items, 0.0, sd, ALPHA / tests, zeros)
+    least = spread.detectable()
+    if least is None:
+        assert spread.power_of(difference=1e6 * sd) < 0.8
+        return
+    assert spread.power_of(difference=least - 1e-6 * sd) < 0.8
+    assert spread.power_of(difference=least + 1e-6 * sd) > 0.8
+
+
+def test_a_power_that_chance_alone_reaches_needs_no_difference() -> None:
+    assert Spread(50, 0.0, 1.0).detectable(power=0.01) == 0.0
+
+
 Make = Callable[..., Any]
 Values = dict[str, list[float | None]]
 CUTS = (-1.28, -0.52, 0.52, 1.28)
