@@ -27,11 +27,11 @@ from judge.core.budget import LARGEST, Budget, parse_budget
 from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
+from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import (
     FORMER_SYSTEM,
     command,
     option,
-    plain_message,
     two_meanings_of_system,
 )
 from judge.core.plugins import unknown_name_message
@@ -343,8 +343,8 @@ class RunConfig(BaseModel):
             )
             return config
         except ValidationError as error:
-            first = error.errors()[0]
-            key, *inner = map(str, first["loc"] or ("",))
+            first = first_invalid_value(error)
+            key, *inner = map(str, first.path or ("",))
             where = (
                 f"{file}:{lines[key]}: {key}"
                 if key in lines.keys() - overrides.keys()
@@ -352,18 +352,14 @@ class RunConfig(BaseModel):
             )
             within = [part for part in inner if not part.isdigit()]
             innermost = within[-1] if within else key
-            if first["type"] != "extra_forbidden":
+            if not first.is_unknown_key:
                 # A message must not repeat a key, or the password in an address.
                 secret = bool({"key_env", "key_command", "headers", "extra_body"} & {key, *within})
-                secret |= innermost == "cache" and isinstance(first["input"], str)
-                long = isinstance(first["input"], int) and abs(first["input"]) > LARGEST
-                got = (
-                    ""
-                    if secret or long or isinstance(first["input"], dict | list)
-                    else f", not {first['input']!r:.100}"
-                )
-                message = plain_message(first)
-                message = f"{message[0].lower()}{message[1:]}{got}"
+                secret |= innermost == "cache" and isinstance(first.value, str)
+                long = isinstance(first.value, int) and abs(first.value) > LARGEST
+                message = first.problem
+                if not (secret or long or isinstance(first.value, dict | list)):
+                    message = f"{message}, not {first.value!r:.100}"
             elif innermost == FORMER_SYSTEM:
                 is_typed = not within and key not in lines.keys() - overrides.keys()
                 name = "system_message"

@@ -27,6 +27,7 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.files import describe_error, locked
 from judge.core.format import plural, text_name
+from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, whole
@@ -92,10 +93,9 @@ def _read(given: Any) -> Given:
     try:
         return Given.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
         raise DataError(
-            f"not a rating that the page saved ({'.'.join(map(str, first['loc']))}: {first['msg']}); a file of ratings "
-            f"with items and systems is ready for {option('ratings')}"
+            f"not a rating that the page saved ({first_invalid_value(error)}); a file of ratings with items and systems "
+            f"is ready for {option('ratings')}"
         ) from None
 
 

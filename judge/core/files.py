@@ -21,6 +21,7 @@ from typing import IO
 from pydantic import ValidationError
 
 from judge.core.errors import StorageError
+from judge.core.invalid_values import first_invalid_value
 
 
 def make_private_dir(path: Path) -> None:
@@ -56,6 +57,8 @@ def private_opener(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+# Not portalocker: on Windows it locks the first bytes of the file, which then no other process can read, and it has
+# shared locks only with pywin32.
 if sys.platform == "win32":
     import msvcrt
 
@@ -247,6 +250,5 @@ def describe_error(action: str, path: Path, error: Exception) -> str:
         else str(error) or type(error).__name__
     )
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
+        reason = str(first_invalid_value(error))
     return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from judge.core.messages import FORMER_SYSTEM, plain_message, two_meanings_of_system
+from judge.core.invalid_values import first_invalid_value
+from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
 from judge.core.plugins import unknown_name_message
 from judge.core.request_options import Judge, ModelSettings
 
@@ -41,16 +42,16 @@ def _parse_system(name: str, spec: Any) -> Any:
     try:
         return GeneratedSystem.model_validate(spec)
     except ValidationError as error:
-        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        key, message = str(first["loc"][0]), plain_message(first)
-        if first["type"] == "extra_forbidden" and key == FORMER_SYSTEM:
+        first = first_invalid_value(error)
+        key = str(first.path[0])
+        if first.is_unknown_key and key == FORMER_SYSTEM:
             message = f"{key}: {two_meanings_of_system('system_message: TEXT')}"
-        elif first["type"] == "extra_forbidden":
+        elif first.is_unknown_key:
             message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
-        elif first["type"] == "missing":
+        elif first.kind == "missing":
             message = f"write its {key}"
         else:
-            message = f"{key}: {message[0].lower()}{message[1:]}"
+            message = f"{key}: {first.problem}"
         raise ValueError(f"{name}: {message}") from None
 
 

@@ -99,10 +99,3 @@ def _as_typed(value: Any, within: str = "") -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def plain_message(error: Mapping[str, Any]) -> str:
-    """Return what an error of pydantic says, in words that name no class of Python."""
-    if error["type"] == "path_type":
-        return "Input is not a path"
-    return str(error["msg"]).removeprefix("Value error, ")

@@ -31,6 +31,7 @@ from pydantic_core import PydanticCustomError
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
+from judge.core.invalid_values import first_invalid_value
 from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
@@ -387,28 +388,31 @@ def make_header(
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
     """Return the key of the first complaint, and the complaint as a person would say it."""
-    errors = error.errors()
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    kind, context, key = first["type"], first.get("ctx", {}), str(next(iter(first["loc"]), ""))
-    if kind == "extra_forbidden" and key in _OTHER_FILES:
+    first = first_invalid_value(error)
+    key = str(first.path[0]) if first.path else ""
+    problem = first.problem
+    if first.is_unknown_key and key in _OTHER_FILES:
         return key, f"{key} is no key of a criterion's file, but of {_OTHER_FILES[key]}"
-    if kind == "extra_forbidden":
+    if first.is_unknown_key:
         return key, unknown_name_message("key", key, list(model.model_fields))
-    if kind == _PROBLEM:
-        key, problem = context["key"], context["problem"]
-    elif kind == "value_error":
-        problem = str(context["error"])
-    elif kind == "missing":
-        problem = "is missing"
-    elif first["input"] is None:
-        problem = "is empty; write a value"
-    else:
-        colon = (
-            "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
-        )
-        word = "; put yes, no, on and off in quotes" if isinstance(first["input"], bool) else ""
-        problem = f"{first['msg']}, not {first['input']!r:.100}{colon}{word}"
+    if first.kind == _PROBLEM:
+        key = first.context["key"]
+        problem = first.context["problem"]
+    elif first.kind not in ("value_error", "missing"):  # ours name the value that they refuse
+        problem = _with_value(problem, first.value)
     return key, f"{key}: {problem}" if key else problem
+
+
+def _with_value(problem: str, value: Any) -> str:
+    """Add the value that YAML read, and how to quote it if YAML read text as something else."""
+    if value is None:
+        return "is empty; write a value"
+    problem = f"{problem}, not {value!r:.100}"
+    if isinstance(value, dict):
+        return f"{problem}; put text that holds a colon in quotes"
+    if isinstance(value, bool):
+        return f"{problem}; put yes, no, on and off in quotes"
+    return problem
 
 
 def with_halves(scale: Scale) -> Scale:

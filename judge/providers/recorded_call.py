@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
+from judge.core.invalid_values import first_invalid_value
 from judge.core.records import Choice, Request, Response, Token, Usage
 
 _PARTS = ("\ufffd", "bytes:", "\\x", "<0x")
@@ -129,8 +130,7 @@ def read(line: bytes) -> RecordedCall | str:
         read = _Line.model_validate(values)
         replies = {reply.draw: reply.response() for reply in read.replies}
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}") from error
+        raise ValueError(str(first_invalid_value(error))) from error
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
     call = Call(read.model, _json(read.messages), _json(read.params))

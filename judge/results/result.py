@@ -19,12 +19,12 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-from pydantic_core import ErrorDetails
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, store
 from judge.core.format import plural, to_json
+from judge.core.invalid_values import InvalidValue, invalid_values
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
@@ -418,15 +418,14 @@ def _load(folder: Path) -> Result:
         run = dict(_run_model().model_validate(stored))
         check_square(run["matrices"])
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        unknown = [e for e in errors if e["type"] in _NEWER or _is_new_value(e)]
-        place = ".".join(map(str, [*unknown, *errors][0]["loc"]))
+        refused = invalid_values(error)
+        unknown = [each.place for each in refused if each.kind in _NEWER or _is_new_value(each)]
         if unknown:
             by = newer(stored["info"].get("judge_version", "unknown"))
-            raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
-        raise StorageError(
-            f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it"
-        ) from error
+            raise StorageError(
+                f"{path}: {by}: update judge, or run again ({unknown[0]})"
+            ) from error
+        raise StorageError(f"cannot read {path}: {refused[0]}; run again to replace it") from error
     except ValueError as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
@@ -435,9 +434,9 @@ def _load(folder: Path) -> Result:
     return Result(table, **run)
 
 
-def _is_new_value(error: ErrorDetails) -> bool:
+def _is_new_value(refused: InvalidValue) -> bool:
     """Whether a text stands where only other texts are known."""
-    return error["type"] == "literal_error" and isinstance(error["input"], str)
+    return refused.kind == "literal_error" and isinstance(refused.value, str)
 
 
 @cache

@@ -32,7 +32,8 @@ from judge.core import yaml_lines
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
-from judge.core.messages import FORMER_SYSTEM, plain_message, two_meanings_of_system
+from judge.core.invalid_values import InvalidValue, invalid_values
+from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
 from judge.suite.case import MISTAKE, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 
@@ -258,47 +259,35 @@ class YamlSource(Mistakes):
         try:
             return model.model_validate(values)
         except ValidationError as error:
-            errors = error.errors(include_url=False)
-            misspelt = {
-                details["loc"][:-1] for details in errors if details["type"] == "extra_forbidden"
-            }
-            for details in errors:
-                if details["type"] != "missing" or details["loc"][:-1] not in misspelt:
-                    for message, loc in self._describe_error(details):
+            refused = invalid_values(error)
+            misspelt = {each.path[:-1] for each in refused if each.is_unknown_key}
+            for each in refused:
+                if each.kind != "missing" or each.path[:-1] not in misspelt:
+                    for message, loc in self._describe(each):
                         self.report(message, *loc)
         return model.model_construct()
 
-    def _describe_error(self, error: Any) -> Iterator[tuple[str, Loc]]:
-        """Yield pydantic's error as a plain message, with its place in the file."""
-        in_case = error["loc"][:1] == (
-            "cases",
-        )  # the third part then names the expectation and is no key
-        loc: Loc = tuple(
-            part for place, part in enumerate(error["loc"]) if not (in_case and place == 2)
-        )
+    def _describe(self, refused: InvalidValue) -> Iterator[tuple[str, Loc]]:
+        """Yield what is wrong with a value, with its place in the file."""
+        loc = refused.path
+        if loc[:1] == ("cases",):  # the third part then names the expectation and is no key
+            loc = (*loc[:2], *loc[3:])
         names = [part for part in loc if isinstance(part, str)]
-        key, kind, value = names[-1] if names else "", error["type"], error["input"]
-        if kind == MISTAKE:
-            yield error["ctx"]["message"], (*loc, *error["ctx"]["keys"])
-        elif kind == "union_tag_not_found" and isinstance(value, dict):
-            yield from self._describe_unclear_case(value, loc)
-        elif kind == "extra_forbidden":
+        key = names[-1] if names else ""
+        if refused.kind == MISTAKE:
+            yield refused.context["message"], (*loc, *refused.context["keys"])
+        elif refused.kind == "union_tag_not_found" and isinstance(refused.value, dict):
+            yield from self._describe_unclear_case(refused.value, loc)
+        elif refused.is_unknown_key:
             of_judge = key == FORMER_SYSTEM and loc[0] == "model"
             yield _former_system() if of_judge else unknown_key(key, inside=len(loc) > 1), loc
-        elif kind == "missing":
+        elif refused.kind == "missing":
             yield f"{key} is missing", loc
-        elif kind == "tuple_type":
-            yield f"{key}: write a list", loc
-        elif kind in ("model_type", "dict_type", "union_tag_not_found"):
-            yield f"{key}: write keys and values", loc
-        elif kind == "value_error":
-            yield f"{key}: {error['ctx']['error']}", loc
+        elif refused.says_all:
+            yield f"{key}: {refused.problem}", loc
         else:
-            message = plain_message(error)
-            yield (
-                f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short_repr(value), _CLIP)}",
-                loc,
-            )
+            value = one_line(short_repr(refused.value), _CLIP)
+            yield f"{key}: {refused.problem}, not {value}", loc
 
     def _describe_unclear_case(
         self, keys: Mapping[str, Any], loc: Loc

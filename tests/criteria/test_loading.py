@@ -294,16 +294,16 @@ def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, 
         ),
         (
             "---\nscale: [1, 5]\nreply: json\n---\n",
-            "my.jinja:3: reply: Input should be 'score', 'score_then_reason' or",
+            "my.jinja:3: reply: input should be 'score', 'score_then_reason' or",
         ),
         (
             "---\nscale: [1, 5]\nweight: 0\n---\n",
-            "my.jinja:3: weight: Input should be greater than 0, not 0",
+            "my.jinja:3: weight: input should be greater than 0, not 0",
         ),
         ("---\nscale: [1, 5]\nversion: '1'\n---\n", "my.jinja:3: version: "),
         (
             "---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n",
-            "my.jinja:3: steps: Input should be a valid string",
+            "my.jinja:3: steps: input should be a valid string",
         ),
         ("---\nscale: [1, 5\n---\n", "my.jinja:3: the header is not YAML: expected ',' or ']'"),
         (

@@ -59,7 +59,7 @@ def test_a_value_a_label_or_a_share_of_the_scale(
             (WORDS, "pass_at: god"),
             "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)",
         ),
-        ((NUMBERS, "pass_at: yes"), "4: pass_at: Input should be a valid number, not True"),
+        ((NUMBERS, "pass_at: yes"), "4: pass_at: input should be a valid number, not True"),
         (
             (NUMBERS, "threshold: 4"),
             "4: threshold: 4 is not a share of the scale; pass_at: takes a value",

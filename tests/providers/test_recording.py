@@ -119,7 +119,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     [
         ("{", "not a line of a recording"),
         ("[1]", "not a line of a recording"),
-        ('{"item": "1", "output": "A data file."}', "prompt: Field required"),
+        ('{"item": "1", "output": "A data file."}', "prompt is missing"),
         ("<<<<<<< HEAD", "not a line of a recording"),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}',
@@ -127,7 +127,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}',
-            "replies: List should have",
+            "replies: list should have",
         ),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [{"draw": 0, "text": "4"}], "prompt": "x"}',
@@ -145,34 +145,34 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"params": [1]}, "params: Input should be a valid dictionary"),
-        ({"model": 3}, "model: Input should be a valid string"),
-        ({"messages": {"role": "user"}}, "messages: Input should be a valid list"),
+        ({"params": [1]}, "params: write keys and values"),
+        ({"model": 3}, "model: input should be a valid string"),
+        ({"messages": {"role": "user"}}, "messages: write a list"),
         (
             {"messages": [{"role": "user", "content": ["x"]}]},
-            "messages.0.content: Input should be a valid string",
+            "messages.0.content: input should be a valid string",
         ),
-        ({"endpoint": 1}, "endpoint: Input should"),
-        ({"replies": [{"draw": -1, "text": "4"}]}, "replies.0.draw: Input should be greater"),
+        ({"endpoint": 1}, "endpoint: input should"),
+        ({"replies": [{"draw": -1, "text": "4"}]}, "replies.0.draw: input should be greater"),
         (
             {"replies": [{"draw": True, "text": "4"}]},
-            "replies.0.draw: Input should be a valid integer",
+            "replies.0.draw: input should be a valid integer",
         ),
-        ({"replies": [{"draw": 0, "text": None}]}, "replies.0.text: Input should"),
+        ({"replies": [{"draw": 0, "text": None}]}, "replies.0.text: input should"),
         (
             {"replies": [{"draw": 0, "text": "4", "usage": {"prompt_tokens": -5}}]},
-            "prompt_tokens: Input",
+            "prompt_tokens: input",
         ),
         ({"replies": [{"draw": 0, "text": "4", "usage": {"tokens": 5}}]}, "unexpected keyword"),
         (
             {"replies": [{"draw": 0, "text": "4", "shares": [["4", "much"]]}]},
-            "replies.0.shares.0.1: Input",
+            "replies.0.shares.0.1: input",
         ),
         (
             {"replies": [{"draw": 0, "text": "4", "tokens": [["4", 10**400, []]]}]},
             "replies.0.tokens",
         ),
-        ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "replies.0.unmet: Input should"),
+        ({"replies": [{"draw": 0, "text": "4", "unmet": "seed"}]}, "replies.0.unmet: write a list"),
         (None, "recursion"),
     ],
 )
@@ -379,5 +379,5 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="recording"):
         Recorder(tmp_path / "file" / "calls.jsonl")
     (tmp_path / "data.jsonl").write_text('{"item": "1", "output": "A data file."}')
-    with pytest.raises(DataError, match=r"data\.jsonl:1: .*: Field required"):
+    with pytest.raises(DataError, match=r"data\.jsonl:1: .*: prompt is missing"):
         Recorder(tmp_path / "data.jsonl")

@@ -1,0 +1,91 @@
+"""Put what pydantic refuses into words, in one place for all that users write and all that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+# Pydantic's own messages for these name types of Python, such as tuple and dictionary.
+_FORMS = {
+    "list_type": "write a list",
+    "tuple_type": "write a list",
+    "dict_type": "write keys and values",
+    "mapping_type": "write keys and values",
+    "model_type": "write keys and values",
+    "model_attributes_type": "write keys and values",
+    "union_tag_not_found": "write keys and values",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidValue:
+    """A value that a pydantic model refuses.
+
+    `path` leads to it from the top of what was read. `kind` is pydantic's name for the mistake, and `context` holds its
+    details. `problem` says what is wrong without repeating the value, which may be a secret.
+    """
+
+    path: tuple[int | str, ...]
+    kind: str
+    problem: str
+    value: Any
+    context: Mapping[str, Any]
+
+    @property
+    def is_unknown_key(self) -> bool:
+        """Return whether the last part of the path is a key that the model does not have."""
+        return self.kind == "extra_forbidden"
+
+    @property
+    def says_all(self) -> bool:
+        """Return whether `problem` needs no value beside it: it says what to write, or our own code worded it."""
+        return self.kind in _FORMS or self.kind in ("value_error", "missing")
+
+    @property
+    def place(self) -> str:
+        """Return the path as text, such as `replies.0.draw`."""
+        return ".".join(map(str, self.path))
+
+    def __str__(self) -> str:
+        if not self.path:
+            return self.problem
+        colon = "" if self.kind == "missing" else ":"
+        return f"{self.place}{colon} {self.problem}"
+
+
+def invalid_values(error: ValidationError) -> list[InvalidValue]:
+    """Return all values that pydantic refused, in its order."""
+    return [
+        InvalidValue(
+            details["loc"],
+            details["type"],
+            _problem(details),
+            details["input"],
+            details.get("ctx", {}),
+        )
+        for details in error.errors(include_url=False)
+    ]
+
+
+def first_invalid_value(error: ValidationError) -> InvalidValue:
+    """Return the mistake to report: the first unknown key, as a misspelt key is missing too, or else the first one."""
+    refused = invalid_values(error)
+    return next((each for each in refused if each.is_unknown_key), refused[0])
+
+
+def _problem(details: ErrorDetails) -> str:
+    kind = details["type"]
+    if kind in _FORMS:
+        return _FORMS[kind]
+    if kind == "missing":
+        return "is missing"
+    if kind == "path_type":
+        return "input is not a path"
+    if kind == "value_error":
+        return str(details["ctx"]["error"])
+    message = details["msg"]
+    return f"{message[0].lower()}{message[1:]}"
