@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -321,8 +322,11 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
             config, ledger, quiet=quiet, check=partial(prepare, rated=rated)
         )
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
-    if not quiet and (estimate := one_line_estimate(prepared)):
-        print_message(estimate)
+    if not quiet:
+        notes: list[str] = []
+        if estimate := one_line_estimate(prepared, notes):
+            print_message(estimate)
+        prepared = replace(prepared, notes=(*prepared.notes, *notes))
 
     async def work(progress: Progress, display: Display) -> Result:
         with display(prepared.judges):

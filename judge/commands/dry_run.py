@@ -32,11 +32,14 @@ _SCORE, _REASON = 4, 60
 
 
 def count_requests(
-    prepared: PreparedRun, most: int | None = None, items: int | None = None
+    prepared: PreparedRun,
+    most: int | None = None,
+    items: int | None = None,
+    notes: list[str] | None = None,
 ) -> list[JudgeEstimate]:
     """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
 
-    With `items`, scale to that many similar items that are not cached.
+    With `items`, scale to that many similar items that are not cached. `notes` gets what there is to say of the cache.
     """
     if not prepared.criteria:
         return []
@@ -52,7 +55,7 @@ def count_requests(
     step = max(1, total * len(prepared.criteria) // most) if most else 1
     sampled = list(by_item.values())[::step]
     factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
-    cache = open_reply_cache(prepared.config, prepared.notes, make=False)
+    cache = open_reply_cache(prepared.config, notes, make=False)
     try:
         counters = {
             name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)

@@ -457,12 +457,16 @@ def _without_systems(config: RunConfig) -> RunConfig:
 
 def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
     """Give a prepared run what it has to know of its generated outputs, and write them into its folder."""
-    if outputs is not None:
-        prepared.unwritten, prepared.generated = outputs.failures, outputs.info
-        prepared.notes += outputs.notes
-        if prepared.config.out is not None:
-            store(prepared.config.out, {FILE: outputs.lines().encode()})
-    return prepared
+    if outputs is None:
+        return prepared
+    if prepared.config.out is not None:
+        store(prepared.config.out, {FILE: outputs.lines().encode()})
+    return replace(
+        prepared,
+        unwritten=outputs.failures,
+        generated=outputs.info,
+        notes=(*prepared.notes, *outputs.notes),
+    )
 
 
 def _items(config: RunConfig, data: Any) -> list[Sample]:

@@ -59,7 +59,7 @@ async def open_judges(
         yield {}
         return
     async with AsyncExitStack() as opened:
-        cache: Cache = open_reply_cache(prepared.config, prepared.notes)
+        cache: Cache = open_reply_cache(prepared.config, progress.notes)
         opened.callback(cache.close)
         store = ReplyStore(cache, prepared.recording)
         opened.callback(store.flush)

@@ -77,8 +77,8 @@ class Measuring:
             self.columns.extend(result.columns)
             self.rows.extend(map(metric_setup.reject_non_finite, result.rows))
             for note in map(str, result.notes):
-                if note not in self._prepared.notes:
-                    self._prepared.notes.append(note)
+                if note not in (*self._prepared.notes, *self._progress.notes):
+                    self._progress.notes.append(note)
 
     async def stop(self, *, complete: bool) -> None:
         """End what is under way."""

@@ -46,6 +46,7 @@ async def run_pipeline(
     progress = progress if progress is not None else Progress()
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
+    progress.notes = []
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
     limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
@@ -210,7 +211,7 @@ class Runs:
 
     async def run(self, name: str, prepared: PreparedRun) -> Result:
         """Make a run inside its display."""
-        self._limit(prepared)
+        prepared = self._limited(prepared)
         self._progress.stage = "judging"
         with self._display(name, prepared):
             return await run_pipeline(prepared, self._progress, self._ledger)
@@ -219,7 +220,7 @@ class Runs:
         self, prepared: PreparedRun, questions: Sequence[ModelQuestion]
     ) -> list[str | ModelError]:
         """Return what `read` of each question made of the reply of a run's judge, which judges nothing here."""
-        self._limit(prepared)
+        prepared = self._limited(prepared)
         self._progress.judges = {name: JudgeProgress() for name in prepared.judges}
         with _closing_run(prepared, self._progress):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
@@ -229,7 +230,8 @@ class Runs:
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
         return {name: await self.run(name, prepared) for name, prepared in runs.items()}
 
-    def _limit(self, prepared: PreparedRun) -> None:
-        if self._deadline is not None:
-            left = self._deadline - asyncio.get_running_loop().time()
-            prepared.config = prepared.config.model_copy(update={"deadline": left})
+    def _limited(self, prepared: PreparedRun) -> PreparedRun:
+        """Return the run with what is left of the time."""
+        if self._deadline is None:
+            return prepared
+        return prepared.with_deadline(self._deadline - asyncio.get_running_loop().time())

@@ -79,8 +79,7 @@ def plan_run(
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
     config, data, writing = plan_outputs(config, data)
     prepared = prepare(config, data, providers=providers, loaded_criteria=loaded_criteria)
-    prepared.writing = writing
-    return make_forecast(prepared, items)
+    return make_forecast(replace(prepared, writing=writing), items)
 
 
 def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
@@ -180,12 +179,13 @@ def _pending_batches(prepared: PreparedRun) -> list[str]:
     return warnings
 
 
-def one_line_estimate(prepared: PreparedRun) -> str:
+def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:
     """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
 
-    Batches in progress get lines of their own. "" without a judge.
+    Batches in progress get lines of their own. "" without a judge. What the run should say of its cache, such as that a
+    damaged one was replaced, is added to `notes`.
     """
-    estimates = count_requests(prepared, SAMPLED_JUDGMENTS)
+    estimates = count_requests(prepared, SAMPLED_JUDGMENTS, notes=notes)
     if not estimates:
         return ""
     pairs, product = prepared.pairs, ""

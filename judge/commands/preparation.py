@@ -167,7 +167,7 @@ WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 """By criterion, the texts (item, system) that it is asked about."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
@@ -189,7 +189,7 @@ class PreparedRun:
     settings: dict[str, SamplingOptions]
     language: PromptLanguage
     data: DataInfo
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     pairs: PairPlan | None = None
     measured: MetricProgress = field(default_factory=MetricProgress)
     ask: DeferredClient | None = None
@@ -200,6 +200,10 @@ class PreparedRun:
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
+
+    def with_deadline(self, seconds: float) -> PreparedRun:
+        """Return the run with another time after which it stops."""
+        return replace(self, config=self.config.model_copy(update={"deadline": seconds}))
 
 
 def prepare(
@@ -261,12 +265,13 @@ def prepare(
         config=config, samples=rows, criteria=chosen, metrics=metrics, judges=judges,
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
-        language=language, data=_describe_data(config.data, len(rows)), notes=notes, pairs=pairs,
+        language=language, data=_describe_data(config.data, len(rows)), notes=tuple(notes), pairs=pairs,
         measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs, default_criteria=is_default,
     )  # fmt: skip
     _check_replaced(prepared)
     if config.record is not None:
-        prepared.recording = _open_recorder(config, config.record, judges.values())
+        recording = _open_recorder(config, config.record, judges.values())
+        prepared = replace(prepared, recording=recording)
     return prepared
 
 

@@ -210,7 +210,7 @@ def metadata_factory(
             requests=in_all.requests,
             cost=in_all.cost,
             budget=budget,
-            notes=(*prepared.notes, *remarks),
+            notes=(*prepared.notes, *progress.notes, *remarks),
         )
 
     return now

@@ -394,7 +394,8 @@ def _prepare_suite(
     }
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
-    hand_over(outputs, next(iter(runs.values())))
+    first = next(iter(runs))
+    runs[first] = hand_over(outputs, runs[first])
     known = [sample.key for sample in (*data, *single)] if all_cases else None
     return PreparedSuite(
         suite,
@@ -425,7 +426,7 @@ async def run_suites(
             for pairwise, prepared in suite.runs.items():
                 if prepared.config.deadline is not None:
                     seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
-                    prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
+                    prepared = prepared.with_deadline(seconds_left)
                 with display(prepared.judges):
                     results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
             require_all_recorded(*results.values())
@@ -583,7 +584,7 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
                     judges[place] = open_judge(
                         config, named[0] if named else Judge(name=name), sends=False
                     )
-            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
+            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=()))
         except ConfigError as error:
             return None, str(error)
         if forecast.price is None:

@@ -93,6 +93,7 @@ class Progress:
     judges: dict[str, JudgeProgress] = field(default_factory=dict)
     measured: MetricProgress = field(default_factory=MetricProgress)
     saved: Path | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def unit(self) -> Unit:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from judge.core.records import Estimate
+from judge.core.records import Estimate, whole
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated, Row
@@ -80,13 +80,23 @@ def estimate_rows(result: Result) -> Iterator[EstimateRow]:
 
 def parquet(rows: Iterator[EstimateRow]) -> bytes:
     """Return the rows as a Parquet file."""
-    from pyarrow import Table
+    import pyarrow as pa
     from pyarrow.parquet import write_table
 
-    table = Table.from_pylist([asdict(row) for row in rows], schema=_schema())
+    stored = list(rows)
+    schema = _schema()
+    columns = [
+        pa.array([_cell(getattr(row, field.name)) for row in stored], field.type)
+        for field in schema
+    ]
     file = io.BytesIO()
-    write_table(table, file, compression="zstd")
+    write_table(pa.Table.from_arrays(columns, schema=schema), file, compression="zstd")
     return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as Arrow can store it: a name may have lone surrogates."""
+    return whole(value) if isinstance(value, str) else value
 
 
 def _schema() -> pa.Schema:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 _PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
+_DERIVED = (*_PAGES, ESTIMATES)
+"""Files that can be made again from the others."""
 _LOADS = 3
 """How often a run is loaded anew because another one took its place meanwhile."""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument")
@@ -292,7 +294,7 @@ class Result(Outlets):
         return joined
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
-        """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`).
+        """Write the tables, `run.json`, and with `pages` `report.md`, `report.html` and `estimates.parquet`.
 
         They replace those of another run together: nobody finds the files of two runs side by side. A report that
         fails loses no data. Raises StorageError, also if the folder has another run and `overwrite` is False.
@@ -301,7 +303,7 @@ class Result(Outlets):
         run = (
             json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         ).encode()
-        files = {**self.table.files(), ESTIMATES: parquet(estimate_rows(self)), RUN: run}
+        files = {**self.table.files(), RUN: run}
         if not overwrite and (folder / RUN).exists():
             for name, content in files.items():
                 if (folder / name).exists() and (folder / name).read_bytes() != content:
@@ -309,8 +311,9 @@ class Result(Outlets):
                         f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
                     )
         if not pages:
-            store(folder, files, drop=_PAGES)
+            store(folder, files, drop=_DERIVED)
             return
+        files[ESTIMATES] = parquet(estimate_rows(self))
         try:
             for name, format in _PAGES.items():
                 files[name] = self.report(format).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def test_what_costs_nothing_has_no_price(
 @pytest.fixture
 def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
     """A run without a judge, in the middle of a metric."""
-    prepared.judges = {}
+    prepared = replace(prepared, judges={})
     progress = Progress(stage="rouge")
     progress.measured(300, 1200)
     return prepared, progress

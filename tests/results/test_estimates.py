@@ -121,14 +121,14 @@ def test_a_ranking_has_win_rates_and_strengths() -> None:
 
 
 def test_the_file_is_the_frame(result: Result, tmp_path: Path) -> None:
-    result.save(tmp_path, pages=False)
+    result.save(tmp_path)
     stored = pd.read_parquet(tmp_path / "estimates.parquet")
     pd.testing.assert_frame_equal(stored, result.estimates_frame(), check_dtype=False)
 
 
 def test_an_empty_result_has_the_columns(tmp_path: Path) -> None:
     empty = Result(Table((), (), ()))
-    empty.save(tmp_path, pages=False)
+    empty.save(tmp_path)
     columns = [*pd.read_parquet(tmp_path / "estimates.parquet").columns]
     assert columns == [*empty.estimates_frame().columns]
     assert {"kind", "value", "p"} <= {*columns}
