@@ -1,8 +1,7 @@
 """Scores side by side, and their files.
 
 A run folder holds `scores.parquet` (the long table, one row per score or failure) and `samples.parquet` (the texts;
-its schema metadata has the columns). Text is stored as UTF-8, so a lone surrogate becomes U+FFFD; what JSON has no
-type for in `Sample.extra` (dates, tuples) is stored as text or list. All else comes back equal.
+its schema metadata has the columns). `core/stored_records.py` says how a field becomes a column.
 """
 
 from __future__ import annotations
@@ -10,26 +9,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, asdict, dataclass, fields
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from heapq import merge
-from itertools import compress, repeat
-from math import isfinite
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyarrow import parquet
 from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
 from judge.core.files import describe_error, store
 from judge.core.parquet import refuse_bomb, texts_of
-from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.stored_records import from_columns, json_cell, schema, to_row
 from judge.data import ledger
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-    import pyarrow as pa
 
     Floats = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
@@ -39,112 +39,26 @@ SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
 
 
-def _column_types(*records: type) -> dict[str, str]:
-    """The fields of records, each name once, with their types: `float | None` is "float", `Mapping[...]` "Mapping".
-
-    Tuples of records are stored as JSON, as mappings are.
-    """
-    every = [field for record in records for field in fields(record)]
-    return {field.name: str(field.type).partition(" |")[0].partition("[")[0] for field in every} | {
-        field.name: "records" for field in every if str(field.type).startswith("tuple[Checklist")
-    }
+_SAMPLE_SCHEMA = schema(Sample)
 
 
-_SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
-del _SCORE_COLUMNS["provenance"]
-_SCORE_COLUMNS["answers"] = _SCORE_COLUMNS.pop("answers")  # the last one in the frame
-_SAMPLE_COLUMNS = _column_types(Sample)
-_PROVENANCE = frozenset(_column_types(Provenance))
-_FRAME_TYPES = {"float": "float64", "int": "Int64"}
+def _score_schema() -> pa.Schema:
+    """The columns of scores and failures together; the long JSON of `answers` comes last."""
+    every = schema(Score, Failure, Provenance)
+    last = every.field("answers")
+    return every.remove(every.get_field_index("answers")).append(last)
+
+
+_SCORE_SCHEMA = _score_schema()
+_FRAME_TYPES = {pa.float64(): "float64", pa.int64(): "Int64"}
 _STORED: dict[str, Any] = {"compression": "zstd"}
 _ROW_GROUP = 20_000
 """Rows that are turned into a file's form at once, which takes several times the memory of their texts."""
 
 
-def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """The cells of rows by column; None where a row has no such field."""
-    provenances = [getattr(row, "provenance", row) for row in rows]
-    return {
-        name: _column(kind, provenances if name in _PROVENANCE else rows, name)
-        for name, kind in _SCORE_COLUMNS.items()
-    }
-
-
-def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
-    """A field of records as it is stored: a mapping as JSON."""
-    cells = [getattr(record, name, None) for record in records]
-    if kind == "records":
-        return [_json([asdict(record) for record in cell]) if cell else None for cell in cells]
-    return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
-
-
-def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -> Iterator[Any]:
-    """Records made of their fields' cells. A column that an older file lacks has its field's default."""
-    arguments: list[Iterable[Any]] = []
-    for field in fields(record):  # type: ignore[arg-type]
-        if field.name not in columns and (field.default is not MISSING or field.name == "raters"):
-            arguments.append(repeat({} if field.default is MISSING else field.default))
-            continue
-        cells = columns[field.name]
-        kind = _SCORE_COLUMNS.get(field.name) or _SAMPLE_COLUMNS.get(field.name, "")
-        if kind in ("Mapping", "records"):
-            cells = [*cells]
-            if kind == "Mapping" and not _is_optional(field) and None in cells:
-                raise ValueError(f"{field.name} lacks a value")
-            parse, empty = _parser(record, field.name), () if kind == "records" else None
-            cells = [empty if cell is None else parse(cell) for cell in cells]
-        elif not _is_optional(field) and kind != "tuple":
-            cells = [*cells]
-            if None in cells or (field.type == "float" and not all(map(isfinite, cells))):
-                raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
-        elif kind == "tuple":
-            cells = [*cells]
-            if any(cell is None or None in cell for cell in cells):
-                raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
-        arguments.append(map(tuple, cells) if kind == "tuple" else cells)
-    return map(record, *arguments)
-
-
-def _is_optional(field: Field[Any]) -> bool:
-    """Whether None is a value of the field itself, not only of something in it."""
-    return str(field.type).endswith("| None")
-
-
-@cache
-def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
-    """What makes the value of a field from its JSON."""
-    return TypeAdapter(get_type_hints(record)[name]).validate_json
-
-
-def _sample_cells(samples: Sequence[Sample]) -> dict[str, list[Any]]:
-    """The cells of samples by column."""
-    return {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()}
-
-
-def _schema(types: Mapping[str, str]) -> pa.Schema:
-    import pyarrow as pa
-
-    arrow = {"float": pa.float64(), "int": pa.int64(), "tuple": pa.list_(pa.string())}
-    return pa.schema([(name, arrow.get(kind, pa.string())) for name, kind in types.items()])
-
-
-def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Table:
-    """A table by way of JSON: `pa.array` imports pandas, which takes a quarter of the time of a small run."""
-    import pyarrow as pa
-    from pyarrow import json as arrow_json
-
-    schema = _schema(types)
-    records = (
-        {name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}
-        for cells in zip(*columns.values(), strict=True)
-    )
-    text = whole("\n".join(map(_encode, records))).encode()
-    if not text:
-        return schema.empty_table()
-    read = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-    return arrow_json.read_json(
-        pa.BufferReader(text), read, arrow_json.ParseOptions(explicit_schema=schema)
-    )
+def _score_row(row: Row) -> dict[str, Any]:
+    """The cells of a score or a failure by column; a column that it has no field for is missing."""
+    return to_row(row) if isinstance(row, Failure) else to_row(row, row.provenance)
 
 
 def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
@@ -152,73 +66,51 @@ def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
 
 
 def _parquet(
-    types: Mapping[str, str],
-    cells: Callable[[Sequence[Any]], dict[str, list[Any]]],
+    schema: pa.Schema,
+    to_row: Callable[[Any], dict[str, Any]],
     records: Sequence[Any],
     about: Mapping[str, Any],
 ) -> bytes:
     """The contents of a file of records, which says this about itself in its metadata."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     sink = pa.BufferOutputStream()
-    schema = _schema(types).with_metadata({"judge": _json(about)})
-    with parquet.ParquetWriter(sink, schema, **_STORED) as writer:
+    described = schema.with_metadata({"judge": json_cell(about)})
+    with parquet.ParquetWriter(sink, described, compression="zstd") as writer:
         for first in range(0, max(1, len(records)), _ROW_GROUP):
-            writer.write_table(_table(types, cells(records[first : first + _ROW_GROUP])))
+            rows = [to_row(record) for record in records[first : first + _ROW_GROUP]]
+            writer.write_table(pa.Table.from_pylist(rows, schema=described))
     return bytes(sink.getvalue())
 
 
-def _plain(value: Any) -> Any:
-    return (
-        value.item()
-        if hasattr(value, "item")
-        else dict(value)
-        if isinstance(value, Mapping)
-        else str(value)
-    )
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
-
-
-def _json(value: Any) -> str:
-    return whole(json.dumps(value, ensure_ascii=False, default=_plain))
-
-
-def _read(path: Path, types: Mapping[str, str]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def _read(path: Path, schema: pa.Schema) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """Return the columns of a file and its metadata.
 
-    Raises ValueError for a column of another type than `_schema(types)`. A thread of Arrow's may abort the
-    interpreter's end. Arrow starts one for any file that is not in memory.
+    Raises ValueError for a column of another type than the schema's. A thread of Arrow's may abort the interpreter's
+    end. Arrow starts one for any file that is not in memory.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
     with pa.BufferReader(path.read_bytes()) as opened:
         with parquet.ParquetFile(opened) as file:
             refuse_bomb(file, path.stat().st_size)
-            _check_types(file.schema_arrow, types)
+            _check_types(file.schema_arrow, schema)
             about = json.loads((file.metadata.metadata or {})[b"judge"])
-            texts = [name for name in _text_columns(types) if name in file.schema_arrow.names]
+            # Read as a dictionary, a text that comes often takes little memory.
+            texts = [
+                field.name
+                for field in schema
+                if field.type == pa.string() and field.name in file.schema_arrow.names
+            ]
         opened.seek(0)
         with parquet.ParquetFile(opened, read_dictionary=texts) as file:
             table = file.read(use_threads=False)
-    return {name: texts_of(table[name]) for name in table.schema.names if name in types}, about
+    return {
+        name: texts_of(table[name]) for name in table.schema.names if name in schema.names
+    }, about
 
 
-def _text_columns(types: Mapping[str, str]) -> list[str]:
-    """Return the columns that hold texts: read as dictionaries, a text that comes often takes little memory."""
-    return [name for name, kind in types.items() if kind not in ("float", "int", "tuple")]
-
-
-def _check_types(found: pa.Schema, types: Mapping[str, str]) -> None:
+def _check_types(found: pa.Schema, schema: pa.Schema) -> None:
     """Raise ValueError, with the column, if one has another type than judge writes. An older file may lack columns."""
-    import pyarrow as pa
-
     if len(set(found.names)) < len(found.names):
         raise ValueError("two columns have the same name")
-    for field in _schema(types):
+    for field in schema:
         if field.name not in found.names:
             continue
         other = found.field(field.name).type
@@ -231,8 +123,6 @@ def _check_types(found: pa.Schema, types: Mapping[str, str]) -> None:
 @contextmanager
 def _translating_errors(path: Path) -> Iterator[Path]:
     """Turns all that a missing or damaged file makes of its reading into a StorageError."""
-    import pyarrow as pa
-
     try:
         yield path
     except (
@@ -245,9 +135,9 @@ def _translating_errors(path: Path) -> Iterator[Path]:
 def _read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
     """Return the samples of a file and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
-        cells, about = _read(path, _SAMPLE_COLUMNS)
+        cells, about = _read(path, _SAMPLE_SCHEMA)
         columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
-        return tuple(_records(Sample, cells)), columns
+        return tuple(from_columns(Sample, cells)), columns
 
 
 def stored_samples(folder: Path) -> tuple[Sample, ...]:
@@ -383,11 +273,14 @@ class Table:
                 )
             return frame
         rows = [*self.rows()]
-        cells = _score_cells(rows)
+        cells = [_score_row(row) for row in rows]
         frame = pd.DataFrame(
             {
-                name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
-                for name, kind in _SCORE_COLUMNS.items()
+                field.name: pd.Series(
+                    [row.get(field.name) for row in cells],
+                    dtype=_FRAME_TYPES.get(field.type, "object"),
+                )
+                for field in _SCORE_SCHEMA
             }
         )
         passing = {column.name: column for column in self.columns if column.pass_at is not None}
@@ -404,10 +297,8 @@ class Table:
     def files(self) -> dict[str, bytes]:
         """The contents of these two files by name."""
         return {
-            SCORES: _parquet(_SCORE_COLUMNS, _score_cells, [*self.rows()], {}),
-            SAMPLES: _parquet(
-                _SAMPLE_COLUMNS, _sample_cells, self.samples, _about_samples(self.columns)
-            ),
+            SCORES: _parquet(_SCORE_SCHEMA, _score_row, [*self.rows()], {}),
+            SAMPLES: _parquet(_SAMPLE_SCHEMA, to_row, self.samples, _about_samples(self.columns)),
         }
 
     @classmethod
@@ -416,17 +307,14 @@ class Table:
         folder = Path(folder)
         samples, columns = _read_samples(folder / SAMPLES)
         with _translating_errors(folder / SCORES) as path:
-            cells = _read(path, _SCORE_COLUMNS)[0]
+            cells, _ = _read(path, _SCORE_SCHEMA)
             failed = [error is not None for error in cells["error"]]
-            of_scores = {
-                name: compress(column, (not failure for failure in failed))
-                for name, column in cells.items()
-            }
-            of_failures = {name: compress(column, failed) for name, column in cells.items()}
-            scores: Iterator[Row] = _records(
-                Score, of_scores | {"provenance": _records(Provenance, of_scores)}
-            )
-            failures: Iterator[Row] = _records(Failure, of_failures)
+            scored = [not failure for failure in failed]
+            of_scores = {name: list(compress(column, scored)) for name, column in cells.items()}
+            of_failures = {name: list(compress(column, failed)) for name, column in cells.items()}
+            provenances = from_columns(Provenance, of_scores)
+            scores: Iterator[Row] = from_columns(Score, of_scores, provenance=provenances)
+            failures: Iterator[Row] = from_columns(Failure, of_failures)
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
 
