@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, log2
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -173,6 +173,8 @@ class JudgeCard(plugins.Reported):
     without numbers to the reason. `verdicts` are sentences, the worst first. `info` is plain JSON about the judge, the
     data, the settings and versions. `failures` counts failed judgments by kind.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.audit:view"
 
     title: str
     cells: tuple[SensitivityCell, ...] = ()

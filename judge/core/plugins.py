@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable
 from functools import cache
 from importlib import import_module, metadata
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from judge.core.errors import ConfigError, MissingExtra
 
@@ -61,21 +61,6 @@ REPORTS = {
     "worst_texts": "judge.report.views.lowest:worst_texts",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
-VIEWS = {
-    "CriterionDiff": "judge.report.views.criterion_diff:view",
-    "RunComparison": "judge.report.views.comparison:view",
-    "Diagnosis": "judge.report.views.planning:view_of_setup",
-    "Forecast": "judge.report.views.planning:view",
-    "Improvement": "judge.report.views.improvement:view",
-    "JudgeCard": "judge.report.views.audit:view",
-    "Outcomes": "judge.report.views.suite:view",
-    "Result": "judge.report.views.result:view",
-    "ResultItem": "judge.report.views.item:view",
-    "RunPower": "judge.report.views.planning:view_of_power",
-    "Slices": "judge.report.views.slices:view",
-    "Validation": "judge.report.views.validation:view",
-}
-"""The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
     "providers": PROVIDERS,
@@ -124,13 +109,13 @@ def report(name: str) -> Any:
 
 
 def document(finished: Any) -> Any:
-    """Return the Document of a result, comparison, audit or other finished thing, by the view of its class.
+    """Return the Document of a result, comparison, audit or other finished thing, by the view that its class names.
 
     The Document is built once and kept with the finished thing, for all formats.
     """
     kept = getattr(finished, "__dict__", {})
     if "_document" not in kept:
-        module, attribute = VIEWS[type(finished).__name__].split(":")
+        module, attribute = type(finished).VIEW.split(":")
         kept["_document"] = getattr(import_module(module), attribute)(finished)
     return kept["_document"]
 
@@ -155,9 +140,10 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
 
 
 class Reported:
-    """A finished thing that a view of `VIEWS` turns into a report."""
+    """A finished thing that its view, `module:function`, turns into a report."""
 
     __slots__ = ()
+    VIEW: ClassVar[str]
 
     def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
         """Return the report as console, markdown, html, latex, csv or json; a suite's also as junit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from judge.core import plugins
 from judge.core.format import plural
@@ -36,6 +37,8 @@ class RunComparison(plugins.Reported):
 
     `changes` are settings that differ, `notes` are warnings.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.comparison:view"
 
     names: tuple[str, str]
     before: Result
@@ -154,6 +157,8 @@ class CriterionDiff(plugins.Reported):
 
     `changes` are those of the header and what follows from it, `diff` the lines that differ in files and layouts.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.criterion_diff:view"
 
     names: tuple[str, str]
     criteria: tuple[Criterion, Criterion]

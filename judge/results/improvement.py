@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Improvement(plugins.Reported):
     None if no revision was better in training. `failed` counts failed judgments there, before and after. `written` is
     the new file, "" if the present wording stays. `diff` has the lines that differ.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.improvement:view"
 
     name: str
     file: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -20,6 +21,8 @@ class ResultItem:
 
     The item may be one generation, such as `doc-1 (2)`, or the item of several.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.item:view"
 
     result: Result
     item: str

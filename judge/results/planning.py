@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from judge.core import plugins
 from judge.core.budget import Budget
@@ -33,6 +33,8 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """All findings, in the order of their parts."""
+
+    VIEW: ClassVar[str] = "judge.report.views.planning:view_of_setup"
 
     findings: tuple[Finding, ...]
 
@@ -158,6 +160,8 @@ class Forecast:
     About `fits` requests fit into the budget; None if there is none, or the price is unknown.
     """
 
+    VIEW: ClassVar[str] = "judge.report.views.planning:view"
+
     judges: tuple[JudgeForecast, ...]
     price: float | None
     seconds: float | None
@@ -262,6 +266,8 @@ class RunPower:
 
     `against` is the system with which the run compares all others, "" if it compares all pairs.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.planning:view_of_power"
 
     run: str
     difference: float | None

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from itertools import filterfalse
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints, overload
 
 from pydantic import (
     BaseModel,
@@ -92,6 +92,8 @@ class Result(Outlets):
     text's draws, by (system, column). `matrices` are the correlations between columns, `drivers` the correlations of
     scores with length and copying.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.result:view"
 
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)

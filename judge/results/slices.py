@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from judge.core import plugins
 from judge.core.format import plural
@@ -18,6 +19,8 @@ class Slices(plugins.Reported):
     `means` has each system's mean in each slice and column; `differences` the pairs of systems that differ in the whole
     data. `main` is the column that the summary shows.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.slices:view"
 
     by: str
     items: Mapping[str, int]

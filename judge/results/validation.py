@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import TypeAdapter
 
@@ -273,6 +273,8 @@ class Validation(plugins.Reported):
     `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
     that reports show.
     """
+
+    VIEW: ClassVar[str] = "judge.report.views.validation:view"
 
     title: str
     rated: tuple[Rated, ...]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import ClassVar
 
 from judge.core import plugins
 from judge.core.budget import Budget
@@ -49,6 +50,8 @@ class Outcome:
 
 class Outcomes(plugins.Reported, tuple[Outcome, ...]):
     """The result of `judge.test`: an outcome for each suite."""
+
+    VIEW: ClassVar[str] = "judge.report.views.suite:view"
 
     __slots__ = ()
 
