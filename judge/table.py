@@ -248,30 +248,33 @@ class Table:
             scores.setdefault(score.column, []).append(score)
         return scores
 
+    def own_columns(self, taken: Iterable[str]) -> dict[str, str]:
+        """The data's own columns, in the order of first appearance, and what each is called beside the `taken` names.
+
+        A column whose name is taken is called `data.NAME`.
+        """
+        used = {*taken}
+        names: dict[str, str] = {}
+        for name in dict.fromkeys(name for sample in self.samples for name in sample.extra):
+            shown = name
+            while shown in used:
+                shown = f"data.{shown}"
+            used.add(shown)
+            names[name] = shown
+        return names
+
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
 
-        Wide comparisons have a row per item, system shown first and rival shown second.
+        A wide row ends with the data's own columns. Wide comparisons have a row per item, system shown first and rival
+        shown second, and of the data's own columns the values that both texts have.
         A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong. It has
         a column `passed` if a criterion has `pass_at`.
         """
         import pandas as pd
 
         if wide:
-            values: dict[tuple[str, ...], float] = {}
-            keys: list[tuple[str, ...]] = [s.key for s in self.samples]
-            names = ["item", "system"]
-            if self.has_pairs:
-                keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
-                names = ["item", "system", "rival"]
-            for s in self.scores:
-                values[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
-            frame = pd.DataFrame(keys, columns=names)
-            for column in self.columns:
-                frame[column.name] = pd.Series(
-                    [values.get((*key, column.name)) for key in keys], dtype="float64"
-                )
-            return frame
+            return self._wide_frame()
         rows = [*self.rows()]
         cells = [_score_row(row) for row in rows]
         frame = pd.DataFrame(
@@ -289,6 +292,31 @@ class Table:
                       for r in rows]  # fmt: skip
             frame["passed"] = pd.array(passed, dtype="boolean")
         return frame
+
+    def _wide_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        names = ["item", "system"]
+        keys: list[tuple[str, ...]] = [sample.key for sample in self.samples]
+        if self.has_pairs:
+            names.append("rival")
+            keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
+        values = {
+            (*(score.item, score.system, score.rival)[: len(names)], score.column): score.value
+            for score in self.scores
+        }
+        frame = pd.DataFrame(keys, columns=names)
+        for column in self.columns:
+            cells = [values.get((*key, column.name)) for key in keys]
+            frame[column.name] = pd.Series(cells, dtype="float64")
+        extras = {sample.key: sample.extra for sample in self.samples}
+        own: dict[str, list[Any]] = {}
+        for name, shown in self.own_columns(frame.columns).items():
+            own[shown] = []
+            for item, *systems in keys:
+                texts = [extras.get((item, system), {}) for system in systems if system]
+                own[shown].append(_common_value([text.get(name) for text in texts]))
+        return with_own_columns(frame, own)
 
     def save(self, folder: Path) -> None:
         """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
@@ -317,6 +345,25 @@ class Table:
             failures: Iterator[Row] = from_columns(Failure, of_failures)
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
+
+
+def with_own_columns(frame: pd.DataFrame, own: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Return the frame with columns of the data: whole numbers stay whole numbers, also beside missing ones."""
+    import pandas as pd
+
+    columns = {}
+    for name, cells in own.items():
+        column = pd.Series(cells, dtype="object")
+        is_whole = pd.api.types.infer_dtype(column, skipna=True) == "integer"
+        if not (is_whole and column.hasnans):  # pandas would make them floats
+            column = column.infer_objects()
+        columns[name] = column
+    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+
+
+def _common_value(values: Sequence[Any]) -> Any:
+    """Return the value that all have, None if they differ."""
+    return values[0] if all(value == values[0] for value in values) else None
 
 
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:

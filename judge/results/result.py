@@ -46,7 +46,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import RUN, SAMPLES, SCORES, Table
+from judge.table import RUN, SAMPLES, SCORES, Table, with_own_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +135,10 @@ class Result(Outlets):
         )
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
-        """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
+        """Return a DataFrame with one row per score or failure; with `wide`, one per item and system.
+
+        A wide row ends with the data's own columns; `data.NAME` is one whose name is taken.
+        """
         return self.table.to_frame(wide)
 
     def estimates_frame(self) -> pd.DataFrame:
@@ -245,6 +248,7 @@ class Result(Outlets):
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason and output.
 
+        The data's own columns come last; `data.NAME` is one whose name is taken.
         Each text is listed once, with its lowest score as a share of the criterion's scale. With `column` only the
         values of that column count. Raises ConfigError for a ranking and for an unknown column.
         """
@@ -258,12 +262,17 @@ class Result(Outlets):
             lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
         else:
             lowest = [score for _, score, _ in plugins.report("worst_texts")(self, n)]
-        outputs = {sample.key: sample.output for sample in self.table.samples}
+        samples = {sample.key: sample for sample in self.table.samples}
+        names = ["item", "system", "column", "score", "reason", "output"]
         rows = [
-            (s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.key])
+            (s.item, s.system, s.column, s.value, s.provenance.reason or "", samples[s.key].output)
             for s in lowest
         ]
-        return pd.DataFrame(rows, columns=["item", "system", "column", "score", "reason", "output"])
+        own = {
+            shown: [samples[score.key].extra.get(name) for score in lowest]
+            for name, shown in self.table.own_columns(names).items()
+        }
+        return with_own_columns(pd.DataFrame(rows, columns=names), own)
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.

@@ -142,3 +142,15 @@ def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) 
         (row["item"], row["system"]) for row in ROWS
     ]
     assert command("report", "run", "--wide").err == "judge: --wide: is for --format csv\n"
+
+
+def test_wide_csv_has_the_columns_of_the_data(folder: Path, command: Callable[..., Any]) -> None:
+    texts = {"item": "i", "source": "A text.", "output": "A text."}
+    data = {**texts, "topic": "=1+1", "tags": ["a", "b"], "failures": 2}
+    Path("described.jsonl").write_text(json.dumps(data), "utf-8")
+    run = ("run", "described.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "own")
+    assert command(*run, "-q").code == 0
+    printed = command("report", "own", "--format", "csv", "--wide").out
+    (row,) = csv.DictReader(printed.splitlines())
+    assert (row["topic"], json.loads(row["tags"])) == ("'=1+1", ["a", "b"])
+    assert (row["failures"], row["data.failures"]) == ("", "2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -172,6 +173,10 @@ def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Re
         ["doc-3", 0.0],
     ]
     assert tested.worst(1, "delta")["score"].to_list() == [1.0]
+    samples = [replace(s, extra={"topic": s.item, "score": 0}) for s in result.table.samples]
+    described = replace(result, table=replace(result.table, samples=tuple(samples))).worst(3)
+    assert described["topic"].to_list() == worst["item"].to_list()
+    assert described["data.score"].to_list() == [0, 0, 0]
     with pytest.raises(ConfigError, match="unknown column 'coherent'; did you mean 'coherence'"):
         result.worst(3, "coherent")
     with pytest.raises(ConfigError, match="a ranking has no score for a single text"):

@@ -11,6 +11,7 @@ from typing import Any
 
 from judge.core.format import number, one_line, plural
 from judge.core.records import Column
+from judge.core.stored_records import json_cell
 from judge.report.document import (
     Bar,
     Block,
@@ -547,7 +548,10 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
 
 
 def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the keys, and a row per item and system with all scores, their reasons and the failures."""
+    """Return the keys, and a row per item and system with all scores, their reasons and the failures.
+
+    A row ends with the data's own columns; a value that is no text or number is JSON.
+    """
     judged = [column.name for column in result.table.columns if column.kind == "criterion"]
     words = {
         f"{name}_{field}": None
@@ -571,4 +575,12 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     for failure in result.table.failures:
         if (row := values.get(failure.key)) is not None:
             row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
-    return ("item", "system", "output", *empty), list(values.values())
+    keys = ("item", "system", "output", *empty)
+    own = result.table.own_columns(keys)
+    for sample in result.table.samples:
+        cells = {shown: sample.extra.get(name) for name, shown in own.items()}
+        values[sample.key] |= {
+            shown: json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
+            for shown, cell in cells.items()
+        }
+    return (*keys, *own.values()), list(values.values())
