@@ -23,10 +23,10 @@ import numpy as np
 from common import SHARED, read
 
 import judge
+from judge.commands.slices.record import Slices
+from judge.commands.slices.statistics import slice_means
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result
-from judge.results.slices import Slices
-from judge.stats.slices import slice_means
 from judge.stats.system_differences import compare
 from judge.table import Table
 

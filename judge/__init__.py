@@ -23,9 +23,9 @@ from judge.core.version import __version__
 
 if TYPE_CHECKING:
     from judge import metrics as metrics
-    from judge.audits.card import JudgeCard as JudgeCard
-    from judge.commands.audit import audit as audit
-    from judge.commands.audit import audit_async as audit_async
+    from judge.commands.audit.card import JudgeCard as JudgeCard
+    from judge.commands.audit.command import audit as audit
+    from judge.commands.audit.command import audit_async as audit_async
     from judge.commands.compare import compare as compare
     from judge.commands.diff_criteria import diff as diff
     from judge.commands.evaluate import evaluate as evaluate
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from judge.commands.loaders import load_samples as load_samples
     from judge.commands.loaders import render as render
     from judge.commands.plan import plan as plan
-    from judge.commands.slices import slices as slices
+    from judge.commands.slices.command import slices as slices
+    from judge.commands.slices.record import Slices as Slices
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
     from judge.commands.validate import validate as validate
@@ -55,19 +56,18 @@ if TYPE_CHECKING:
     from judge.results.comparison import RunComparison as RunComparison
     from judge.results.planning import Forecast as Forecast
     from judge.results.result import Result as Result
-    from judge.results.slices import Slices as Slices
     from judge.results.validation import Validation as Validation
     from judge.suite.evaluate import Outcomes as Outcomes
 
 _NAMES = {
-    "judge.audits.card": "JudgeCard",
-    "judge.commands.audit": "audit audit_async",
+    "judge.commands.audit.card": "JudgeCard",
+    "judge.commands.audit.command": "audit audit_async",
     "judge.commands.compare": "compare",
     "judge.commands.diff_criteria": "diff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
     "judge.commands.plan": "plan",
-    "judge.commands.slices": "slices",
+    "judge.commands.slices.command": "slices",
     "judge.commands.test": "test test_async",
     "judge.commands.validate": "validate",
     "judge.core.errors": "JudgeError",
@@ -78,7 +78,7 @@ _NAMES = {
     "judge.results.comparison": "CriterionDiff RunComparison",
     "judge.results.planning": "Forecast",
     "judge.results.result": "Result",
-    "judge.results.slices": "Slices",
+    "judge.commands.slices.record": "Slices",
     "judge.results.validation": "Validation",
     "judge.suite.evaluate": "Outcomes",
 }

@@ -22,7 +22,7 @@ from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import print_message, print_report
 
 if TYPE_CHECKING:
-    from judge.audits.card import JudgeCard
+    from judge.commands.audit.card import JudgeCard
     from judge.commands.preparation import PreparedRun
     from judge.execution.progress import Progress
 
@@ -54,8 +54,8 @@ def audit_command(
     """Test a judge with controlled changes to your texts.
 
     Reports which damage it notices, its biases, and whether injected instructions move it."""
-    from judge.audits.card import PROBES
-    from judge.commands.audit import audit_estimate, plan_audit, run_audit
+    from judge.commands.audit.card import PROBES
+    from judge.commands.audit.command import audit_estimate, plan_audit, run_audit
     from judge.config import RunConfig
 
     config, folder = to_config(data, options, RunConfig)

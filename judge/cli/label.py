@@ -18,7 +18,7 @@ from judge.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judge.commands.label import Labelling
+    from judge.commands.label.command import Labelling
     from judge.config import RunConfig
 
 
@@ -92,8 +92,8 @@ def label_command(
     """Rate texts in the browser, blind and in random order.
 
     Each rating is saved as it is made. Run the same command again to resume."""
-    from judge.commands.label import prepare_labelling
-    from judge.commands.label_server import LabelServer
+    from judge.commands.label.command import prepare_labelling
+    from judge.commands.label.server import LabelServer
     from judge.config import RunConfig, split
     from judge.core.format import escape_controls
 
@@ -133,7 +133,7 @@ def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
 
 def _write_page(file: Path, labelling: Labelling, names: Sequence[str]) -> None:
     """Write the page that works without judge, and say what to do with it."""
-    from judge.commands.label_server import page
+    from judge.commands.label.server import page
 
     write("--file", file, page(labelling, None, served=False))
     advice = "Add what they save with the same options and --import:"
@@ -202,7 +202,7 @@ def _command(name: str, config: RunConfig) -> str:
 
 def _print_plan(labelling: Labelling, precision: float) -> None:
     """Print a table of what the wanted intervals need."""
-    from judge.commands.label_plan import plan_labelling
+    from judge.commands.label.plan import plan_labelling
     from judge.core.format import plural
 
     needs: dict[

@@ -76,7 +76,7 @@ def report_command(
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
-    from judge.commands.slices import slices
+    from judge.commands.slices.command import slices
     from judge.commands.validate import open_run
     from judge.config import load_config
     from judge.results.failures import WORST, failures_as_worst

@@ -8,7 +8,14 @@ from itertools import product
 import pytest
 
 from judge import criteria, text
-from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, best_label, inject
+from judge.commands.audit.perturbations import (
+    ATTACKS,
+    CHANGES,
+    CONTROL,
+    NEUTRAL,
+    best_label,
+    inject,
+)
 from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 import judge
-from judge.audits import audit_samples
-from judge.audits.card import ORIGINAL, PROBES, JudgeCard
-from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
-from judge.commands import audit as audit_command
-from judge.commands.audit import (
+from judge.commands.audit import command as audit_command
+from judge.commands.audit import audit_samples
+from judge.commands.audit.card import ORIGINAL, PROBES, JudgeCard
+from judge.commands.audit.command import (
     DRAWN,
     MAIN,
     NATURAL,
@@ -33,6 +32,7 @@ from judge.commands.audit import (
     plan_audit,
     run_audit,
 )
+from judge.commands.audit.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
 from judge.commands.judge_run import judgments
 from judge.config import load_config
 from judge.core.budget import Budget

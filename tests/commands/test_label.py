@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from scipy import stats
 
 from judge.cli import app
-from judge.commands.label import Imported, Labelling, prepare_labelling
-from judge.commands.label_plan import items_for_correlation, items_for_mean, texts_for_agreement
-from judge.commands.label_server import LabelServer, page
+from judge.commands.label.command import Imported, Labelling, prepare_labelling
+from judge.commands.label.plan import items_for_correlation, items_for_mean, texts_for_agreement
+from judge.commands.label.server import LabelServer, page
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, StorageError
 from judge.data.ratings import join_ratings, read_ratings
@@ -227,7 +227,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(
         def write(self, data: bytes) -> int:
             return int(self.file.write(data[:10]))
 
-    from judge.commands import label
+    from judge.commands.label import command as label
 
     @contextmanager
     def locked(path: Path) -> Iterator[Full]:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import judge
+from judge.commands.slices.statistics import slice_means
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Request
 from judge.results.result import Result
-from judge.stats.slices import slice_means
 
 CRITERION = {"name": "clear", "question": "Is the text clear?", "show": []}
 CHANNELS = ["email", "phone", "web"]

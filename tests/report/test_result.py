@@ -16,7 +16,14 @@ from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
-FILES = ["estimates.parquet", "report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]
+FILES = [
+    "estimates.parquet",
+    "report.html",
+    "report.md",
+    "run.json",
+    "samples.parquet",
+    "scores.parquet",
+]
 
 
 def test_a_saved_result_comes_back_equal(result: Result, tmp_path: Path) -> None:

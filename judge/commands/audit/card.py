@@ -174,7 +174,7 @@ class JudgeCard(plugins.Reported):
     data, the settings and versions. `failures` counts failed judgments by kind.
     """
 
-    VIEW: ClassVar[str] = "judge.report.views.audit:view"
+    VIEW: ClassVar[str] = "judge.commands.audit.view:view"
 
     title: str
     cells: tuple[SensitivityCell, ...] = ()

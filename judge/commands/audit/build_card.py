@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
-from judge.audits.card import (
+from judge.commands.audit.card import (
     DETECTED,
     FEWEST,
     AuditData,
@@ -20,8 +20,8 @@ from judge.audits.card import (
     min_items_for_significance,
     sensitivity_table,
 )
-from judge.audits.perturbations import CONTROL
-from judge.audits.probes import (
+from judge.commands.audit.perturbations import CONTROL
+from judge.commands.audit.probes import (
     FIRST,
     copying_bias,
     position_bias,

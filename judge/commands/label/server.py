@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from judge.commands.label import Labelling
+from judge.commands.label.command import Labelling
 from judge.core.errors import DataError, JudgeError
 from judge.report.renderers.html import label_page
 from judge.text.languages import html_language

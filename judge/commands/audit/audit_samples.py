@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from judge.audits.card import ORIGINAL, Probe
-from judge.audits.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
+from judge.commands.audit.card import ORIGINAL, Probe
+from judge.commands.audit.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table, split_rows

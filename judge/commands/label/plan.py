@@ -14,7 +14,7 @@ from statistics import fmean, median, pvariance, variance
 
 import numpy as np
 
-from judge.commands.label import Labelling
+from judge.commands.label.command import Labelling
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion
 from judge.stats.agreement import agree

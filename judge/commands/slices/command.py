@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from judge.commands.public import public_api
+from judge.commands.slices.record import Slices
+from judge.commands.slices.statistics import slice_differences, slice_means
 from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
@@ -16,11 +18,9 @@ from judge.core.plugins import require_known
 from judge.core.records import Sample
 from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result
-from judge.results.slices import Slices
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.analyze import overall
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.slices import slice_differences, slice_means
 
 _MAX_SLICES = 50
 _NONE = "(none)"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 
+from judge.commands.slices.record import Slices
 from judge.core.format import format_p, number, plural
 from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, mean_text
 from judge.report.views.columns import change_text, marked_mean
-from judge.results.slices import Slices
 
 SCHEMA = "judge.slices/1"
 _MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary

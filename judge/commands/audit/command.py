@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import criteria
-from judge.audits.audit_samples import AuditSamples, perturb
-from judge.audits.build_card import build_card
-from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_run, prompt_language
+from judge.commands.audit.audit_samples import AuditSamples, perturb
+from judge.commands.audit.build_card import build_card
+from judge.commands.audit.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands.cost_estimate import cost_summary
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from judge.commands.slices.statistics import SliceDifference, SliceMean
 from judge.core import plugins
 from judge.core.format import plural
 from judge.core.records import Column
-from judge.stats.slices import SliceDifference, SliceMean
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +20,7 @@ class Slices(plugins.Reported):
     data. `main` is the column that the summary shows.
     """
 
-    VIEW: ClassVar[str] = "judge.report.views.slices:view"
+    VIEW: ClassVar[str] = "judge.commands.slices.view:view"
 
     by: str
     items: Mapping[str, int]

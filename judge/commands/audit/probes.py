@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from judge.audits.card import (
+from judge.commands.audit.card import (
     DETECTED,
     FEWEST,
     ORIGINAL,

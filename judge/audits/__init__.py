@@ -1,1 +1,0 @@
-"""Audits of a judge: controlled changes to texts, and what they do to its scores."""

@@ -1,0 +1,1 @@
+"""`judge label`: a page on which people rate texts."""

@@ -1,0 +1,1 @@
+"""`judge report --by COLUMN`: means and differences of parts of the data."""
