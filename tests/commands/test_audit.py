@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.audit import command as audit_command
 from judge.commands.audit import audit_samples
+from judge.commands.audit import command as audit_command
 from judge.commands.audit.card import ORIGINAL, PROBES, JudgeCard
 from judge.commands.audit.command import (
     DRAWN,
