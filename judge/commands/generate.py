@@ -43,7 +43,7 @@ from judge.execution.engines import create_engine
 from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import GENERATING, JudgeProgress, Progress
 from judge.execution.questions import MetricReply, QuestionClient, read_reply, to_request
-from judge.metrics.common import ModelError, ModelQuestion
+from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast

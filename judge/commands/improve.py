@@ -43,7 +43,7 @@ from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.data.ratings import base_name
 from judge.execution.progress import Progress
-from judge.metrics.common import ModelQuestion
+from judge.metrics.base import ModelQuestion
 from judge.providers import Provider, require_text
 from judge.results.improvement import Improvement, Part, Trial, choose_wording, measure_gain
 from judge.results.planning import price_text

@@ -13,7 +13,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import in_python, option
 from judge.core.request_options import Judge, public_headers
-from judge.metrics import Metric, asks_judge
+from judge.metrics import Metric
 from judge.providers import Capabilities, Provider
 from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
@@ -238,7 +238,7 @@ def judge_notes(
         for name, holds in without_effect.items()
         if holds and judges
     ]
-    asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
+    asking_metrics = [name for name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
     if config.weighting == "samples" and any(

@@ -21,7 +21,6 @@ from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import Progress
 from judge.execution.questions import QuestionClient, ThreadClient
 from judge.execution.reply_client import gather
-from judge.metrics import asks_judge
 from judge.results.result import Result
 from judge.scoring import checklist
 from judge.stats import analyze
@@ -177,7 +176,7 @@ async def let_metrics_ask(
     prepared: PreparedRun, clients: Mapping[str, ModelClient]
 ) -> AsyncIterator[None]:
     """Let the metrics that ask a judge ask the first one, from their own thread, while this context is open."""
-    if prepared.ask is None or not any(map(asks_judge, prepared.metrics.values())):
+    if prepared.ask is None or not any(metric.asks for metric in prepared.metrics.values()):
         yield
         return
     async with question_client(prepared, clients) as client:

@@ -15,7 +15,7 @@ from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.core.records import Column
 from judge.execution.judgments import Row
 from judge.execution.progress import Progress
-from judge.metrics import Metric, MetricResult, asks_judge, parallel
+from judge.metrics import Metric, MetricResult, parallel
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Measuring:
     def start(self) -> None:
         """Begin with the metrics that ask no judge."""
         for name, metric in self._prepared.metrics.items():
-            if not asks_judge(metric):
+            if not metric.asks:
                 self._early[name] = asyncio.create_task(self._measure(metric))
 
     async def finish(self, other_columns: list[Column]) -> None:

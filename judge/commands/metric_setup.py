@@ -14,15 +14,13 @@ from judge.cache import cache_location, metrics_folder
 from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.criterion_entry import name_of
-from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.metrics import Metric, MetricResult, needed_field
-from judge.metrics.common import Ask, failure
+from judge.metrics.base import Ask, BaseMetric, Metric, MetricContext, MetricResult
+from judge.metrics.common import failure
 
 _DEFAULT = ("rouge", "bleu", "chrf")
-_PROVIDED = ("cache", "progress", "ask")
-"""Arguments that a metric's class receives if it has them; they are no options."""
 
 
 def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
@@ -72,7 +70,7 @@ def _is_chinese(string: str) -> bool:
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Refuse samples none of which has what a metric needs, and what its `check` refuses. Raises JudgeError."""
     for name, metric in metrics.items():
-        field = needed_field(metric)
+        field = metric.needs
         usable = (
             sample.source if field == "source" else "".join(sample.references) for sample in samples
         )
@@ -81,8 +79,7 @@ def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
                 f"{option('metrics')} {name}: no text has {'a source' if field == 'source' else 'references'}, without "
                 f"which it has no value; name their column with {option('map', {field: 'COLUMN'})}, or leave out {name}"
             )
-        if check := getattr(metric, "check", None):  # it can refuse samples before a run
-            check(samples)
+        metric.check(samples)
 
 
 def build_metrics(
@@ -95,40 +92,35 @@ def build_metrics(
             raise ConfigError(
                 f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})"
             )
-    provided: dict[str, Any] = {"progress": tell, "ask": ask, "seed": config.seed}
-    if config.language:
-        provided["language"] = config.language
-    provided["cache"] = (
-        None if config.cache is False else metrics_folder(cache_location(config.cache))
-    )
+    cache = None if config.cache is False else metrics_folder(cache_location(config.cache))
+    context = MetricContext(cache, tell, config.seed, config.language, ask)
     built: dict[str, Metric] = {}
     for name in names:
-        metric_class = plugins.load("metrics", name)
-        parameters = _parameters(metric_class)
+        metric_class = load_metric(name)
         metric_options = config.set.get(name, {})
+        known_options = metric_class.option_fields()
         for key in metric_options:
-            if key not in parameters or key in _PROVIDED:
-                hint = plugins.unknown_name_message("option", key, sorted(options(name)))
+            if key not in known_options:
+                hint = plugins.unknown_name_message("option", key, sorted(known_options))
                 raise ConfigError(f"{option('set')} {name}.{key}: {hint}")
-        built[name] = metric_class(
-            **{key: value for key, value in provided.items() if key in parameters} | metric_options
-        )
+        built[name] = metric_class(**metric_options, context=context)
     if config.score_columns and not isinstance(config, RankConfig):
         for name in config.score_columns:
             if name in map(name_of, config.criteria or ()):
                 raise ConfigError(
                     f"{option('score_columns')} {name}: a criterion has this name; rename the column"
                 )
-        built["score columns"] = ScoreColumns(config.score_columns)
+        built["score columns"] = ScoreColumns(columns=config.score_columns)
     return built
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreColumns:
+@dataclass(frozen=True, kw_only=True)
+class ScoreColumns(BaseMetric):
     """Scores from elsewhere: numbers in columns of the data, with the better end of each."""
 
-    columns: Mapping[str, Literal["higher", "lower"]]
+    name: ClassVar[str] = "score columns"
     rowwise: ClassVar[bool] = True
+    columns: Mapping[str, Literal["higher", "lower"]]
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise DataError for a column in which no text has a number."""
@@ -188,8 +180,8 @@ def metrics() -> list[MetricInfo]:
     infos = []
     for name in plugins.names("metrics"):
         try:
-            metric_class = plugins.load("metrics", name)
-        except (MissingExtra, ImportError, AttributeError) as error:  # of another package's metric
+            metric_class = load_metric(name)
+        except (JudgeError, ImportError, AttributeError) as error:  # of another package's metric
             infos.append(MetricInfo(name, f"cannot be loaded: {error}", {}))
             continue
         summary = (inspect.getdoc(metric_class) or "").partition("\n\n")[0].replace("\n", " ")
@@ -199,23 +191,22 @@ def metrics() -> list[MetricInfo]:
     return infos
 
 
+def load_metric(name: str) -> Any:
+    """Return the class of a metric, a `BaseMetric` with `score`.
+
+    Raises ConfigError for a name nobody registered and for another package's class of another kind.
+    """
+    metric_class = plugins.load("metrics", name)
+    if not (isinstance(metric_class, type) and issubclass(metric_class, BaseMetric)):
+        raise ConfigError(
+            f"the metric {name} is wrong: its class must be a dataclass derived from judge.metrics.BaseMetric"
+        )
+    return metric_class
+
+
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a metric with their defaults. Raises ConfigError for a name nobody registered."""
-    return {
-        key: parameter.default
-        for key, parameter in _parameters(plugins.load("metrics", name)).items()
-        if key not in _PROVIDED
-    }
-
-
-def _parameters(metric_class: Any) -> Mapping[str, inspect.Parameter]:
-    """Return the keyword arguments of a metric's class."""
-    parameters = inspect.signature(metric_class).parameters
-    return {
-        name: parameter
-        for name, parameter in parameters.items()
-        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    }
+    """Return the options of a metric with their defaults. Raises ConfigError as `load_metric` does."""
+    return {key: each.default for key, each in load_metric(name).option_fields().items()}
 
 
 def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) -> MetricResult:

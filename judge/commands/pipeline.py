@@ -25,7 +25,7 @@ from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
 from judge.execution.judgments import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics.common import ModelError, ModelQuestion
+from judge.metrics.base import ModelError, ModelQuestion
 from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.results.run_info import RunInfo, Status

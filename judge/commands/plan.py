@@ -26,7 +26,6 @@ from judge.core.records import Criterion, Usage
 from judge.core.request_options import Judge
 from judge.criteria.checklist import has_questions, questions_of
 from judge.execution.engines.batch_jobs import under_way
-from judge.metrics import asks_judge
 from judge.providers import Provider
 from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast, price_text, sum_prices
 
@@ -139,11 +138,12 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             f"Use {option('weighting', 'single')} to avoid that."
         )
     notes += _pending_batches(prepared)
-    asking = {name: metric for name, metric in prepared.metrics.items() if asks_judge(metric)}
+    asking = {name: metric for name, metric in prepared.metrics.items() if metric.asks}
     for name, metric in asking.items():
         first = next(iter(prepared.judges), "its judge")
-        if items is None and (count := getattr(metric, "most_requests", None)):
-            asked = f"at most {count(prepared.samples):,} requests of {name} to {first}; their length depends"
+        most = metric.most_requests(prepared.samples) if items is None else None
+        if most is not None:
+            asked = f"at most {most:,} requests of {name} to {first}; their length depends"
         else:
             asked = f"requests of {name} to {first}, because they depend"
         notes.append(f"Not included: {asked} on replies.")

@@ -38,7 +38,7 @@ from judge.execution import engines
 from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, MetricProgress
 from judge.execution.questions import DeferredClient
-from judge.metrics import Metric, asks_judge
+from judge.metrics import Metric
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
@@ -344,7 +344,7 @@ def _open_judges(
     metrics: Mapping[str, Metric],
 ) -> dict[str, judge_models.OpenedJudge]:
     """Open the judges that criteria or metrics ask, and check sampling and engine. Raises ConfigError."""
-    if not judging and not any(asks_judge(metric) for metric in metrics.values()):
+    if not judging and not any(metric.asks for metric in metrics.values()):
         return {}
     judges = judge_models.open_judges(config, models)
     for judge in judges.values():

@@ -14,7 +14,7 @@ from judge.core.records import Request, Response
 from judge.execution.layers import RunStopped
 from judge.execution.progress import TEMPERATURE, JudgeProgress
 from judge.execution.reply_client import Answer, ReplyClient, gather
-from judge.metrics.common import Ask, ModelError, ModelQuestion
+from judge.metrics.base import Ask, ModelError, ModelQuestion
 from judge.providers import Provider, require_text
 from judge.providers.vendors import signed
 from judge.scoring import parse
@@ -214,7 +214,7 @@ class DeferredClient:
 
     @property
     def signature(self) -> str:
-        return str(getattr(self.to, "signature", ""))
+        return "" if self.to is None else self.to.signature
 
     def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         if self.to is None:

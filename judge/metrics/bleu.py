@@ -18,9 +18,9 @@ from judge import text
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.metrics import MetricResult, Note
+from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
     CannotScore,
-    MetricOptions,
     Rate,
     ReferenceMetric,
     all_texts,
@@ -32,7 +32,6 @@ from judge.metrics.common import (
     joined,
     list_function,
     reference_count,
-    setting,
     tokenizer_note,
     whole_number,
 )
@@ -96,7 +95,7 @@ class BleuOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens(MetricOptions):
+class Tokens(BaseMetric):
     """The tokenization options of a metric; metrics inherit them.
 
     `tokenize` is a tokenizer of sacrebleu (None: by script). Raises ConfigError and MissingExtra.
@@ -318,13 +317,18 @@ class CorpusBleu(Parts):
 
     One row per system; `n` counts its texts with a reference, the others are skipped and noted. The script of all
     references together picks the system's tokenizer. The interval is the percentile interval (Koehn 2004) of 1,000
-    resamples drawn from `seed`; a system with one text has none. The other options are those of `bleu`.
+    resamples drawn from `seed`, by default the run's; a system with one text has none. The other options are those of
+    `bleu`.
     """
 
     name: ClassVar[str] = "bleu_corpus"
     needs: ClassVar[str] = "references"
     effective_order: bool = field(default=False, init=False)
-    seed: int = setting(0, whole_number, 0, 2**32 - 1)
+    seed: int | None = setting(None, whole_number, 0, 2**32 - 1)
+
+    @property
+    def _seed(self) -> int:
+        return self.context.seed if self.seed is None else self.seed
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per system, in order of first appearance.
@@ -347,7 +351,7 @@ class CorpusBleu(Parts):
             if compared:
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(compared)
-        signature = f"nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}|{self.signature(used)}"
+        signature = f"nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}|{self.signature(used)}"
         columns = tuple(
             Column(
                 name,
@@ -393,7 +397,7 @@ class CorpusBleu(Parts):
         import numpy as np
 
         counts = np.asarray(stats, dtype=np.float64)
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng(self._seed)
         resampled = []
         for _ in range(_RESAMPLES):
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
@@ -406,7 +410,7 @@ class CorpusBleu(Parts):
         defined_only = (
             "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
         )
-        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self.seed}"
+        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self._seed}"
         return Provenance("metric", n=n, low=low, high=high, note=method)
 
 

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 from judge.core.records import Sample
 from judge.metrics import MetricResult
+from judge.metrics.base import setting
 from judge.metrics.common import (
     ReferenceMetric,
     format_number,
     list_function,
     number,
     references,
-    setting,
     whole_number,
 )
 from judge.metrics.diversity.ngrams import Ints, corpus, orders, totals

@@ -12,6 +12,7 @@ from judge import text
 from judge.core.records import Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
+from judge.metrics.base import setting
 from judge.metrics.common import (
     CannotScore,
     Rate,
@@ -20,7 +21,6 @@ from judge.metrics.common import (
     as_samples,
     format_number,
     number,
-    setting,
     signed_words,
     values,
     whole_number,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
@@ -16,40 +16,7 @@ from judge import text
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.metrics import Metric, MetricResult, Note
-
-Ask = Callable[[Sequence["ModelQuestion"]], list["str | ModelError"]]
-"""Asks a judge model many prompts at once, with the run's cache, retries and counts; returns what `read` accepted."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelQuestion:
-    """A prompt for a model: its text, the longest reply in tokens, and the parser of the reply.
-
-    `draw` numbers the replies to one prompt that are drawn at a `temperature` above 0.
-
-    `read` raises ParseError for a useless reply, which is then neither cached nor paid for twice.
-    """
-
-    prompt: str
-    max_tokens: int
-    read: Callable[[str], str]
-    temperature: float = 0.0
-    draw: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ModelError:
-    """Why a metric got no answer: the kind (CamelCase) and a message.
-
-    `failed` if a judge was asked and its reply is missing or useless; `raw` is a useless reply.
-    """
-
-    error: str
-    message: str
-    failed: bool = False
-    raw: str = ""
-
+from judge.metrics.base import BaseMetric, Metric, MetricResult, Note, setting
 
 Entry = TypeVar("Entry")
 Rate = Callable[[str], float]
@@ -346,7 +313,8 @@ def list_function(
     score.__doc__, score.__module__ = doc, metric.__module__
     lists = list(signature(score).parameters.values())[:2]
     with_options = signature(metric).replace(return_annotation="Values")
-    own = with_options.replace(parameters=[*lists, *with_options.parameters.values()])
+    options = [each for each in with_options.parameters.values() if each.name != "context"]
+    own = with_options.replace(parameters=[*lists, *options])
     score.__signature__ = own  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 
@@ -363,13 +331,6 @@ def number(option: str, value: Any, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ConfigError(f"{option} must be a number from {low:g} to {high:g}, not {value!r}")
     return float(value)
-
-
-def bool_option(option: str, value: Any) -> bool:
-    """Return an option's value, true or false. Raise ConfigError otherwise."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{option} must be true or false, not {value!r}")
-    return value
 
 
 def choice_option(option: str, value: Any, known: Sequence[str]) -> str:
@@ -408,33 +369,8 @@ def tokenizer(option: str, value: Any) -> str | None:
     return name
 
 
-def setting(default: Any, check: Callable[..., Any], *allowed: Any) -> Any:
-    """Return a field of `MetricOptions` whose value `check(option, value, *allowed)` checks and converts."""
-    return field(default=default, metadata={"check": check, "allowed": allowed})
-
-
 @dataclass(frozen=True, kw_only=True)
-class MetricOptions:
-    """The options of a metric: fields by `setting`, and booleans. None passes where it is the default.
-
-    Raises ConfigError.
-    """
-
-    name: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            check = each.metadata.get(
-                "check", bool_option if str(each.type) in ("bool", "bool | None") else None
-            )
-            if check and not (value is None and each.default is None):
-                value = check(f"{self.name}.{each.name}", value, *each.metadata.get("allowed", ()))
-                object.__setattr__(self, each.name, value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceMetric(MetricOptions):
+class ReferenceMetric(BaseMetric):
     """A metric of one column, from 0, that compares each output with its references."""
 
     rowwise: ClassVar[bool] = True

@@ -21,15 +21,14 @@ from judge.core.errors import MissingExtra
 from judge.core.records import Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
+from judge.metrics.base import bool_option, setting
 from judge.metrics.common import (
     CannotScore,
     Rate,
     WordMetric,
-    bool_option,
     format_number,
     list_function,
     number,
-    setting,
     signed_words,
 )
 

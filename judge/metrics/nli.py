@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
+from judge.metrics.base import BaseMetric, setting
 from judge.metrics.claims import Claims
 from judge.metrics.claims.cross_encoder import WINDOW, CrossEncoder, label_option, locate
-from judge.metrics.common import MetricOptions, setting, text_option, whole_number
+from judge.metrics.common import text_option, whole_number
 
 _SIZE = (whole_number, 1, 1_000_000)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Nli(MetricOptions):
+class Nli(BaseMetric):
     """The probability that the source entails the output: the mean over sentences of the maximum over windows.
 
     Zha et al. 2023 (AlignScore), section 3.3; with a sentence of the source as window it would be SummaC-ZS (Laban et
@@ -36,8 +36,6 @@ class Nli(MetricOptions):
     window: int = setting(WINDOW, *_SIZE)
     device: str | None = setting(None, text_option)
     batch_tokens: int | None = setting(None, *_SIZE)
-    cache: str | Path | None = None
-    progress: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,9 +48,9 @@ class Nli(MetricOptions):
 
     @cached_property
     def _encoder(self) -> CrossEncoder:
-        files = locate(self.model or "", who=self.name, cache=self.cache)
+        files = locate(self.model or "", who=self.name, cache=self.context.cache)
         return CrossEncoder(
-            files, self.label, self.window, self.device, self.batch_tokens, self.progress
+            files, self.label, self.window, self.device, self.batch_tokens, self.context.progress
         )
 
     def check(self, samples: Sequence[Sample]) -> None:

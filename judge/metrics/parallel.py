@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
 from judge.core.records import Sample
-from judge.metrics import Metric, MetricResult, Note, is_rowwise
+from judge.metrics.base import Metric, MetricResult, Note, Tell, no_progress
 from judge.metrics.common import joined
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _BROKEN = (
     "--workers: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer workers. In a script, call "
     "judge under `if __name__ == '__main__':`"
 )
-Tell = Callable[[int, int], None]
-"""Called with the number of finished samples and of all samples; raising from it stops the work."""
 
 
 def score_in_parallel(
@@ -34,10 +32,10 @@ def score_in_parallel(
     samples: Sequence[Sample],
     *,
     workers: int = 1,
-    tell: Tell = lambda done, total: None,
+    tell: Tell = no_progress,
 ) -> MetricResult:
     """Return `metric.score(samples)`; a row-by-row metric runs in parts, in several processes."""
-    if not is_rowwise(metric):
+    if not metric.rowwise:
         merged = merge_results([metric.score(samples)])
         tell(len(samples), len(samples))
         return merged

@@ -18,7 +18,8 @@ from judge.core import yaml_lines
 from judge.criteria import builtin_prompts
 from judge.criteria.sandbox import Sandbox
 from judge.criteria.template import front_matter, read_text, template_body
-from judge.metrics.common import Ask, ModelError, ModelQuestion, choice_option, joined
+from judge.metrics.base import Ask, ModelError, ModelQuestion
+from judge.metrics.common import choice_option, joined
 from judge.text import detect_language
 
 _LAYOUT = "text.jinja"
@@ -81,7 +82,7 @@ class Stage:
     def signature(self) -> str:
         """Return `model:language@digest` with the given language, or those of the texts so far."""
         digests = (f"{language}@{self.prompt(language).digest[:6]}" for language in self._used)
-        return f"{getattr(self._ask, 'signature', '') or 'llm'}:{joined(digests)}"
+        return f"{self._ask.signature or 'llm'}:{joined(digests)}"
 
     def prompt(self, language: str | None = None) -> Prompt:
         """Return the prompt in a language."""

@@ -19,12 +19,11 @@ from judge.core.errors import DataError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
 from judge.core.version import __version__
 from judge.metrics import MetricResult
+from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
-    MetricOptions,
     choices_option,
     failure,
     lacks_source,
-    setting,
     signed_words,
     texts,
     tokenizer_note,
@@ -419,7 +418,7 @@ def _columns_option(option: str, value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stats(MetricOptions):
+class Stats(BaseMetric):
     """Summary statistics of each output: length, copying from the source, novelty, repetition, surface defects.
 
     They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is `all`. Words come from

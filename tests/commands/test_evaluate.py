@@ -30,7 +30,7 @@ from judge.core.errors import (
 )
 from judge.core.records import Column, Provenance, Request, Response, Score
 from judge.execution.progress import Progress
-from judge.metrics import MetricResult
+from judge.metrics import BaseMetric, MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.run_info import PromptLanguage
 
@@ -332,7 +332,7 @@ def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
 def test_an_error_nobody_foresaw_keeps_what_the_run_had(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
-    class Broken:
+    class Broken(BaseMetric):
         def score(self, samples: Any) -> Any:
             raise ZeroDivisionError
 
@@ -348,7 +348,7 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(
 
 
 def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> None:
-    class Strange:
+    class Strange(BaseMetric):
         def score(self, samples: Any) -> MetricResult:
             values = [float("nan"), float("inf"), *[0.5] * (len(samples) - 2)]
             rows = [
@@ -374,7 +374,7 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
     ],
 )
 def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
-    class Odd:
+    class Odd(BaseMetric):
         def score(self, samples: Any) -> MetricResult:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
             return MetricResult((Column("odd", "metric", "odd"),), tuple(change(rows)))
@@ -388,7 +388,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
 def test_a_metric_may_refuse_before_a_judge_is_paid(
     provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Picky:
+    class Picky(BaseMetric):
         def check(self, samples: Any) -> None:
             raise ConfigError(f"not these {len(samples)}")
 
@@ -406,7 +406,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(
 ) -> None:
     begun, release, finished = threading.Event(), threading.Event(), threading.Event()
 
-    class Endless:
+    class Endless(BaseMetric):
         def score(self, samples: Any) -> Any:
             begun.set()
             release.wait(60)
@@ -549,10 +549,8 @@ def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -
             assert await asyncio.to_thread(measured.wait, 60.0), "the metric waits for the requests"
             return await super().complete(request)
 
-    class Length:
-        columns = ("length",)
-
-        def score(self, samples: Any, tell: Any = None) -> MetricResult:
+    class Length(BaseMetric):
+        def score(self, samples: Any) -> MetricResult:
             measured.set()
             return MetricResult(
                 (Column("length", "metric", "length"),),

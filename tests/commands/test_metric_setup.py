@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,7 +17,10 @@ from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
-from judge.metrics import MetricResult
+from judge.execution.questions import DeferredClient
+from judge.metrics import BaseMetric, MetricContext, MetricResult
+from judge.metrics.base import setting
+from judge.metrics.common import text_option
 
 ROWS = [
     {"item": "1", "system": s, "output": "the boat came", "references": ["a boat came"]}
@@ -23,13 +28,13 @@ ROWS = [
 ]
 
 
-class Asking:
+@dataclass(frozen=True, kw_only=True)
+class Asking(BaseMetric):
     """Counts vowels. Of no use to anybody."""
 
-    def __init__(
-        self, *, loud: bool = False, cache: Path | None, seed: int = 0, progress: Any = None
-    ) -> None:
-        self.given = {"loud": loud, "cache": cache, "seed": seed, "progress": progress}
+    name: ClassVar[str] = "asking"
+    loud: bool = False
+    vowels: str = setting("aeiou", text_option)
 
     def score(self, samples: list[Sample]) -> MetricResult:
         return MetricResult((Column("asking", "metric", "asking|1"),), ())
@@ -50,15 +55,37 @@ def made(**given: Any) -> dict[str, Any]:
 
 
 def test_a_metric_is_given_what_it_asks_for(asking: None, tmp_path: Path) -> None:
-    given = made(metrics=["asking"], cache=tmp_path, seed=3, set={"asking": {"loud": True}})[
-        "asking"
-    ].given
-    assert (given["loud"], given["cache"], given["seed"]) == (True, tmp_path / "metrics", 3)
-    assert (
-        made(metrics=["asking"], seed=3, set={"asking": {"seed": 4}})["asking"].given["seed"] == 4
-    )
-    given["progress"](1, 2)
-    assert made(metrics=["asking"], cache=False)["asking"].given["cache"] is None
+    plan = {"cache": tmp_path, "seed": 3, "language": "ko", "set": {"asking": {"loud": True}}}
+    metric = made(metrics=["asking"], **plan)["asking"]
+    assert metric.loud
+    assert metric.context.cache == tmp_path / "metrics"
+    assert (metric.context.seed, metric.context.language) == (3, "ko")
+    metric.context.progress(1, 2)
+    assert made(metrics=["asking"], cache=False)["asking"].context.cache is None
+
+
+def test_an_option_of_a_metric_takes_precedence_over_the_seed_of_the_run() -> None:
+    def signature(**given: Any) -> str:
+        result = made(metrics=["bleu_corpus"], seed=3, **given)["bleu_corpus"].score([])
+        return str(result.columns[0].signature)
+
+    assert "|seed=3|" in signature()
+    assert "|seed=4|" in signature(set={"bleu_corpus": {"seed": 4}})
+
+
+def test_a_context_that_is_sent_to_another_process_leaves_the_run_behind() -> None:
+    context = MetricContext(Path("c"), lambda done, total: None, 3, "ko", DeferredClient())
+    sent = pickle.loads(pickle.dumps(context))
+    assert sent == MetricContext(Path("c"), seed=3, language="ko")
+
+
+@pytest.mark.parametrize("other", [object, lambda **options: None])
+def test_a_class_of_another_package_that_is_no_metric_is_named(
+    monkeypatch: pytest.MonkeyPatch, other: Any
+) -> None:
+    monkeypatch.setattr(plugins, "load", lambda kind, name: other)
+    with pytest.raises(ConfigError, match=r"the metric mine is wrong: .*judge.metrics.BaseMetric"):
+        made(metrics=["mine"])
 
 
 def test_options_reach_the_metric() -> None:
@@ -74,8 +101,16 @@ def test_options_reach_the_metric() -> None:
             r"--set chrf.word_ordr: unknown option 'word_ordr'; did you mean 'word_order'\?",
         ),
         (
-            {"metrics": ["asking"], "set": {"asking": {"progress": 2}}},
-            r"--set asking.progress: unknown option",
+            {"metrics": ["asking"], "set": {"asking": {"context": 2}}},
+            r"--set asking.context: unknown option",
+        ),
+        (
+            {"metrics": ["asking"], "set": {"asking": {"loud": 2}}},
+            r"asking.loud must be true or false, not 2",
+        ),
+        (
+            {"metrics": ["asking"], "set": {"asking": {"vowels": ""}}},
+            r"asking.vowels must be a text, not ''",
         ),
         (
             {"metrics": ["chrf"], "set": {"rouge": {"stem": False}}},
@@ -94,7 +129,7 @@ def test_every_metric_describes_itself(asking: None) -> None:
     assert list(known) == [*plugins.METRICS, "asking"]
     assert all(metric.description for metric in known.values())
     assert known["asking"].description == "Counts vowels"
-    assert known["asking"].options == {"loud": False, "seed": 0}
+    assert known["asking"].options == {"loud": False, "vowels": "aeiou"}
 
 
 def test_versions_that_a_run_writes_down_are_of_packages_that_are_always_there() -> None:

@@ -238,7 +238,7 @@ class Ground:
 
     def python(self, text: str) -> None:
         with captured():
-            exec(compile(text, self.page, "exec"), self.names)
+            exec(compile(text, self.page, "exec", dont_inherit=True), self.names)
 
     def session(self, text: str) -> None:
         """Run the lines after `>>>`. Raises AssertionError with the differences."""

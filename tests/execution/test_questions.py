@@ -20,7 +20,7 @@ from judge.execution.progress import JudgeProgress
 from judge.execution.questions import DeferredClient, MetricReply, QuestionClient, ThreadClient
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import ReplyClient
-from judge.metrics.common import ModelError, ModelQuestion
+from judge.metrics.base import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider

@@ -27,9 +27,9 @@ from judge.core.records import (
 )
 from judge.criteria.sandbox import fenced
 from judge.metrics import MetricResult, prompts
+from judge.metrics.base import MetricContext, ModelError, ModelQuestion
 from judge.metrics.claims import Claims, ClaimsValue, Job, most_similar, score
 from judge.metrics.claims.judge_model import Splitter, read_claims, read_probabilities
-from judge.metrics.common import ModelError, ModelQuestion
 from judge.results.result import analyzed
 
 SOURCE = "The bridge opened in 1932. It is 503 metres long. Tolls were paid until 1998."
@@ -121,7 +121,7 @@ def test_precision_recall_and_f1_are_shares_of_supported_claims() -> None:
         Sample("2", "a", "x y", source="a", references=("z",)),
         Sample("3", "a", "a", source="a", references=("a",)),
     ]
-    result = Claims(ask=by_words()).score(samples)
+    result = Claims(context=MetricContext(ask=by_words())).score(samples)
     precision, recall = [3 / 4, 0.0, 1.0], [2 / 3, 0.0, 1.0]
     assert rows_of(result) == {
         "claims_precision": precision,
@@ -139,14 +139,17 @@ def test_a_probability_of_the_threshold_supports() -> None:
     sample = Sample("1", "a", "p q r s", source="x")
     ask = Judge(words_as_claims, lambda _, __: rating(0.5, 0.49, 0.7, 0.0))
     values = [
-        Claims(ask=ask, threshold=t).score([sample]).rows[0].value for t in (0.0, 0.5, 0.7, 1.0)
+        Claims(context=MetricContext(ask=ask), threshold=t).score([sample]).rows[0].value
+        for t in (0.0, 0.5, 0.7, 1.0)
     ]
     assert values == [1.0, 0.5, 0.25, 0.0]
 
 
 def test_the_mean_probability_instead_of_a_share() -> None:
     ask = Judge(words_as_claims, lambda _, __: rating(0.5, 0.25, 0.75, 0.0))
-    result = Claims(ask=ask, value="mean").score([Sample("1", "a", "p q r s", source="x")])
+    result = Claims(context=MetricContext(ask=ask), value="mean").score(
+        [Sample("1", "a", "p q r s", source="x")]
+    )
     assert rows_of(result) == {"claims_precision": [0.375]}
     assert "|mean|" in result.columns[0].signature
 
@@ -157,7 +160,9 @@ def test_the_rows_carry_the_claims_with_their_places_and_evidence() -> None:
         ("It is 510 metres long.", "no such words"),
     )
     ask = Judge(lambda _: claims, lambda _, __: rating(0.97, 0.04))
-    (row,) = Claims(ask=ask).score([Sample("1", "a", OUTPUT, source=SOURCE)]).rows
+    (row,) = (
+        Claims(context=MetricContext(ask=ask)).score([Sample("1", "a", OUTPUT, source=SOURCE)]).rows
+    )
     assert isinstance(row, Score)
     first, second = decode(row.provenance.raw)
     assert (row.value, row.provenance.n) == (0.5, 2)
@@ -173,7 +178,7 @@ def test_the_rows_carry_the_claims_with_their_places_and_evidence() -> None:
 
 def test_places_in_a_reference_are_kept_if_it_is_the_only_one() -> None:
     def places(*references: str) -> list[Span | None]:
-        result = Claims(ask=by_words()).score(
+        result = Claims(context=MetricContext(ask=by_words())).score(
             [Sample("1", "a", "a", source="a", references=references)]
         )
         row = next(row for row in result.rows if row.column == "claims_recall")
@@ -189,7 +194,11 @@ def test_sentences_as_claims_need_no_request_to_list_them() -> None:
         words_as_claims, lambda whole, claims: rating(*(float(claim in whole) for claim in claims))
     )
     output = "Tolls were paid until 1998. They were high.\n* * *\nIt is 503 metres long."
-    (row,) = Claims(ask=ask, unit="sentence").score([Sample("1", "a", output, source=SOURCE)]).rows
+    (row,) = (
+        Claims(context=MetricContext(ask=ask), unit="sentence")
+        .score([Sample("1", "a", output, source=SOURCE)])
+        .rows
+    )
     assert isinstance(row, Score)
     assert row.value == 2 / 3
     claims = decode(row.provenance.raw)
@@ -206,7 +215,9 @@ def test_in_each_language(language: str) -> None:
     ask = Judge(
         lambda text: listing((text, text[:5])), lambda _, claims: rating(*(0.8 for _ in claims))
     )
-    result = Claims(ask=ask).score([Sample("1", "a", whole, source=whole, references=(whole,))])
+    result = Claims(context=MetricContext(ask=ask)).score(
+        [Sample("1", "a", whole, source=whole, references=(whole,))]
+    )
     assert rows_of(result) == {
         key: [1.0] for key in ("claims_precision", "claims_recall", "claims_f1")
     }
@@ -227,12 +238,14 @@ def test_texts_of_several_languages_get_prompts_of_their_own() -> None:
     samples = [
         Sample(str(n), "a", whole, source=whole) for n, whole in enumerate(LANGUAGES.values())
     ]
-    signature = Claims(ask=ask).score(samples).columns[0].signature
+    signature = Claims(context=MetricContext(ask=ask)).score(samples).columns[0].signature
     assert re.findall(r"(\w\w)@", signature) == ["en", "ja", "ko", "zh"] * 2
     assert (
         len({re.sub(r"<.*?>.*?</.*?>", "", prompt, flags=re.DOTALL) for prompt in ask.prompts}) == 8
     )
-    forced = Claims(ask=ask, language="ko").score(samples).columns[0].signature
+    forced = (
+        Claims(context=MetricContext(ask=ask), language="ko").score(samples).columns[0].signature
+    )
     assert set(re.findall(r"(\w\w)@", forced)) == {"ko"}
 
 
@@ -242,7 +255,9 @@ def test_texts_of_several_languages_get_prompts_of_their_own() -> None:
 @pytest.mark.parametrize("output", ["", " \n", "…?!"])
 def test_an_empty_output_has_no_claims_and_is_not_asked_about(output: str) -> None:
     ask = by_words()
-    result = Claims(ask=ask).score([Sample("1", "a", output, source="a", references=("b",))])
+    result = Claims(context=MetricContext(ask=ask)).score(
+        [Sample("1", "a", output, source="a", references=("b",))]
+    )
     assert rows_of(result) == {
         key: ["NoClaims"] for key in ("claims_precision", "claims_recall", "claims_f1")
     }
@@ -251,7 +266,7 @@ def test_an_empty_output_has_no_claims_and_is_not_asked_about(output: str) -> No
 
 def test_an_output_that_claims_nothing_is_a_failure_in_each_column() -> None:
     ask = Judge(lambda text: listing() if "know" in text else words_as_claims(text), same_word)
-    result = Claims(ask=ask).score(
+    result = Claims(context=MetricContext(ask=ask)).score(
         [Sample("1", "a", "I don't know.", source="a", references=("b c",))]
     )
     assert rows_of(result) == {
@@ -266,7 +281,7 @@ def test_what_a_sample_lacks_is_missing_in_that_column() -> None:
         Sample("2", "a", "a b", source="a"),
         Sample("3", "a", "a b", source="a", references=("…",)),
     ]
-    rows = rows_of(Claims(ask=by_words()).score(samples))
+    rows = rows_of(Claims(context=MetricContext(ask=by_words())).score(samples))
     assert rows == {
         "claims_precision": ["NoSource", 0.5, 0.5],
         "claims_recall": [1.0, "NoReference", "NoClaims"],
@@ -379,7 +394,7 @@ def test_a_useless_reply_is_a_failure_that_keeps_it() -> None:
         Sample("1", "a", "a", source="bad", where="d.jsonl:1"),
         Sample("2", "a", "a", source="good"),
     ]
-    failed, valid = Claims(ask=ask).score(samples).rows
+    failed, valid = Claims(context=MetricContext(ask=ask)).score(samples).rows
     assert isinstance(failed, Failure)
     assert (failed.error, failed.raw) == ("ParseError", useless)
     assert (
@@ -396,7 +411,11 @@ def test_a_judged_text_stays_data() -> None:
     ask = Judge(
         lambda _: listing((hostile, hostile)), lambda _, claims: rating(*(0.0 for _ in claims))
     )
-    (row,) = Claims(ask=ask).score([Sample("1", "a", hostile, source=hostile)]).rows
+    (row,) = (
+        Claims(context=MetricContext(ask=ask))
+        .score([Sample("1", "a", hostile, source=hostile)])
+        .rows
+    )
     assert isinstance(row, Score)
     assert row.value == 0.0, "a claim's line breaks number no further claims"
     split, verify = ask.prompts
@@ -409,7 +428,7 @@ def test_a_judged_text_stays_data() -> None:
 
 
 def test_too_many_claims_are_thinned_out_with_a_note() -> None:
-    result = Claims(ask=by_words(), most=3).score(
+    result = Claims(context=MetricContext(ask=by_words()), most=3).score(
         [Sample("1", "a", "a b c d e f g h i", source="b e x")]
     )
     (row,) = result.rows
@@ -422,7 +441,7 @@ def test_too_many_claims_are_thinned_out_with_a_note() -> None:
 def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
     ask = Judge(lambda text: listing((text, text[::-1])), same_word)
     notes = (
-        Claims(ask=ask)
+        Claims(context=MetricContext(ask=ask))
         .score([Sample("1", "a", "abc", source="x"), Sample("2", "a", "aba", source="x")])
         .notes
     )
@@ -439,13 +458,13 @@ def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
         ({"verify": "people"}, "claims.verify must be"),
         ({"verify": 3}, "claims.verify must be"),
         ({"language": "fr"}, "claims.language must be one of en, ja, ko, zh"),
-        ({"ask": None}, "name one with --model NAME"),
-        ({"ask": None, "unit": "sentence"}, "name one with --model NAME"),
+        ({"context": MetricContext()}, "name one with --model NAME"),
+        ({"context": MetricContext(), "unit": "sentence"}, "name one with --model NAME"),
     ],
 )
 def test_a_wrong_option_is_an_error_at_once(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
-        Claims(**{"ask": by_words(), **options})
+        Claims(**{"context": MetricContext(ask=by_words()), **options})
 
 
 @pytest.mark.parametrize(
@@ -606,7 +625,7 @@ def test_without_a_judge_or_a_source_a_run_says_so_before_anything_is_asked() ->
 @pytest.mark.parametrize("options", [{}, {"unit": "sentence"}])
 def test_the_number_of_requests_is_known_before(options: dict[str, Any]) -> None:
     asked = by_words()
-    metric = Claims(ask=asked, **options)
+    metric = Claims(context=MetricContext(ask=asked), **options)
     samples = [
         Sample("a", "x", "w1 w2", source="w1", references=("w3", "w1")),
         Sample("a", "y", "w1 w2", source="w1"),

@@ -137,9 +137,7 @@ def test_no_samples_no_rows(name: str) -> None:
     assert result.columns
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in plugins.METRICS if getattr(plugins.load("metrics", n), "rowwise", False)]
-)
+@pytest.mark.parametrize("name", [n for n in plugins.METRICS if plugins.load("metrics", n).rowwise])
 def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     samples = [
         Sample(

@@ -13,9 +13,9 @@ import judge
 from judge.core import claims
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
+from judge.metrics.base import ModelError
 from judge.metrics.claims import Claims, Job
 from judge.metrics.claims.cross_encoder import CrossEncoder, entailment_label, locate
-from judge.metrics.common import ModelError
 from judge.metrics.nli import Nli
 
 SOURCE = "The river rose by two metres. The bridge was closed, said the mayor. Only the old road stayed open."

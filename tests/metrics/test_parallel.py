@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.metrics import MetricResult, Note, parallel
+from judge.metrics import BaseMetric, MetricResult, Note, parallel
 from judge.metrics.bleu import Bleu
 from judge.metrics.chrf import Chrf
 
@@ -20,12 +20,12 @@ SAMPLES = [
 ]
 
 
-class Length:
+@dataclass(frozen=True)
+class Length(BaseMetric):
     """Characters of a text; every part of the data has a signature and a note of its own."""
 
-    def __init__(self, rowwise: bool = True) -> None:
-        self.rowwise = rowwise
-        self.sizes: list[int] = []
+    rowwise: bool = True  # type: ignore[misc]  # an option here
+    sizes: list[int] = field(default_factory=list)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         self.sizes.append(len(samples))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,11 +18,11 @@ from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
+from judge.metrics.base import MetricContext, ModelError, Tell, no_progress
 from judge.metrics.bertscore import models
-from judge.metrics.bertscore.embedder import Embedder, Encoded, Progress, clean, runtime
+from judge.metrics.bertscore.embedder import Embedder, Encoded, clean, runtime
 from judge.metrics.bertscore.models import Options, TokenizerInfo, rescale_linear
 from judge.metrics.common import (
-    ModelError,
     failure,
     format_number,
     no_reference,
@@ -197,13 +197,12 @@ class Measured:
 def measure(
     jobs: Mapping[int, Pair],
     options: Options,
-    cache: Path | None,
-    progress: Progress | None,
+    context: MetricContext,
     documents: Sequence[str],
 ) -> Measured:
     """Return BERTScore of each job by its number; `documents` are the texts for idf.
 
-    `cache` is the folder for digests of models. Raise ConfigError and MissingExtra before anything is computed.
+    Raise ConfigError and MissingExtra before anything is computed.
     """
     jobs = {
         n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()
@@ -213,7 +212,7 @@ def measure(
         for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents)
         if text
     ]
-    model = models.resolve(options, cache)
+    model = models.resolve(options, context.cache)
     measured = Measured(
         model, models.baseline(options, model.layer), models.unfit_texts(model, jobs.values())
     )
@@ -221,7 +220,7 @@ def measure(
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
         embedder = Embedder(options, model)
-        embedder.progress = progress
+        embedder.progress = context.progress
         embedder.total = len({text for job in jobs.values() for text in job.texts})
         _measure_with_embeddings(
             jobs, embedder, None if options.idf is False else documents, measured
@@ -374,20 +373,13 @@ class BertScore(Options):
     package itself. Raises ConfigError and MissingExtra.
     """
 
-    cache: str | Path | None = None
-    progress: Callable[[int, int], None] | None = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         runtime(self)  # report missing packages before a judge is paid
 
-    @property
-    def _cache(self) -> Path | None:
-        return None if self.cache is None else Path(self.cache)
-
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for an unavailable model, layer or baseline, and if the model knows no text."""
-        model = models.resolve(self, self._cache)
+        model = models.resolve(self, self.context.cache)
         models.baseline(self, model.layer)
         pairs = (
             (clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s)
@@ -405,7 +397,7 @@ class BertScore(Options):
             if s.output.strip() and (refs := references(s))
         }
         documents = [text for sample in samples for text in references(sample)]
-        measured = measure(jobs, self, self._cache, self.progress, documents)
+        measured = measure(jobs, self, self.context, documents)
         long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
@@ -454,18 +446,25 @@ class BertScore(Options):
 
 
 def score(
-    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Any
+    outputs: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    cache: str | Path | None = None,
+    progress: Tell | None = None,
+    **options: Any,
 ) -> list[BertScoreValue | Failure]:
     """Return BERTScore of each output with its reference, or the best of its references.
 
-    `options` are those of `BertScore`, and `cache` and `progress`. A pair without a value is a `Failure` whose item is
-    its index, from 0. Raise ConfigError, and DataError unless there are as many references as outputs.
+    `options` are those of `BertScore`; `cache` is a folder for what is computed once, and `progress` is called with the
+    number of encoded texts and of all. A pair without a value is a `Failure` whose item is its index, from 0. Raise
+    ConfigError, and DataError unless there are as many references as outputs.
     """
     samples = [
         Sample(str(n), "", output, references=targets, where=f"pair {n}")
         for n, (output, targets) in enumerate(paired(outputs, references))
     ]
-    rows = BertScore(**options).score(samples).rows
+    context = MetricContext(None if cache is None else Path(cache), progress or no_progress)
+    rows = BertScore(**options, context=context).score(samples).rows
     values: list[BertScoreValue | Failure] = []
     for n in range(0, len(rows), len(COLUMNS)):
         f, p, r, _ = rows[n : n + len(COLUMNS)]

@@ -6,7 +6,7 @@ most context.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from judge.core import records
 from judge.core.huggingface import batches, version
 from judge.core.huggingface import runtime as huggingface_runtime
+from judge.metrics.base import Tell, no_progress
 from judge.metrics.bertscore.models import PACKAGE, Model, Options, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
@@ -61,9 +62,6 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     ]
 
 
-Progress = Callable[[int, int], None]
-
-
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
     package = (
@@ -83,7 +81,7 @@ class Embedder:
     def __init__(self, options: Options, model: Model) -> None:
         self._options, self._model = options, model
         self._made: TorchEncoder | None = None
-        self.progress: Progress | None = None
+        self.progress: Tell = no_progress
         self.total = 0
         self._counted: set[str] = set()
 
@@ -148,5 +146,5 @@ class Embedder:
     def _count(self, texts: Iterable[str]) -> None:
         before = len(self._counted)
         self._counted.update(texts)
-        if self.progress and len(self._counted) > before:
+        if len(self._counted) > before:
             self.progress(len(self._counted), self.total)

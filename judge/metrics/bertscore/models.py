@@ -19,15 +19,8 @@ from judge import text
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
-from judge.metrics.common import (
-    MetricOptions,
-    ModelError,
-    choice_option,
-    number,
-    setting,
-    text_option,
-    whole_number,
-)
+from judge.metrics.base import BaseMetric, ModelError, setting
+from judge.metrics.common import choice_option, number, text_option, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +53,7 @@ def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(MetricOptions):
+class Options(BaseMetric):
     """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid ones."""
 
     name: ClassVar[str] = "bertscore"

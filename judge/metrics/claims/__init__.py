@@ -6,11 +6,10 @@ Options are checked at once: a wrong type is a ConfigError.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from numbers import Real
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from judge import text
@@ -20,13 +19,11 @@ from judge.core.format import one_line, plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note, prompts
+from judge.metrics.base import Ask, BaseMetric, ModelError, no_progress, setting
 from judge.metrics.claims.cross_encoder import WINDOW, CrossEncoder, label_option, locate
 from judge.metrics.claims.judge_model import ModelVerifier, Part, Splitter
 from judge.metrics.claims.verifier import Job, Verifier
 from judge.metrics.common import (
-    Ask,
-    MetricOptions,
-    ModelError,
     choice_option,
     failure,
     format_number,
@@ -36,7 +33,6 @@ from judge.metrics.common import (
     paired,
     references,
     says,
-    setting,
     spread,
     text_option,
     texts,
@@ -67,7 +63,7 @@ def _verifier_option(option: str, value: Any) -> str | Verifier:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Claims(MetricOptions):
+class Claims(BaseMetric):
     """Claims: the share of an output's claims that the source supports, and of the references' that the output does.
 
     A judge model lists the claims of each text in one request (`unit` claim), or its sentences are the claims (`unit`
@@ -94,9 +90,6 @@ class Claims(MetricOptions):
     window: int | None = setting(None, whole_number, 1, 1_000_000)
     device: str | None = setting(None, text_option)
     batch_tokens: int | None = setting(None, whole_number, 1, 1_000_000)
-    cache: str | Path | None = None
-    progress: Callable[[int, int], None] | None = None
-    ask: Ask | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,18 +113,29 @@ class Claims(MetricOptions):
         split = len({pair.claimed for pair in pairs}) if self.unit == "claim" else 0
         return split + (len(pairs) if self.verify == LLM else 0)
 
+    @property
+    def _prompt_language(self) -> str | None:
+        return self.language or self.context.language
+
     def _judge(self) -> Ask:
-        if self.ask is None:
+        if self.context.ask is None:
             raise ConfigError(NO_JUDGE)
-        return self.ask
+        return self.context.ask
 
     @cached_property
     def _encoder(self) -> CrossEncoder | None:
         if not isinstance(self.verify, str) or self.verify == LLM:
             return None
-        files = locate(self.verify.removeprefix(NLI).strip(), who=self.name, cache=self.cache)
+        files = locate(
+            self.verify.removeprefix(NLI).strip(), who=self.name, cache=self.context.cache
+        )
         return CrossEncoder(
-            files, self.label, self.window or WINDOW, self.device, self.batch_tokens, self.progress
+            files,
+            self.label,
+            self.window or WINDOW,
+            self.device,
+            self.batch_tokens,
+            self.context.progress,
         )
 
     def check(self, samples: Sequence[Sample]) -> None:
@@ -146,12 +150,12 @@ class Claims(MetricOptions):
         them failed. A claim of a reference has no `span` if there are several references.
         """
         pairs = _distinct_pairs(samples)
-        splitter = Splitter(self._judge(), self.language) if self.unit == "claim" else None
+        splitter = Splitter(self._judge(), self._prompt_language) if self.unit == "claim" else None
         verifier = self.verify
         if isinstance(verifier, str):
-            verifier = self._encoder or ModelVerifier(self._judge(), self.language)
+            verifier = self._encoder or ModelVerifier(self._judge(), self._prompt_language)
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
-        tell = self.progress if self.progress and not self._encoder else lambda done, total: None
+        tell = no_progress if self._encoder else self.context.progress
         tell(1, 2)
         parts = {
             whole: each if isinstance(each, ModelError) else spread(each, self.most)

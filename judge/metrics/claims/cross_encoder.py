@@ -7,14 +7,15 @@ FactCC), AlignScore if converted, and models with one logit (HHEM-1.0). All read
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface, records
-from judge.metrics.common import ModelError, text_option
+from judge.metrics.base import ModelError, Tell, no_progress
+from judge.metrics.common import text_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ class CrossEncoder:
     window: int = WINDOW
     device: str | None = None
     batch_tokens: int | None = None
-    progress: Callable[[int, int], None] | None = None
+    progress: Tell = no_progress
 
     def __post_init__(self) -> None:
         advice = "name a model trained for natural language inference (MNLI, XNLI) or fact checking"
@@ -111,8 +112,7 @@ class CrossEncoder:
                 self._probability(next(logits)) if isinstance(each, list) else each
                 for each in windows
             ]
-            if self.progress:
-                self.progress(len(values), len(pairs))
+            self.progress(len(values), len(pairs))
         rest = iter(values)
         replies: list[list[float] | ModelError] = []
         for _, claims in jobs:
@@ -173,12 +173,10 @@ class CrossEncoder:
         return float(probabilities.max())
 
 
-def locate(model: str, *, who: str, cache: str | Path | None) -> huggingface.ModelFiles:
+def locate(model: str, *, who: str, cache: Path | None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub. Raises ConfigError and MissingExtra."""
     huggingface.runtime(who, _EXTRA)  # names the extra
-    return huggingface.resolve(
-        model, who=who, role="model", cache=None if cache is None else Path(cache)
-    )
+    return huggingface.resolve(model, who=who, role="model", cache=cache)
 
 
 def label_option(option: str, value: Any) -> str | int:

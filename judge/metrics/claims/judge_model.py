@@ -15,8 +15,8 @@ from judge.core.claims import Span
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold
 from judge.metrics import prompts
+from judge.metrics.base import ModelError
 from judge.metrics.claims.verifier import Job
-from judge.metrics.common import ModelError
 from judge.scoring import json_reply
 from judge.scoring.quotes import locate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from judge.metrics.common import ModelError
+from judge.metrics.base import ModelError
 
 
 class Job(NamedTuple):

@@ -15,6 +15,7 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
+from judge.metrics.base import setting
 from judge.metrics.bleu import (
     HIGHEST_ORDER,
     BleuOptions,
@@ -30,7 +31,6 @@ from judge.metrics.common import (
     failure,
     form_note,
     lacks_source,
-    setting,
     values,
     whole_number,
 )

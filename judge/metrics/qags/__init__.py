@@ -6,10 +6,9 @@ Options are checked at once: a wrong type or an unused option is a ConfigError.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from judge import text
@@ -18,16 +17,13 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, prompts
+from judge.metrics.base import BaseMetric, ModelError, no_progress, setting
 from judge.metrics.bertscore.models import HIGH, LOW, UNKNOWN_ADVICE
 from judge.metrics.common import (
-    Ask,
-    MetricOptions,
-    ModelError,
     choice_option,
     failure,
     lacks_source,
     number,
-    setting,
     text_option,
     whole_number,
 )
@@ -84,7 +80,7 @@ class QagsValue:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Qags(MetricOptions):
+class Qags(BaseMetric):
     """QAGS: the similarity of the answers that source and output give to questions on the output's themes.
 
     Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most`, spread evenly. Each gets
@@ -126,9 +122,6 @@ class Qags(MetricOptions):
     low: float = setting(LOW, number, -1, 1)
     high: float = setting(HIGH, number, -1, 1)
     device: str | None = setting(None, text_option)
-    cache: str | Path | None = None
-    progress: Callable[[int, int], None] | None = None
-    ask: Ask | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,7 +148,7 @@ class Qags(MetricOptions):
                 raise ConfigError(
                     f"qags: {name} is an option of {owner}, which this run does not use: omit it"
                 )
-        if self.asks and self.ask is None:
+        if self.asks and self.context.ask is None:
             raise ConfigError(NO_JUDGE)
         if themes != LLM:
             Nouns(themes)  # reports missing packages before a judge is paid
@@ -222,7 +215,7 @@ class Qags(MetricOptions):
         }
         stages = self._open_stages([job.output for job in jobs.values()])
         alike = self._similarities()
-        tell = self.progress if self.progress and self._models is None else lambda done, total: None
+        tell = self.context.progress if self._models is None else no_progress
         results = ask(
             list(jobs.values()),
             stages,
@@ -259,20 +252,22 @@ class Qags(MetricOptions):
 
     def _open_stages(self, outputs: Sequence[str]) -> Stages:
         """Return new stages, so that their signatures show what these outputs needed."""
-        if self.ask is None or not self.asks:
+        if self.context.ask is None or not self.asks:
             if self._models is None:
                 raise ConfigError(NO_JUDGE)
             return Stages(Nouns(self.stages[0], compounds=self.compounds), *self._models)
-        judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
+        language = self.language or self.context.language or text.detect_language(outputs)
+        judged = Stages(*judge_model.open(self.context.ask, language))
         by_llm = self.stages[0] == LLM
         themes = judged.themes if by_llm else Nouns(self.stages[0], compounds=self.compounds)
         questions, answers = self._models or (judged.questions, judged.answers)
         return Stages(themes, questions, answers)
 
     def _similarities(self) -> Similarities:
-        cache = None if self.cache is None else Path(self.cache)
         bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
-        return Similarities(self.similarity, low=self.low, high=self.high, bert=bert, cache=cache)
+        return Similarities(
+            self.similarity, low=self.low, high=self.high, bert=bert, cache=self.context.cache
+        )
 
 
 def score(
@@ -347,13 +342,13 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
     """
     huggingface.runtime("qags")  # reports missing packages before anything is downloaded
     _, questions, answers = options.stages
-    cache = None if options.cache is None else Path(options.cache)
+    cache = options.context.cache
     files = locate(GENERATOR, questions, cache), locate(READER, answers, cache)
 
     def given(*names: str) -> dict[str, Any]:
         return {name: value for name in names if (value := getattr(options, name)) is not None}
 
-    shared = given("device", "batch_tokens", "progress")
+    shared = given("device", "batch_tokens") | {"progress": options.context.progress}
     generator = Generator(
         files[0], **given("template", "beams", "question_tokens", "input_tokens"), **shared
     )

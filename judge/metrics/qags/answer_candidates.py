@@ -18,7 +18,7 @@ from judge import text
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold, whole
-from judge.metrics.common import ModelError
+from judge.metrics.base import ModelError
 from judge.text.tokenizers import LOCK, TOOLS, Tool, load
 
 Span = tuple[int, int]

@@ -16,7 +16,8 @@ from functools import lru_cache, partial
 from judge.core.errors import ParseError
 from judge.core.records import fold
 from judge.metrics import prompts
-from judge.metrics.common import Ask, ModelError, ModelQuestion, says
+from judge.metrics.base import Ask, ModelError, ModelQuestion
+from judge.metrics.common import says
 from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
 
 Words = Mapping[str, tuple[str, ...]]

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from judge import text
 from judge.core import huggingface, records
 from judge.core.errors import ConfigError
-from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError, Tell
+from judge.metrics.base import Tell, no_progress
+from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 
 GENERATOR, READER = "generator", "reader"
 _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
@@ -135,7 +136,7 @@ class Generator:
     input_tokens: int = 128
     device: str | None = None
     batch_tokens: int | None = None
-    progress: Tell | None = None
+    progress: Tell = no_progress
 
     def __post_init__(self) -> None:
         fields = set(_FIELD.findall(self.template)) if isinstance(self.template, str) else set()
@@ -236,8 +237,7 @@ class Generator:
             questions |= zip(
                 (prompts[n] for n in batch), self._generated([ids[n] for n in batch]), strict=True
             )
-            if self.progress:
-                self.progress(len(questions), len(prompts))
+            self.progress(len(questions), len(prompts))
         return questions
 
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
@@ -277,7 +277,7 @@ class ExtractiveReader:
     stride: int = STRIDE
     device: str | None = None
     batch_tokens: int | None = None
-    progress: Tell | None = None
+    progress: Tell = no_progress
 
     def __post_init__(self) -> None:
         sizes = f"window={self.window}|stride={self.stride}|span={SPAN}"
@@ -309,8 +309,7 @@ class ExtractiveReader:
                 answers[pair] = (
                     self._answer(pair[1], each, next(logits)) if isinstance(each, list) else each
                 )
-            if self.progress:
-                self.progress(len(answers), len(distinct))
+            self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
     def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:

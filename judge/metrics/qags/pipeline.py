@@ -21,9 +21,10 @@ from judge import text
 from judge.core.format import plural
 from judge.core.records import Sample, Score
 from judge.metrics import bertscore, chrf, rouge
+from judge.metrics.base import MetricContext, Tell
+from judge.metrics.base import ModelError as ModelError
 from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import CannotScore, choices_option, spread
-from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
 from judge.metrics.qags.answer_candidates import languages
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "chrf", "bertscore", "corrected")
@@ -80,7 +81,12 @@ class Similarities:
         self._low, self._high = low, high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
         # Created here to report missing packages before anything is computed or paid.
-        options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
+        options: dict[str, Any] = {
+            **(bert or {}),
+            "low": low,
+            "high": high,
+            "context": MetricContext(cache),
+        }
         self._bert = None if set(_BERT).isdisjoint(self.names) else bertscore.BertScore(**options)
         self._rouge = rouge.Rouge(types=[name for name in _ROUGE if name in self.names] or "rouge1")
         self._tokenizers: set[str] = set()
@@ -222,7 +228,6 @@ def chrf1(pairs: Sequence[Pair]) -> list[float]:
 
 UNANSWERABLE = ""
 """The answer if the text does not answer the question."""
-Tell = Callable[[int, int], None]
 
 
 class AnswerCandidates(Protocol):

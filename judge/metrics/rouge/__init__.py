@@ -41,9 +41,9 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult
+from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
     CannotScore,
-    MetricOptions,
     choice_option,
     choices_option,
     chosen_tokenizer_notes,
@@ -54,7 +54,6 @@ from judge.metrics.common import (
     paired,
     reference_count,
     references,
-    setting,
     signed_words,
     tokenizer_note,
 )
@@ -105,7 +104,7 @@ class _ValueColumn(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rouge(MetricOptions):
+class Rouge(BaseMetric):
     """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
 
     Each type uses the reference with the best F. Words are split and stemmed (Porter) by rouge-score's English rules,

@@ -15,6 +15,7 @@ import pytest
 import judge.metrics.bertscore as metric
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
+from judge.metrics.base import MetricContext
 from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, rescale_linear, score
 from judge.metrics.bertscore.models import TokenizerInfo
 
@@ -156,10 +157,10 @@ def test_parts_give_what_the_whole_gives(model: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(metric, "_BLOCK_TOKENS", 20)
     calls: list[tuple[int, int]] = []
     parts = BertScore(
+        context=MetricContext(progress=lambda done, total: calls.append((done, total))),
         model=model,
         layer=2,
         idf=True,
-        progress=lambda done, total: calls.append((done, total)),
     ).score(samples)
     assert parts.rows == whole.rows
     distinct = len({text for pair in pairs for text in pair})

@@ -19,7 +19,7 @@ from judge import criteria
 from judge.core.errors import ParseError
 from judge.criteria.sandbox import fenced
 from judge.metrics import prompts
-from judge.metrics.common import ModelError, ModelQuestion
+from judge.metrics.base import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.pipeline import UNANSWERABLE
 
@@ -130,7 +130,8 @@ def test_signatures_tell_the_model_the_language_and_the_prompt() -> None:
     judge.signature = "scripted/test,t=server"
     stages[2].answers([(QUESTION, TEXT)])
     assert stages[2].signature.startswith("scripted/test,t=server:ja@")
-    assert judge_model.open(lambda _: [], "ja")[0].signature.startswith("llm:ja@")
+    judge.signature = ""
+    assert judge_model.open(judge, "ja")[0].signature.startswith("llm:ja@")
 
 
 def test_what_has_no_letter_is_not_asked_about_and_the_rest_keeps_its_place() -> None:

@@ -17,7 +17,8 @@ from judge import __version__
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
-from judge.metrics.common import ModelError, ModelQuestion, spread
+from judge.metrics.base import MetricContext, ModelError, ModelQuestion
+from judge.metrics.common import spread
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
 from judge.metrics.qags.pipeline import QagsLine
 
@@ -62,12 +63,20 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
     return made
 
 
-def silent(wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
-    raise AssertionError("the stages are the test's own")
+class Silent:
+    """A judge that nothing asks, as the stages are the test's own."""
+
+    signature = "silent"
+
+    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
+        raise AssertionError
+
+
+silent = Silent()
 
 
 def by_llm(samples: Sequence[Sample], **options: Any) -> tuple[Score | Failure, ...]:
-    return Qags(backend="llm", ask=silent, **options).score(samples).rows
+    return Qags(context=MetricContext(ask=silent), backend="llm", **options).score(samples).rows
 
 
 def test_the_mean_of_the_similarities_of_the_answers(stages: tuple[Stage, Stage, Stage]) -> None:
@@ -86,7 +95,9 @@ def test_the_mean_of_the_similarities_of_the_answers(stages: tuple[Stage, Stage,
 
 
 def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
-    result = Qags(ask=silent, similarity=["f1", "rougeL"], most=5).score([sample(FAITHFUL)])
+    result = Qags(context=MetricContext(ask=silent), similarity=["f1", "rougeL"], most=5).score(
+        [sample(FAITHFUL)]
+    )
     made = "themes=table v1|questions=table v1|answers=table v1|most=5"
     assert [(column.signature, column.low, column.high) for column in result.columns] == [
         (f"qags_f1|{made}|similarity=f1|tok=squad|judge {__version__}", 0.0, 1.0),
@@ -170,7 +181,7 @@ def test_what_the_judge_failed_is_a_failure_with_its_working(
 ) -> None:
     refused = ModelError("Refused", "the server said no", failed=True)
     stages[stage].table |= {("b", "a b c"): refused} if stage == 1 else {("b?", "a b d"): refused}
-    result = Qags(backend="llm", ask=silent).score(
+    result = Qags(context=MetricContext(ask=silent), backend="llm").score(
         [sample("a b c", "a b d"), sample("a", "a", "2")]
     )
     found, other = result.rows
@@ -196,7 +207,7 @@ def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
     given = [sample("x y z w", "x y")]
     (plain,), filtered = (
         by_llm(given),
-        Qags(backend="llm", ask=silent, consistent=True).score(given),
+        Qags(context=MetricContext(ask=silent), backend="llm", consistent=True).score(given),
     )
     (found,) = filtered.rows
     assert isinstance(plain, Score)
@@ -228,7 +239,7 @@ def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -
 
 def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]) -> None:
     stages[1].signature, stages[2].signature = "gpt:en@1", "t5@1|beams=4"
-    (column,) = Qags(backend="llm", ask=silent).score([]).columns
+    (column,) = Qags(context=MetricContext(ask=silent), backend="llm").score([]).columns
     assert "|themes=table v1|questions=gpt:en@1|answers=t5@1 beams=4|" in column.signature
 
 
@@ -256,7 +267,9 @@ def test_spread(count: int, most: int) -> None:
 
 def test_a_note_counts_the_questions_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
     stages[2].table |= {("y?", "a y"): ""}
-    result = Qags(backend="llm", ask=silent).score([sample("a y", "a"), sample("a", "a", "2")])
+    result = Qags(context=MetricContext(ask=silent), backend="llm").score(
+        [sample("a y", "a"), sample("a", "a", "2")]
+    )
     assert result.notes == ("qags: 1 of 3 questions left out: 1 answered by neither",)
 
 
@@ -291,13 +304,12 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
         metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: ["ferry"])
     )
     metric = Qags(
+        context=MetricContext(cache="c", progress=tell),
         backend="models",
         questions="t5",
         answers="qa",
         beams=2,
         device="cpu",
-        cache="c",
-        progress=tell,
     )
     assert opened == [metric]
     result = metric.score([sample(FAITHFUL)])
@@ -307,7 +319,7 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
     assert len(opened) == 1
     assert told == []  # the models tell
     monkeypatch.setattr(judge_model, "open", lambda ask, language: (Stage({}, str),) * 3)
-    Qags(ask=silent, progress=tell).score([])
+    Qags(context=MetricContext(ask=silent, progress=tell)).score([])
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -318,9 +330,9 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         patch.setattr(
             metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool])
         )
-        Qags(ask=silent, language="ko").score([sample(FAITHFUL)])
+        Qags(context=MetricContext(ask=silent), language="ko").score([sample(FAITHFUL)])
         assert stages[0].seen == [FAITHFUL]
-        Qags(themes="ja", ask=silent).score([sample(FAITHFUL)])
+        Qags(context=MetricContext(ask=silent), themes="ja").score([sample(FAITHFUL)])
     assert asked == ["ko", "en"]
     assert stages[0].seen == [FAITHFUL]
     assert stages[1].seen[-1] == ("ja", FAITHFUL)
@@ -334,13 +346,13 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ({"themes": "llm"}, "Name a judge with --model NAME"),
         ({"backend": "models"}, "needs two models.*qags.questions=GENERATOR.*qags.answers=READER"),
         ({"questions": "t5"}, "one for answers"),
-        ({"answers": "qa", "ask": silent}, "one for answers"),
-        ({"themes": "nuons", "ask": silent}, "did you mean 'nouns'"),
+        ({"answers": "qa", "context": MetricContext(ask=silent)}, "one for answers"),
+        ({"themes": "nuons", "context": MetricContext(ask=silent)}, "did you mean 'nouns'"),
         ({"similarity": "f2"}, "similarity must be one of .*, not 'f2'"),
         ({"similarity": []}, "similarity must be one or more of"),
         ({"most": 0}, "most must be a whole number from 1"),
         ({"compounds": "yes"}, "compounds must be true or false"),
-        ({"low": 0.9, "ask": silent}, "low"),
+        ({"low": 0.9, "context": MetricContext(ask=silent)}, "low"),
         ({"low": "half"}, "low must be a number"),
         ({"similarity": 5}, "similarity must be one or more of"),
         ({"similarity": None}, "similarity must be one or more of"),
@@ -370,7 +382,7 @@ def test_wrong_options_are_said_at_once(options: dict[str, Any], said: str) -> N
 def test_missing_packages_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
     with pytest.raises(MissingExtra, match="textjudge"):
-        Qags(themes="ja", ask=silent)
+        Qags(context=MetricContext(ask=silent), themes="ja")
 
 
 def test_a_text_in_decomposed_letters_is_composed_before_it_is_read(

@@ -15,6 +15,7 @@ import pytest
 import judge.metrics.qags as metric
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
+from judge.metrics.base import MetricContext, ModelQuestion
 from judge.metrics.qags import Qags, models
 from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
@@ -486,7 +487,12 @@ def test_open_gives_both_stages_and_says_nothing(
     t5: str, bert: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told: list[tuple[int, int]] = []
-    made, found = opened(t5, bert, question_tokens=LENGTH, progress=lambda *done: told.append(done))
+    made, found = opened(
+        t5,
+        bert,
+        question_tokens=LENGTH,
+        context=MetricContext(progress=lambda *done: told.append(done)),
+    )
     questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
     assert told[-1] == (len(ASKED) + 1, len(ASKED) + 1)
     assert questions == one_by_one(t5, [*ASKED, ("lone", "a lone \ufffd surrogate")])
@@ -564,10 +570,17 @@ def test_a_package_that_is_not_there_names_the_pip_line(
         opened(t5, "nobody/reads")
 
 
+class NoReplies:
+    signature = "none"
+
+    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
+        return []
+
+
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
     metric = Qags(
+        context=MetricContext(ask=NoReplies()),
         themes="llm",
-        ask=lambda asked: [],
         similarity="bertscore,corrected,f1",
         bertscore_model=bert,
         bertscore_layer=1,

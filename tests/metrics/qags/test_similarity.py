@@ -15,6 +15,7 @@ from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult, bertscore
+from judge.metrics.base import MetricContext
 from judge.metrics.qags.pipeline import Similarities, f1, normalised, similarities
 
 CORRECTED = {
@@ -210,7 +211,12 @@ def test_bertscore_is_asked_once_for_each_distinct_pair() -> None:
 def test_bertscores_options_and_signature() -> None:
     alike = Similarities(["corrected"], low=0.5, bert={"model": "tiny"})
     assert alike.compare([("x", "0.5")]) == [{"corrected": 0.0}]
-    assert made[0].options == {"model": "tiny", "low": 0.5, "high": 0.85, "cache": None}
+    assert made[0].options == {
+        "model": "tiny",
+        "low": 0.5,
+        "high": 0.85,
+        "context": MetricContext(),
+    }
     assert alike.signature("corrected") == "corrected|low=0.5|high=0.85|tiny@1|v1"
     assert Similarities(["bertscore"]).signature("bertscore") == "bertscore|tiny@1|v1"
 
