@@ -42,10 +42,25 @@ if TYPE_CHECKING:
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
     from judge.commands.validate import validate as validate
+    from judge.core.errors import BudgetReached as BudgetReached
+    from judge.core.errors import ConfigError as ConfigError
+    from judge.core.errors import CriterionError as CriterionError
+    from judge.core.errors import DataError as DataError
+    from judge.core.errors import DeadlineReached as DeadlineReached
     from judge.core.errors import JudgeError as JudgeError
+    from judge.core.errors import MissingExtra as MissingExtra
+    from judge.core.errors import ParseError as ParseError
+    from judge.core.errors import ProviderError as ProviderError
+    from judge.core.errors import Reached as Reached
+    from judge.core.errors import Refused as Refused
+    from judge.core.errors import StorageError as StorageError
+    from judge.core.errors import Transient as Transient
+    from judge.core.records import Column as Column
     from judge.core.records import Criterion as Criterion
+    from judge.core.records import Estimate as Estimate
     from judge.core.records import Example as Example
     from judge.core.records import Failure as Failure
+    from judge.core.records import Provenance as Provenance
     from judge.core.records import Sample as Sample
     from judge.core.records import Scale as Scale
     from judge.core.records import Score as Score
@@ -55,9 +70,14 @@ if TYPE_CHECKING:
     from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
     from judge.results.planning import Forecast as Forecast
+    from judge.results.planning import RunPower as RunPower
     from judge.results.result import Result as Result
+    from judge.results.run_info import RunInfo as RunInfo
     from judge.results.validation import Validation as Validation
+    from judge.stats.pairwise import Ranking as Ranking
+    from judge.stats.system_differences import Comparison as Comparison
     from judge.suite.evaluate import Outcomes as Outcomes
+    from judge.table import Table as Table
 
 _NAMES = {
     "judge.commands.audit.card": "JudgeCard",
@@ -70,17 +90,24 @@ _NAMES = {
     "judge.commands.slices.command": "slices",
     "judge.commands.test": "test test_async",
     "judge.commands.validate": "validate",
-    "judge.core.errors": "JudgeError",
-    "judge.core.records": "Criterion Example Failure Sample Scale Score",
+    "judge.core.errors": (
+        "BudgetReached ConfigError CriterionError DataError DeadlineReached JudgeError MissingExtra ParseError "
+        "ProviderError Reached Refused StorageError Transient"
+    ),
+    "judge.core.records": "Column Criterion Estimate Example Failure Provenance Sample Scale Score",
     "judge.execution.progress": "Progress",
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",
     "judge.results.comparison": "CriterionDiff RunComparison",
-    "judge.results.planning": "Forecast",
+    "judge.results.planning": "Forecast RunPower",
     "judge.results.result": "Result",
+    "judge.results.run_info": "RunInfo",
     "judge.commands.slices.record": "Slices",
     "judge.results.validation": "Validation",
+    "judge.stats.pairwise": "Ranking",
+    "judge.stats.system_differences": "Comparison",
     "judge.suite.evaluate": "Outcomes",
+    "judge.table": "Table",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {
     "metrics": "judge.metrics"

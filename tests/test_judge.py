@@ -65,9 +65,11 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_the_public_face_is_this_and_no_more() -> None:
     assert set(judge.__all__) == {
-        "Criterion", "CriterionDiff", "Example", "Failure", "Forecast", "JudgeCard", "JudgeError",
-        "Outcomes", "Progress", "Provider", "Result", "RunComparison", "Sample", "Scale", "Score", "ScriptedProvider",
-        "Slices", "Validation", "__version__",
+        "BudgetReached", "ConfigError", "CriterionError", "DataError", "DeadlineReached", "JudgeError", "MissingExtra",
+        "ParseError", "ProviderError", "Reached", "Refused", "StorageError", "Transient",
+        "Column", "Comparison", "Criterion", "CriterionDiff", "Estimate", "Example", "Failure", "Forecast", "JudgeCard",
+        "Outcomes", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
+        "Sample", "Scale", "Score", "ScriptedProvider", "Slices", "Table", "Validation", "__version__",
         "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
         "test", "test_async", "validate",

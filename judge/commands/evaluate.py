@@ -41,9 +41,9 @@ _PROVIDER_ATTRIBUTES = (
 _UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
 """Options that a command may find in the file of a run without using them."""
 
-SingleModel = str | Provider | Mapping[str, str] | Function
+SingleModel = str | Provider | Mapping[str, Any] | Function
 Model = SingleModel | Sequence[SingleModel]
-"""A model's name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several are a panel."""
+"""A model's name, a mapping with `name` and its own options, a Provider or a function; several are a panel."""
 Criteria = (
     str
     | Path

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from judge.core import plugins
 from judge.core.budget import Budget
-from judge.core.format import dollars
+from judge.core.format import dollars, plural
 from judge.core.messages import speaking_to
 from judge.core.records import Unit, Usage
 from judge.scoring.strategies import Strategy
@@ -260,8 +260,8 @@ class ColumnPower:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPower:
+@dataclass(frozen=True, repr=False)
+class RunPower(plugins.Reported):
     """The power of a run's tests, by column; `difference`, `items` and `pair` are the request.
 
     `against` is the system with which the run compares all others, "" if it compares all pairs.
@@ -276,3 +276,6 @@ class RunPower:
     columns: tuple[ColumnPower, ...]
     notes: tuple[str, ...] = ()
     against: str = ""
+
+    def __repr__(self) -> str:
+        return f"<RunPower: {plural(len(self.columns), 'column')}>"

@@ -29,6 +29,8 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Sco
 from judge.data import samples
 from judge.data.samples import Value
 from judge.results.estimates import ESTIMATES, EstimateRow, estimate_rows, parquet
+from judge.results.planning import RunPower
+from judge.results.power import power_of
 from judge.results.run_info import RunInfo
 from judge.results.stored_info import FORMAT, check_square, newer, read_run
 from judge.results.tracking import Outlets
@@ -176,11 +178,23 @@ class Result(Outlets):
         tables = [self.table, *([weighted.table] if (weighted := overall(self.table)) else [])]
         return {column.name: (table, column) for table in tables for column in table.ranked_columns}
 
-    def power(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
-        """Return which differences these columns (default: all) can detect, for all pairs that it tests or one `pair`.
+    def power(
+        self,
+        difference: float | None = None,
+        *,
+        items: int | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> RunPower:
+        """Return which differences the run can detect with 80% power, and how many items a difference needs.
 
-        `result.power("overall")[0].hardest(0.1).needed(0.1)` is the number of items at which a difference of 0.1 between
-        any two systems is detected with 80% power. `pairs[0].needed()` is the number that the observed difference needs.
+        `difference` is one to detect, in the unit of the column, and `items` a number of items other than the run's;
+        `pair` are two systems, instead of all. Raises ConfigError for a ranking and for an unknown system.
+        """
+        return power_of(self, difference, items, pair)
+
+    def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
+        """Return the spread of the paired differences in these columns (default: all), which decides the power.
+
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:

@@ -176,3 +176,16 @@ def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], said:
     done = power(*args)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
+    result = package.evaluate(
+        ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r"
+    )
+    said = json.loads(power("r", "--detect", "0.1", "--json").out)
+    asked = json.loads(result.power(0.1).report("json"))
+    assert asked["columns"] == said["columns"]
+    with pytest.raises(package.ConfigError, match="other than 0"):
+        result.power(0.0)
+    with pytest.raises(package.ConfigError, match="unknown system"):
+        result.power(pair=("a", "nobody"))

@@ -138,7 +138,7 @@ def test_the_items_in_the_finding_are_those_of_power(
     text = " ".join(finding(result))
     assert text.startswith("No significant difference")
     named = re.search(r"needs about ([\d,]+) items", text)
-    (scatter,) = result.power(comparison.column, pair=(first, second))
+    (scatter,) = result.scatters(comparison.column, pair=(first, second))
     items = scatter.pairs[0].needed() if scatter.pairs else None
     if len(result.table.items) < scatter.least:
         assert f"you need at least {scatter.least}" in text or "you need at least 6" in text
@@ -499,7 +499,7 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
     like = [v + (0.4 if k % 2 else -0.3) for k, v in enumerate(base)]
     run = of(now=base, shorter=up, longer=like, vague=down)
     result = made(run, against="now")
-    (scatter,) = result.power("fluency", pair=("longer", "now"))
+    (scatter,) = result.scatters("fluency", pair=("longer", "now"))
     assert finding(result) == (
         "shorter beats now on fluency",
         "Significantly better: shorter (+0.50 [0.39, 0.61]).",

@@ -376,7 +376,7 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     marks = marks_against(comparison, column.better)
     sentences = [*split_against(marks, texts, name, title, rivals=len(comparison.ranks) - 1)]
     n = max(d.estimate.n for d in tested)
-    (scatter,) = result.power(comparison.column)
+    (scatter,) = result.scatters(comparison.column)
     if n < max(MIN_ITEMS, scatter.least):
         return [sentences[0], _too_few(result, comparison, n, f"no difference from {name}")]
     if len(tested) == len(marks) + 1:
@@ -432,7 +432,7 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
         return None
     else:
         first, second = comparison.best[:2]
-    (scatter,) = result.power(comparison.column, pair=(first, second))
+    (scatter,) = result.scatters(comparison.column, pair=(first, second))
     needed = scatter.pairs[0].needed() if scatter.pairs else None
     return (first, second, needed) if needed else None
 
@@ -445,7 +445,7 @@ def _needed(result: Result, n: int) -> str:
 
 
 def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
-    (scatter,) = result.power(comparison.column)
+    (scatter,) = result.scatters(comparison.column)
     least = max(MIN_ITEMS, scatter.least)
     return f"With {plural(n, 'item')}, {what} can be significant: you need at least {least}."
 

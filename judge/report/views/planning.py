@@ -143,7 +143,7 @@ def view_of_power(power: RunPower) -> Document:
         )
     ]
     return Document(
-        title=f"Power of {power.run}",
+        title=f"Power of {power.run or 'the run'}",
         finding=(sentences[0].rstrip("."), *sentences[1:]),
         scope=plural(max(pair.items for _, pair in pairs), "item") if pairs else "",
         notices=power.notes,

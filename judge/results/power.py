@@ -1,0 +1,95 @@
+"""Which differences a run can detect, and how many items a difference needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from judge.core.errors import ConfigError
+from judge.core.format import one_line, plural
+from judge.core.messages import option
+from judge.results.planning import ColumnPower, PairPower, RunPower
+
+if TYPE_CHECKING:
+    from judge.results.result import Result
+
+
+def power_of(
+    result: Result,
+    difference: float | None,
+    items: int | None,
+    pair: tuple[str, str] | None,
+    *,
+    name: str = "",
+    notes: Sequence[str] = (),
+) -> RunPower:
+    """Return the power of a run's tests, of all systems or of one pair; `name` is the run's.
+
+    Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that no test can have.
+    """
+    if difference is not None and not (difference and isfinite(difference)):
+        raise ConfigError(f"{option('detect', difference)}: must be a number other than 0")
+    if items is not None and items < 2:
+        raise ConfigError(f"{option('items', items)}: must be 2 or more")
+    p_values = {
+        (comparison.column, frozenset((tested.system, tested.other))): tested.adjusted
+        for comparison in result.comparisons
+        for tested in comparison.differences
+    }
+    powers = []
+    for scatter in result.scatters(pair=pair):
+        places = {}
+        available = items
+        if scatter.pairs:
+            several = pair is None and len(scatter.pairs) > 1
+            # What holds for any two systems has to hold for the pair with the fewest items.
+            available = items or min(two.items for two in scatter.pairs)
+            places = (
+                {"median": scatter.median, "worst": scatter.hardest(difference, available)}
+                if several
+                else {"": scatter.worst}
+            )
+        pairs = tuple(
+            PairPower(
+                place=place,
+                systems=two.systems,
+                items=size,
+                difference=two.mean,
+                sd=two.sd,
+                detectable=two.detectable(size),
+                items_for_observed=two.needed(),
+                items_needed=two.needed(difference) if difference else None,
+                p=p_values.get((scatter.column, frozenset(two.systems))),
+            )
+            for place, two in places.items()
+            for size in [(available if place == "worst" else items) or two.items]
+        )
+        test = scatter.systems, scatter.tests, scatter.level, scatter.least
+        powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
+    all_notes = list(notes)
+    lacking: dict[str, list[str]] = {}
+    for column in powers:
+        if column.note:
+            lacking.setdefault(column.note, []).append(one_line(column.column))
+    all_notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
+    all_notes += _too_few(powers, items)
+    return RunPower(
+        name, difference, items, pair, tuple(powers), tuple(all_notes), result.info.against
+    )
+
+
+def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
+    """Yield a note for each number of items with which no difference can be significant."""
+    names: dict[tuple[int, int, int], list[str]] = {}
+    for column in columns:
+        available = items or max((pair.items for pair in column.pairs), default=0)
+        if column.pairs and available < column.min_items:
+            names.setdefault((available, column.systems, column.min_items), []).append(
+                one_line(column.column)
+            )
+    for (available, systems, least), labels in names.items():
+        yield (
+            f"{', '.join(labels)}: with {plural(available, 'item')}, no difference between {systems} systems can be "
+            f"significant. At least {least} are needed."
+        )

@@ -1,0 +1,38 @@
+"""The calls of docs/python.md, and those that users write like them, pass a strict type checker."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+MORE = """
+judge.evaluate(replies, polite, model={"name": "m", "temperature": 0})
+judge.evaluate(replies, polite, model=[{"name": "m", "temperature": 0}, "n"], panel="mean")
+judge.evaluate([{"output": "x"}], ["relevance"], model="m", where={"lang": ["ja"]}, cache=False)
+judge.evaluate("d.csv", "relevance", model="m", set={"rouge": {"stem": False}}, budget="5usd")
+judge.rank("d.jsonl", model="m", orders=1, against="a")
+judge.load_result("runs/demo").power(0.2, pair=("a", "b")).report()
+judge.load_result("runs/demo").estimates_frame()
+try:
+    judge.plan("d.csv", "relevance", model="m")
+except (judge.ConfigError, judge.DataError) as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_the_calls_of_the_page_are_typed(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    program = tmp_path / "page.py"
+    program.write_text("\n".join([*blocks, MORE]), encoding="utf-8")
+    options = ["--strict", "--config-file=", "--ignore-missing-imports"]
+    command = [sys.executable, "-m", "mypy", *options, str(program)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert done.returncode == 0, done.stdout
