@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
-from judge.core.messages import option
+from judge.core.messages import in_python, option
 from judge.results.planning import ColumnPower, PairPower, RunPower
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def power_of(
     Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that no test can have.
     """
     if difference is not None and not (difference and isfinite(difference)):
-        raise ConfigError(f"{option('detect', difference)}: must be a number other than 0")
+        given = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
+        raise ConfigError(f"{given}: must be a number other than 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")
     p_values = {
