@@ -11,13 +11,13 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from judge import criteria
-from judge.commands import run_metadata
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.execution.judgments import Judgment
 from judge.report.renderers.html import render
 from judge.report.views import items
 from judge.report.views.leaderboard import view
 from judge.results.result import Result
+from judge.run import run_metadata
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 

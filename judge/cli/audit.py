@@ -23,8 +23,8 @@ from judge.cli.terminal import print_message, print_report
 
 if TYPE_CHECKING:
     from judge.commands.audit.card import JudgeCard
-    from judge.commands.preparation import PreparedRun
     from judge.execution.progress import Progress
+    from judge.run.preparation import PreparedRun
 
 
 @click.command(cls=Command, takes="audit")

@@ -37,10 +37,10 @@ from judge.cli.terminal import (
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from judge.commands.preparation import PreparedRun
     from judge.core.records import Criterion
     from judge.execution.progress import Progress
     from judge.results.comparison import CriterionDiff
+    from judge.run.preparation import PreparedRun
 
 _SIDES = ("A", "B")
 """Names of the two criteria in messages."""
@@ -281,7 +281,7 @@ def criteria_render(
     """Print a prompt exactly as it would be sent.
 
     Shows one sample or one comparison. Sends nothing."""
-    from judge.commands.preparation import prompt
+    from judge.run.preparation import prompt
 
     messages = prompt(
         name, data, item=item, system=system, rival=rival, system_message=system_message, **options

@@ -156,8 +156,8 @@ def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     written.
     """
     from judge.commands.doctor import announce, check_environment, check_model, open_checks
-    from judge.commands.public import run_sync
     from judge.config import load_config
+    from judge.core.run_sync import run_sync
     from judge.results.planning import Diagnosis
 
     if subcommand := click.get_current_context().invoked_subcommand:
@@ -184,7 +184,7 @@ def metrics_command(
     """List the metrics with their options."""
     import json
 
-    from judge.commands.metric_setup import metrics
+    from judge.run.metric_setup import metrics
 
     if format == "json":
         print_json(

@@ -28,12 +28,12 @@ from judge.cli.terminal import check_exports, print_message, print_report, write
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.commands.generate import Outputs
     from judge.config import RunConfig
     from judge.execution.budget import BudgetLedger
     from judge.execution.progress import Progress
     from judge.providers import Provider
     from judge.results.result import Result
+    from judge.run.generate import Outputs
 
 T = TypeVar("T")
 Display = Callable[..., AbstractContextManager[None]]
@@ -131,10 +131,10 @@ def _run(
 
 def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> None:
     """Write the outputs of a run's systems into a file. Exits with 1 if a text could not be written."""
-    from judge.commands.generate import FILE
     from judge.config import RunConfig
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
+    from judge.run.generate import FILE
 
     if typed := _typed(besides=("generate_only", "quiet", "out", *_OF_GENERATE)):
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
@@ -308,11 +308,11 @@ def _typed(*, besides: Sequence[str]) -> list[str]:
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
     """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
-    from judge.commands.generate import hand_over, require_criteria
-    from judge.commands.pipeline import run_pipeline
     from judge.commands.plan import one_line_estimate
-    from judge.commands.preparation import prepare
     from judge.execution.budget import BudgetLedger
+    from judge.run.generate import hand_over, require_criteria
+    from judge.run.pipeline import run_pipeline
+    from judge.run.preparation import prepare
 
     require_criteria(config)
     ledger = BudgetLedger(config.budget)
@@ -353,8 +353,8 @@ def write_outputs(
 
     `check` is given both, with assumed outputs, before anything is paid.
     """
-    from judge.commands.generate import with_outputs
     from judge.core.format import listed, one_line
+    from judge.run.generate import with_outputs
 
     async def work(progress: Progress, display: Display) -> tuple[RunConfig, Any, Outputs | None]:
         return await with_outputs(config, None, progress, ledger, display, check=check)

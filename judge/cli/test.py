@@ -20,9 +20,9 @@ from judge.core.errors import JudgeError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.commands.generate import Outputs
     from judge.config import RunConfig
     from judge.execution.budget import BudgetLedger
+    from judge.run.generate import Outputs
     from judge.suite.evaluate import Outcomes
 
 _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
@@ -124,11 +124,11 @@ def suites_command(
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
-    from judge.commands.cost_estimate import cost_summary
-    from judge.commands.generate import Outputs
     from judge.commands.test import prepare_suites, run_suites
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
+    from judge.run.cost_estimate import cost_summary
+    from judge.run.generate import Outputs
 
     def written(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
         _, _, outputs = write_outputs(config, ledger or BudgetLedger(config.budget), quiet=quiet)

@@ -14,28 +14,17 @@ import numpy as np
 
 from judge import criteria, text
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.judge_run import require_all_recorded
 from judge.commands.options import JudgeOptions
-from judge.commands.pipeline import Runs
-from judge.commands.preparation import (
-    PreparedRun,
-    choose_pairs,
-    configured,
-    criterion_for,
-    load_texts,
-    prepare,
-    select_texts,
-)
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import public_api, run_sync
+from judge.commands.public import public_api
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample
 from judge.core.request_options import Judge
+from judge.core.run_sync import run_sync
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.progress import Progress
@@ -50,6 +39,18 @@ from judge.results.comparison import (
     Prompts,
 )
 from judge.results.result import Result
+from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
+from judge.run.judge_run import require_all_recorded
+from judge.run.pipeline import Runs
+from judge.run.preparation import (
+    PreparedRun,
+    choose_pairs,
+    configured,
+    criterion_for,
+    load_texts,
+    prepare,
+    select_texts,
+)
 from judge.scoring.multi_criteria import make_renderers
 from judge.stats.bootstrap import Floats
 from judge.stats.correlation import change_in_agreement, usual_level

@@ -20,8 +20,6 @@ from typing import Any
 
 from judge import criteria
 from judge.cache import DiskCache, cache_location
-from judge.commands.judge_models import open_judge, sampling_options
-from judge.commands.preparation import criterion_for
 from judge.config import RunConfig
 from judge.core import huggingface
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
@@ -36,6 +34,8 @@ from judge.providers.vendors import VENDORS
 from judge.report.views.servers import refusals
 from judge.results.planning import Finding
 from judge.results.run_info import JudgeInfo
+from judge.run.judge_models import open_judge, sampling_options
+from judge.run.preparation import criterion_for
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 

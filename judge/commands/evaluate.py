@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from judge import criteria
-from judge.commands.generate import hand_over, require_criteria, with_outputs
 from judge.commands.options import RankOptions, RunOptions
-from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
 from judge.config import Command, RankConfig, RunConfig, run_options
@@ -22,6 +19,9 @@ from judge.execution.budget import BudgetLedger
 from judge.providers import Provider
 from judge.providers.scripted import Function, FunctionProvider
 from judge.results.result import Result
+from judge.run.generate import hand_over, require_criteria, with_outputs
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import prepare
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,12 +18,7 @@ from typing import Any
 import numpy as np
 
 from judge import text
-from judge.commands import human_ratings
-from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import reject_unsupported
-from judge.commands.judge_run import require_all_recorded
-from judge.commands.pipeline import Display, Runs
-from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.revisions import (
     Case,
     Revision,
@@ -48,6 +43,11 @@ from judge.providers import Provider, require_text
 from judge.results.improvement import Improvement, Part, Trial, choose_wording, measure_gain
 from judge.results.planning import price_text
 from judge.results.result import Result
+from judge.run import human_ratings
+from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
+from judge.run.judge_run import require_all_recorded
+from judge.run.pipeline import Display, Runs
+from judge.run.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.stats.calibration import MIN_RATED_ITEMS
 from judge.stats.coefficients import Level
 from judge.stats.correlation import usual_level

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from judge import criteria, text
 from judge.cache import NoCache
-from judge.commands.judge_models import open_judge, sampling_options
-from judge.commands.public import public_api, run_sync
+from judge.commands.public import public_api
 from judge.config import RunConfig
 from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Sample
+from judge.core.run_sync import run_sync
 from judge.criteria.render import render_drafting_prompt
 from judge.data import samples
 from judge.execution.layers.cached import ReplyStore
@@ -26,6 +26,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import SendingOptions, sending_layers
 from judge.providers import require_text
 from judge.results.result import Result, load
+from judge.run.judge_models import open_judge, sampling_options
 from judge.scoring import parse
 from judge.scoring.multi_criteria import make_renderers
 

@@ -6,17 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge.commands.cost_estimate import (
-    SAMPLED_JUDGMENTS,
-    estimate_cost,
-    judge_forecast,
-)
-from judge.commands.dry_run import count_requests
 from judge.commands.evaluate import Criteria, Model, to_config
-from judge.commands.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
-from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
-from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
@@ -28,6 +19,15 @@ from judge.criteria.checklist import has_questions, questions_of
 from judge.execution.engines.batch_jobs import under_way
 from judge.providers import Provider
 from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast, price_text, sum_prices
+from judge.run.cost_estimate import (
+    SAMPLED_JUDGMENTS,
+    estimate_cost,
+    judge_forecast,
+)
+from judge.run.dry_run import count_requests
+from judge.run.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
+from judge.run.judge_models import UNKNOWN, open_offline
+from judge.run.preparation import PreparedRun, engine_context, prepare
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data

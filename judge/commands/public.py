@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter
 from typing import Any, ParamSpec, TypeVar, cast
@@ -14,37 +11,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 from judge.config import Command, RunConfig, json_schema, run_options
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
+from judge.core.run_sync import run_sync
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-
-def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run in a new event loop: here, or in another thread if this one has a running loop (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work())
-    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
-
-    async def run_and_note() -> T:
-        task = asyncio.ensure_future(work())
-        tasks.append((asyncio.get_running_loop(), task))
-        return await task
-
-    interrupted = False
-    with ThreadPoolExecutor(1, "judge") as thread:
-        future = thread.submit(copy_context().run, lambda: asyncio.run(run_and_note()))
-        while not future.done():
-            try:
-                wait([future])
-            except KeyboardInterrupt:
-                interrupted = True
-                for loop, task in tasks:
-                    loop.call_soon_threadsafe(task.cancel)
-    if interrupted:
-        raise KeyboardInterrupt
-    return future.result()
 
 
 def python_type(schema: Mapping[str, Any]) -> str:

@@ -10,18 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.generate import Display, Outputs, generate, hand_over, plan_outputs
-from judge.commands.judge_models import open_judge
-from judge.commands.judge_run import judgments, require_all_recorded
 from judge.commands.options import RunOptions
-from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import blocking, public_api, run_sync
+from judge.commands.public import blocking, public_api
 from judge.commands.validate import without_seen_ratings
 from judge.config import (
     RankConfig,
@@ -36,6 +29,7 @@ from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.core.request_options import Judge
+from judge.core.run_sync import run_sync
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
@@ -44,6 +38,13 @@ from judge.providers.recording import ReplayProvider
 from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
+from judge.run import judge_run, prompt_language
+from judge.run.cost_estimate import estimate_cost
+from judge.run.generate import Display, Outputs, generate, hand_over, plan_outputs
+from judge.run.judge_models import open_judge
+from judge.run.judge_run import judgments, require_all_recorded
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import PreparedRun, criterion_for, prepare
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers
 from judge.suite import baseline as baselines

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.commands.human_ratings import check_rated, join_sheet, read_sheet
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
@@ -20,6 +19,7 @@ from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load, preference_agreement_of
 from judge.results.validation import Validation, check_level
+from judge.run.human_ratings import check_rated, join_sheet, read_sheet
 from judge.stats import calibration
 from judge.stats.alt_test import EPSILON, check_epsilon
 from judge.stats.bootstrap import Bootstrap

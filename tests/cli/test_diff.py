@@ -203,7 +203,7 @@ def test_an_interrupted_diff_says_how_to_go_on(
     async def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("judge.commands.pipeline.run_pipeline", stopped)
+    monkeypatch.setattr("judge.run.pipeline.run_pipeline", stopped)
     done = diff(*JUDGED, *options)
     assert (done.code, done.out) == (130, "")
     assert said in done.err

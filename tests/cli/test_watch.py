@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from judge.commands import progress_display
-from judge.commands.preparation import PreparedRun, prepare
 from judge.config import load_config
 from judge.core.records import Usage
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers.scripted import ScriptedProvider
+from judge.run.preparation import PreparedRun, prepare
 
 ROWS = [{"item": "a", "output": "x"}]
 

@@ -33,7 +33,6 @@ from judge.commands.audit.command import (
     run_audit,
 )
 from judge.commands.audit.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
-from judge.commands.judge_run import judgments
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -49,6 +48,7 @@ from judge.core.records import Request, Response, Sample, Scale
 from judge.data import samples
 from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.run.judge_run import judgments
 
 PLACES = (
     "Alder Gap",

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.preparation import prepare
 from judge.config import RankConfig
 from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import load
+from judge.run.preparation import prepare
 from judge.stats.calibration import calibrate
 
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}

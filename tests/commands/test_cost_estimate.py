@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.dry_run import count_requests
-from judge.commands.pipeline import run_pipeline
 from judge.commands.plan import make_forecast, one_line_estimate
-from judge.commands.preparation import PreparedRun, prepare
 from judge.config import RankConfig, load_config
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
@@ -25,6 +22,9 @@ from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
 from judge.results.planning import Forecast
+from judge.run.dry_run import count_requests
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import PreparedRun, prepare
 
 ROWS = [
     {

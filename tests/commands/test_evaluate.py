@@ -16,8 +16,6 @@ import pandas as pd
 import pytest
 
 import judge
-from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import prepare, prompt
 from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import (
@@ -33,6 +31,8 @@ from judge.execution.progress import Progress
 from judge.metrics import BaseMetric, MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.run_info import PromptLanguage
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import prepare, prompt
 
 ROWS = [
     {

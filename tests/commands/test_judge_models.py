@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.judge_models import open_judge, open_judges
 from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request
 from judge.providers.vendors import VENDORS
+from judge.run.judge_models import open_judge, open_judges
 
 OPENAI = "https://api.openai.com/v1"
 OPENROUTER = VENDORS["openrouter"].url

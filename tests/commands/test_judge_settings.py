@@ -10,11 +10,11 @@ import pytest
 
 import judge
 from judge.commands.loaders import draft_steps
-from judge.commands.preparation import prompt
 from judge.config import RunConfig, load_config
 from judge.core.errors import ConfigError
 from judge.core.request_options import ALLOWED
 from judge.report.views.provenance import build_provenance
+from judge.run.preparation import prompt
 
 SOURCE = "The library of Vell closed for repairs in May and opened again in October."
 ROWS = [

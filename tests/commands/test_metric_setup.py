@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from judge.commands import metric_setup, run_metadata
-from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -21,6 +19,8 @@ from judge.execution.questions import DeferredClient
 from judge.metrics import BaseMetric, MetricContext, MetricResult
 from judge.metrics.base import setting
 from judge.metrics.common import text_option
+from judge.run import metric_setup, run_metadata
+from judge.run.preparation import prepare
 
 ROWS = [
     {"item": "1", "system": s, "output": "the boat came", "references": ["a boat came"]}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.preparation import choose_pairs
 from judge.core.errors import ConfigError
 from judge.core.records import IDENTICAL, Sample
 from judge.criteria import load
+from judge.run.preparation import choose_pairs
 
 
 def texts(items: int, systems: str, *, same: bool = False) -> list[Sample]:

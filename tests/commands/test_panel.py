@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judge
-from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.run.preparation import prepare
 from judge.stats import analyze
 
 ROWS = [

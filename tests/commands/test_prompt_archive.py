@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import judge
 from judge import criteria
-from judge.commands import run_metadata
 from judge.core.records import Criterion, Sample
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer
 from judge.criteria.sandbox import fence_digest
 from judge.execution.judgments import Judgment
 from judge.results.result import load
+from judge.run import run_metadata
 
 COHERENCE = criteria.load("coherence")
 OVERALL = criteria.load("coherence", pairwise=True)

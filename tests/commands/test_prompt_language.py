@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.prompt_language import mixed_languages
 from judge.core.errors import DataError
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.results.run_info import PromptLanguage
+from judge.run.prompt_language import mixed_languages
 
 ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."
 JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.pipeline import run_pipeline
 from judge.commands.plan import one_line_estimate
-from judge.commands.preparation import prepare
 from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused, StorageError
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import prepare
 
 QUALITY = {"good": 2.0, "fair": 1.0, "poor": 0.0}
 ROWS = [

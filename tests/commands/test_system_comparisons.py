@@ -128,7 +128,7 @@ def test_a_run_against_one_system_is_stored(brief: Path, tmp_path: Path) -> None
             ("lead", "old"),
         ]
         assert comparison.against == "old"
-    (power,) = result.power("overall")
+    (power,) = result.scatters("overall")
     assert (power.tests, power.level) == (2, 0.025)
     assert load(tmp_path / "r") == result
     assert result.report().startswith("new beats old on the overall score")

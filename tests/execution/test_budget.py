@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -34,6 +32,8 @@ from judge.providers.decisions import DecisionsProvider
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider
 from judge.results.run_info import BudgetInfo
+from judge.run.pipeline import run_pipeline
+from judge.run.preparation import prepare
 from tests.senders import Sender
 
 MODEL = "gpt-5.4-mini"

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.judge_models import open_judge
 from judge.config import load_config
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
 from judge.providers.decisions import _FORMS, DecisionsProvider, _questions, _response
+from judge.run.judge_models import open_judge
 
 SCORE = {
     "name": "coherence",

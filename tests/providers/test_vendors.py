@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from judge.commands.judge_models import open_judge
 from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
@@ -21,6 +20,7 @@ from judge.core.request_options import Judge
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wrong_server_reason
+from judge.run.judge_models import open_judge
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/models.md"
 KEY = "a-key-of-some-length"

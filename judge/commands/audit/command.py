@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import criteria
-from judge.commands import judge_run, prompt_language
 from judge.commands.audit.audit_samples import AuditSamples, perturb
 from judge.commands.audit.build_card import build_card
 from judge.commands.audit.card import PROBES, AuditData, JudgeCard, Probe
-from judge.commands.cost_estimate import cost_summary
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
-from judge.commands.pipeline import Display, Runs
-from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
 from judge.config import RankConfig, RunConfig, split
@@ -32,6 +28,10 @@ from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.results.run_info import CriterionInfo
+from judge.run import judge_run, prompt_language
+from judge.run.cost_estimate import cost_summary
+from judge.run.pipeline import Display, Runs
+from judge.run.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.table import Table, split_rows
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ import pytest
 
 from judge import evaluate
 from judge.commands.plan import one_line_estimate
-from judge.commands.preparation import prepare
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -41,6 +40,7 @@ from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
+from judge.run.preparation import prepare
 from tests.senders import Sender
 
 KEY = "sk-secret-of-the-batch-tests"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from judge.commands.dry_run import count_requests
-from judge.commands.preparation import PreparedRun
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
@@ -22,6 +20,8 @@ from judge.results.planning import (
     price_text,
     sum_prices,
 )
+from judge.run.dry_run import count_requests
+from judge.run.preparation import PreparedRun
 
 SAMPLED_JUDGMENTS = 400
 """Judgments of each judge that an estimate before a run looks at."""

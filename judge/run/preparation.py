@@ -13,7 +13,6 @@ from typing import Any
 from judge import criteria as criteria_module
 from judge import text
 from judge.cache import cache_location
-from judge.commands import human_ratings, judge_models, metric_setup, prompt_language
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.criterion_entry import keys_of
@@ -44,6 +43,7 @@ from judge.providers.recording import Recorder
 from judge.results.planning import JudgeForecast
 from judge.results.run_info import DataInfo, PromptLanguage, SystemInfo
 from judge.results.stored_info import OtherFormat, read_info
+from judge.run import human_ratings, judge_models, metric_setup, prompt_language
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers

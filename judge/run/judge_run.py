@@ -8,10 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from judge.cache import Cache
-from judge.commands.model_clients import ModelClient, SharedLimits, open_client
-from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
-from judge.commands.reply_cache import open_reply_cache
-from judge.commands.run_metadata import column_suffix, signed_column
 from judge.core.errors import ProviderError, Unrecorded
 from judge.core.format import one_line, plural
 from judge.core.records import Column, Criterion
@@ -22,6 +18,10 @@ from judge.execution.progress import Progress
 from judge.execution.questions import QuestionClient, ThreadClient
 from judge.execution.reply_client import gather
 from judge.results.result import Result
+from judge.run.model_clients import ModelClient, SharedLimits, open_client
+from judge.run.preparation import PreparedRun, criterion_for, is_wanted
+from judge.run.reply_cache import open_reply_cache
+from judge.run.run_metadata import column_suffix, signed_column
 from judge.scoring import checklist
 from judge.stats import analyze
 

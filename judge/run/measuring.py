@@ -10,12 +10,12 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from judge.commands import metric_setup
-from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.core.records import Column
 from judge.execution.judgments import Row
 from judge.execution.progress import Progress
 from judge.metrics import Metric, MetricResult, parallel
+from judge.run import metric_setup
+from judge.run.preparation import PreparedRun, reject_duplicate_columns
 
 T = TypeVar("T")
 

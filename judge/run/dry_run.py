@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from judge.cache import Cache, NoCache
-from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
-from judge.commands.public import run_sync
-from judge.commands.reply_cache import open_reply_cache
 from judge.core.errors import NotAsked, NotSent, ParseError
 from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample
+from judge.core.run_sync import run_sync
 from judge.execution import budget
 from judge.execution.judging import Attempt, Judging
 from judge.execution.judgments import Judgment, Row, by_question
@@ -22,6 +20,8 @@ from judge.execution.progress import JudgeProgress
 from judge.execution.reply_client import ReplyClient
 from judge.providers import Provider
 from judge.results.planning import CriterionEstimate, JudgeEstimate
+from judge.run.preparation import PreparedRun, criterion_for, is_wanted
+from judge.run.reply_cache import open_reply_cache
 from judge.scoring import checklist
 from judge.scoring.strategies import Question, SamplingOptions, Strategy, UnusableReply
 

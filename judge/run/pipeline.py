@@ -12,11 +12,6 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from judge.commands import judge_run, run_metadata
-from judge.commands.measuring import Measuring
-from judge.commands.model_clients import SharedLimits, deadline_of
-from judge.commands.preparation import PreparedRun
-from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
 from judge.core.files import claim_folder
@@ -29,6 +24,11 @@ from judge.metrics.base import ModelError, ModelQuestion
 from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.results.run_info import RunInfo, Status
+from judge.run import judge_run, run_metadata
+from judge.run.measuring import Measuring
+from judge.run.model_clients import SharedLimits, deadline_of
+from judge.run.preparation import PreparedRun
+from judge.run.run_metadata import column_suffix, metadata_factory
 from judge.table import SCORES
 
 

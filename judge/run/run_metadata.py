@@ -15,7 +15,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from judge.commands.judge_models import signed_temperature
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import CriterionError
 from judge.core.format import dollars, listed, plural
@@ -40,11 +39,12 @@ from judge.results.run_info import (
     RunInfo,
     Status,
 )
+from judge.run.judge_models import signed_temperature
 from judge.scoring.checklist import whole
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 
 if TYPE_CHECKING:
-    from judge.commands.preparation import PreparedRun
+    from judge.run.preparation import PreparedRun
 
 _MAX_CHARACTERS = 200_000  # of all sheets together
 _MAX_PROMPTS = 10_000  # of one column

@@ -13,13 +13,6 @@ from typing import Any
 
 from judge import criteria
 from judge.cache import Cache
-from judge.commands.cost_estimate import judge_forecast
-from judge.commands.judge_models import open_judge, open_judges
-from judge.commands.model_clients import SharedLimits, deadline_of, open_client
-from judge.commands.pipeline import add_resume_note
-from judge.commands.preparation import PreparedRun, check_against, check_output_dir, engine_context
-from judge.commands.reply_cache import open_reply_cache
-from judge.commands.run_metadata import model_use
 from judge.config import RunConfig
 from judge.core.errors import (
     ConfigError,
@@ -48,6 +41,13 @@ from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast
 from judge.results.run_info import SystemInfo
+from judge.run.cost_estimate import judge_forecast
+from judge.run.judge_models import open_judge, open_judges
+from judge.run.model_clients import SharedLimits, deadline_of, open_client
+from judge.run.pipeline import add_resume_note
+from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
+from judge.run.reply_cache import open_reply_cache
+from judge.run.run_metadata import model_use
 from judge.scoring.strategies import SamplingOptions
 
 _OF_THE_JUDGE: dict[str, Any] = {

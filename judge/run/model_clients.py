@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from judge.commands.preparation import engine_context
 from judge.config import RunConfig
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger
@@ -19,6 +18,7 @@ from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import ReplyClient, SendingOptions, sending_layers
 from judge.providers import Provider
+from judge.run.preparation import engine_context
 
 
 @dataclass(frozen=True, slots=True)
