@@ -36,7 +36,16 @@ def run_power(
         raise ConfigError(
             f"{run}: a ranking compares texts two by two and has no differences of scores"
         )
-    return power_of(result, difference, items, systems, name=str(run), notes=notes)
+    return power_of(
+        result.scatters(pair=systems),
+        result.comparisons,
+        difference=difference,
+        items=items,
+        pair=systems,
+        against=result.info.against,
+        name=str(run),
+        notes=notes,
+    )
 
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:

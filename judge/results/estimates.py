@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core.records import Estimate, whole
 from judge.stats.calibration import Calibrated
@@ -18,7 +18,6 @@ from judge.stats.system_differences import Comparison
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from judge.results.result import Result
 
 ESTIMATES = "estimates.parquet"
 
@@ -54,7 +53,36 @@ class EstimateRow:
     method: str = ""
 
 
-def estimate_rows(result: Result) -> Iterator[EstimateRow]:
+Estimates = Mapping[tuple[str, str], Estimate]
+"""By system and column."""
+
+
+class Statistics(Protocol):
+    """The statistics of a result."""
+
+    @property
+    def estimates(self) -> Estimates: ...
+    @property
+    def pass_rates(self) -> Estimates: ...
+    @property
+    def repeats(self) -> Estimates: ...
+    @property
+    def comparisons(self) -> Sequence[Comparison]: ...
+    @property
+    def rankings(self) -> Sequence[Ranking]: ...
+    @property
+    def agreement(self) -> Mapping[str, Estimate]: ...
+    @property
+    def calibrated(self) -> Sequence[Calibrated]: ...
+    @property
+    def rated(self) -> Sequence[Rated]: ...
+    @property
+    def drivers(self) -> Sequence[Drivers]: ...
+    @property
+    def matrices(self) -> Sequence[Matrix]: ...
+
+
+def estimate_rows(result: Statistics) -> Iterator[EstimateRow]:
     """Yield all numbers of a result: means first, then differences, agreement, and what explains the scores."""
     for (system, column), estimate in result.estimates.items():
         yield _row("mean", column, estimate, system=system)

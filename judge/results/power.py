@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.messages import in_python, option
 from judge.results.planning import ColumnPower, PairPower, RunPower
-
-if TYPE_CHECKING:
-    from judge.results.result import Result
+from judge.stats.power import Scatter
+from judge.stats.system_differences import Comparison
 
 
 def power_of(
-    result: Result,
+    scatters: Sequence[Scatter],
+    comparisons: Sequence[Comparison],
+    *,
     difference: float | None,
     items: int | None,
     pair: tuple[str, str] | None,
-    *,
+    against: str,
     name: str = "",
     notes: Sequence[str] = (),
 ) -> RunPower:
-    """Return the power of a run's tests, of all systems or of one pair; `name` is the run's.
+    """Return the power of a run's tests, from the spread of its differences and its comparisons; `name` is the run's.
 
-    Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that no test can have.
+    Raises ConfigError for a difference or a number of items that no test can have.
     """
     if difference is not None and not (difference and isfinite(difference)):
         given = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
@@ -35,11 +35,11 @@ def power_of(
         raise ConfigError(f"{option('items', items)}: must be 2 or more")
     p_values = {
         (comparison.column, frozenset((tested.system, tested.other))): tested.adjusted
-        for comparison in result.comparisons
+        for comparison in comparisons
         for tested in comparison.differences
     }
     powers = []
-    for scatter in result.scatters(pair=pair):
+    for scatter in scatters:
         places = {}
         available = items
         if scatter.pairs:
@@ -75,9 +75,7 @@ def power_of(
             lacking.setdefault(column.note, []).append(one_line(column.column))
     all_notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
     all_notes += _too_few(powers, items)
-    return RunPower(
-        name, difference, items, pair, tuple(powers), tuple(all_notes), result.info.against
-    )
+    return RunPower(name, difference, items, pair, tuple(powers), tuple(all_notes), against)
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:

@@ -28,7 +28,7 @@ from judge.core.invalid_values import InvalidValue, invalid_values
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
-from judge.results.estimates import ESTIMATES, EstimateRow, estimate_rows, parquet
+from judge.results.estimates import ESTIMATES, EstimateRow, Estimates, estimate_rows, parquet
 from judge.results.planning import RunPower
 from judge.results.power import power_of
 from judge.results.run_info import RunInfo
@@ -61,8 +61,6 @@ _LOADS = 3
 """How often a run is loaded anew because another one took its place meanwhile."""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument")
 """The errors of a field that this version does not know."""
-Estimates = Mapping[tuple[str, str], Estimate]
-"""Estimates by system and column."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,7 +188,14 @@ class Result(Outlets):
         `difference` is one to detect, in the unit of the column, and `items` a number of items other than the run's;
         `pair` are two systems, instead of all. Raises ConfigError for a ranking and for an unknown system.
         """
-        return power_of(self, difference, items, pair)
+        return power_of(
+            self.scatters(pair=pair),
+            self.comparisons,
+            difference=difference,
+            items=items,
+            pair=pair,
+            against=self.info.against,
+        )
 
     def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
         """Return the spread of the paired differences in these columns (default: all), which decides the power.
