@@ -41,8 +41,8 @@ def read_run(path: Path) -> dict[str, Any]:
     is_older = isinstance(format, int) and format < FORMAT
     if is_older:
         raise OtherFormat(
-            f"{path}: written by an older judge (version {version}, this is {__version__}): run the same command again "
-            f"with another {option('out')}, for which cached replies cost nothing"
+            f"{path}: written by an older judge (version {version} in format {format}, this is {__version__} with format "
+            f"{FORMAT}): run the same command again with another {option('out')}; cached replies cost nothing"
         )
     raise OtherFormat(f"{path}: {newer(version)}: update judge, or run again (format {format})")
 

@@ -139,7 +139,7 @@ def test_a_run_of_an_earlier_judge_names_its_version_and_what_to_do(
     run["info"]["judge_version"] = "0.1.0"
     run["format"] = 1
     (tmp_path / "run.json").write_text(json.dumps(run), "utf-8")
-    said = rf"older judge \(version 0\.1\.0, this is {__version__}\): run the same command again with another"
+    said = rf"older judge \(version 0\.1\.0 in format 1, this is {__version__} with format \d\): run the same"
     with pytest.raises(StorageError, match=said):
         load(tmp_path)
 
