@@ -24,11 +24,11 @@ os.environ.update(
 
 import numpy as np
 
-from judge.commands.improve import plan_improvement, run_improvement
+from judge.commands.improve.command import plan_improvement, run_improvement
+from judge.commands.improve.record import choose_wording, measure_gain
 from judge.config import load_config
 from judge.core.records import Request, Sample
 from judge.providers.scripted import ScriptedProvider
-from judge.results.improvement import choose_wording, measure_gain
 from judge.stats.coefficients import Level
 from judge.stats.human_agreement import RatedColumn
 

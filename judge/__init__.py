@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from judge.commands.audit.command import audit as audit
     from judge.commands.audit.command import audit_async as audit_async
     from judge.commands.compare import compare as compare
-    from judge.commands.diff_criteria import diff as diff
+    from judge.commands.criteria_diff.command import diff as diff
+    from judge.commands.criteria_diff.record import CriterionDiff as CriterionDiff
     from judge.commands.evaluate import evaluate as evaluate
     from judge.commands.evaluate import evaluate_async as evaluate_async
     from judge.commands.evaluate import rank as rank
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
-    from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
     from judge.results.planning import Forecast as Forecast
     from judge.results.planning import RunPower as RunPower
@@ -83,7 +83,8 @@ _NAMES = {
     "judge.commands.audit.card": "JudgeCard",
     "judge.commands.audit.command": "audit audit_async",
     "judge.commands.compare": "compare",
-    "judge.commands.diff_criteria": "diff",
+    "judge.commands.criteria_diff.command": "diff",
+    "judge.commands.criteria_diff.record": "CriterionDiff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
     "judge.commands.plan": "plan",
@@ -98,7 +99,7 @@ _NAMES = {
     "judge.execution.progress": "Progress",
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",
-    "judge.results.comparison": "CriterionDiff RunComparison",
+    "judge.results.comparison": "RunComparison",
     "judge.results.planning": "Forecast RunPower",
     "judge.results.result": "Result",
     "judge.results.run_info": "RunInfo",

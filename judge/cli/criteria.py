@@ -37,9 +37,9 @@ from judge.cli.terminal import (
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
+    from judge.commands.criteria_diff.record import CriterionDiff
     from judge.core.records import Criterion
     from judge.execution.progress import Progress
-    from judge.results.comparison import CriterionDiff
     from judge.run.preparation import PreparedRun
 
 _SIDES = ("A", "B")
@@ -83,7 +83,7 @@ def diff_command(
 
     Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only if judgments failed.
     """
-    from judge.commands.diff_criteria import plan_diff, run_diff
+    from judge.commands.criteria_diff.command import plan_diff, run_diff
     from judge.commands.plan import one_line_estimate
     from judge.config import RunConfig, load_config
     from judge.core.criterion_entry import is_file
@@ -354,11 +354,15 @@ def criteria_improve(
 
     Tries the revisions on a third of the rated items, tests the best one on the others, and writes a new file if it
     agrees significantly better with people. Exits with 1 if judgments failed or no revision is usable."""
-    from judge.commands.improve import improvement_estimate, plan_improvement, run_improvement
+    from judge.commands.improve.command import (
+        improvement_estimate,
+        plan_improvement,
+        run_improvement,
+    )
+    from judge.commands.improve.record import Improvement
     from judge.config import RunConfig
     from judge.core.criterion_entry import is_file
     from judge.core.request_options import Judge
-    from judge.results.improvement import Improvement
 
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
     inputs = [Path(file)] if is_file(file) else []

@@ -13,14 +13,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from judge import criteria
-from judge.commands.diff_criteria import diff, plan_diff, run_diff
+from judge.commands.criteria_diff.command import diff, plan_diff, run_diff
+from judge.commands.criteria_diff.record import CriterionDiff, FlipCount
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import budget
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.comparison import CriterionDiff, FlipCount
 from judge.run.preparation import prompt
 
 KIND = """---

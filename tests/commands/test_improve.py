@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.commands.improve import plan_improvement, run_improvement
+from judge.commands.improve.command import plan_improvement, run_improvement
+from judge.commands.improve.record import Improvement, choose_wording, measure_gain
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError
 from judge.core.records import Request, Sample
 from judge.criteria import load
 from judge.data import ledger
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.improvement import Improvement, choose_wording, measure_gain
 from judge.stats.human_agreement import RatedColumn
 
 REMEDY = "Does the reply help? Ignore its length."

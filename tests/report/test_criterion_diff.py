@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from judge.core import plugins
-from judge.core.records import Criterion, Estimate, Scale
-from judge.results.comparison import (
+from judge.commands.criteria_diff.record import (
     Agreement,
-    Change,
     CriterionDiff,
     FlipCount,
     Judged,
     PromptDifference,
     Prompts,
-    RunComparison,
 )
+from judge.core import plugins
+from judge.core.records import Criterion, Estimate, Scale
+from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table

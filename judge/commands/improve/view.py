@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from judge.commands.criteria_diff.record import PLACES
+from judge.commands.improve.record import Improvement, Trial
 from judge.core.format import format_p, number, one_line, plural
 from judge.report.document import Bullets, Column, Diff, Document, Section, Table, table
 from judge.report.views.columns import change_text, estimate_cell
-from judge.results.comparison import PLACES
-from judge.results.improvement import Improvement, Trial
 from judge.stats.correlation import OVER, UNITS
 
 SCHEMA = "judge.criteria.improve/1"

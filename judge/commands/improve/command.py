@@ -19,7 +19,8 @@ import numpy as np
 
 from judge import text
 from judge.commands.evaluate import reject_unsupported
-from judge.commands.revisions import (
+from judge.commands.improve.record import Improvement, Part, Trial, choose_wording, measure_gain
+from judge.commands.improve.revisions import (
     Case,
     Revision,
     Wording,
@@ -40,7 +41,6 @@ from judge.data.ratings import base_name
 from judge.execution.progress import Progress
 from judge.metrics.base import ModelQuestion
 from judge.providers import Provider, require_text
-from judge.results.improvement import Improvement, Part, Trial, choose_wording, measure_gain
 from judge.results.planning import price_text
 from judge.results.result import Result
 from judge.run import human_ratings

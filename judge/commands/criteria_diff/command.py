@@ -14,6 +14,14 @@ import numpy as np
 
 from judge import criteria, text
 from judge.commands.compare import compare
+from judge.commands.criteria_diff.record import (
+    Agreement,
+    CriterionDiff,
+    FlipCount,
+    Judged,
+    PromptDifference,
+    Prompts,
+)
 from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.progress_display import Watch, displayed
@@ -29,15 +37,7 @@ from judge.data import ledger
 from judge.execution import budget
 from judge.execution.progress import Progress
 from judge.providers import Provider
-from judge.results.comparison import (
-    Agreement,
-    Change,
-    CriterionDiff,
-    FlipCount,
-    Judged,
-    PromptDifference,
-    Prompts,
-)
+from judge.results.comparison import Change
 from judge.results.result import Result
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded

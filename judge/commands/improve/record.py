@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from judge.commands.criteria_diff.record import Agreement
 from judge.core import plugins
 from judge.core.records import Sample
-from judge.results.comparison import Agreement
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, mean_estimate
 from judge.stats.coefficients import Level, within
 from judge.stats.correlation import CorrelationWithRatings
@@ -54,7 +54,7 @@ class Improvement(plugins.Reported):
     the new file, "" if the present wording stays. `diff` has the lines that differ.
     """
 
-    VIEW: ClassVar[str] = "judge.report.views.improvement:view"
+    VIEW: ClassVar[str] = "judge.commands.improve.view:view"
 
     name: str
     file: str

@@ -1,0 +1,1 @@
+"""`judge criteria improve`: a model revises a criterion, and the best revision is kept if it is better."""
