@@ -384,3 +384,14 @@ def test_a_file_of_replies_is_named_without_a_list(
     (tmp_path / "a.yaml").write_text("- {reply: 3}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"write scripted/a\.yaml$"):
         load_config(None, {"data": "d.csv", "model": ["a.yaml"]})
+
+
+@pytest.mark.parametrize("value", [3, 1.5, True, [3], [["a"]], {"a": 3}, {"a": None}, {"a": ["b"]}])
+def test_systems_of_another_type_are_named_without_types_of_python(
+    tmp_path: Path, value: Any
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(yaml.safe_dump({"data": "data.csv", "systems": value}), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"run\.yaml:2: systems: (a: )?write ") as caught:
+        RunConfig.load(path)
+    assert "[" not in str(caught.value).partition(", not ")[0]

@@ -36,9 +36,11 @@ class GeneratedSystem(ModelSettings):
 
 
 def _parse_system(name: str, spec: Any) -> Any:
-    """Parse a mapping into a generated system; return anything else unchanged. Raises ValueError."""
-    if not isinstance(spec, Mapping):
+    """Parse a mapping into a generated system; return a file's path unchanged. Raises ValueError."""
+    if isinstance(spec, str | Path | GeneratedSystem):
         return spec
+    if not isinstance(spec, Mapping):
+        raise ValueError(f"{name}: write its prompt and model, or a file of its outputs")
     try:
         return GeneratedSystem.model_validate(spec)
     except ValidationError as error:
@@ -59,8 +61,13 @@ def _parse_systems(value: Any) -> Any:
     """Accept `a,b`, columns of the data, and what writes each system; `none` is the empty list."""
     if isinstance(value, Mapping):
         return {str(name).strip(): _parse_system(str(name), spec) for name, spec in value.items()}
-    if not isinstance(value, str):
+    if isinstance(value, list | tuple):
+        # A union of types would name its types in the error.
+        if not all(isinstance(name, str) for name in value):
+            raise ValueError("write the names of columns as text, in quotes if they are numbers")
         return value
+    if not isinstance(value, str):
+        raise ValueError("write a list of columns, or for each system what writes its outputs")
     names = [name.strip() for name in value.split(",") if name.strip()]
     return [] if names == ["none"] else names
 

@@ -17,7 +17,18 @@ _FORMS = {
     "mapping_type": "write keys and values",
     "model_type": "write keys and values",
     "model_attributes_type": "write keys and values",
+    "dataclass_type": "write keys and values",
     "union_tag_not_found": "write keys and values",
+}
+
+# Pydantic's own messages for these add how it tried to read the value, or name a class.
+_KINDS = {
+    "int_parsing": "input should be a valid integer",
+    "int_from_float": "input should be a valid integer",
+    "float_parsing": "input should be a valid number",
+    "bool_parsing": "input should be true or false",
+    "bool_type": "input should be true or false",
+    "path_type": "input should be a path",
 }
 
 
@@ -71,6 +82,27 @@ def invalid_values(error: ValidationError) -> list[InvalidValue]:
     ]
 
 
+def stored_place(refused: InvalidValue, stored: Any) -> str:
+    """Return the place of a value in what was stored, such as `info.config.limit`.
+
+    Pydantic puts the name of a union's type into the path, which nobody finds in the file.
+    """
+    parts: list[str] = []
+    value = stored
+    for part in refused.path:
+        if isinstance(value, Mapping):
+            is_missing_key = refused.kind == "missing" and part == refused.path[-1]
+            if part not in value and not is_missing_key:
+                continue
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int):
+            value = value[part]
+        else:
+            continue
+        parts.append(str(part))
+    return ".".join(parts)
+
+
 def first_invalid_value(error: ValidationError) -> InvalidValue:
     """Return the mistake to report: the first unknown key, as a misspelt key is missing too, or else the first one."""
     refused = invalid_values(error)
@@ -83,8 +115,8 @@ def _problem(details: ErrorDetails) -> str:
         return _FORMS[kind]
     if kind == "missing":
         return "is missing"
-    if kind == "path_type":
-        return "input is not a path"
+    if kind in _KINDS:
+        return _KINDS[kind]
     if kind == "value_error":
         return str(details["ctx"]["error"])
     message = details["msg"]

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from judge.core.invalid_values import InvalidValue, first_invalid_value, invalid_values
+from judge.core.invalid_values import (
+    InvalidValue,
+    first_invalid_value,
+    invalid_values,
+    stored_place,
+)
 
 
 def _even(value: int) -> int:
     if value % 2:
         raise ValueError("write an even number")
     return value
+
+
+@dataclass(frozen=True)
+class _Record:
+    number: int = 0
+
+
+class _Other(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    number: int = 0
 
 
 class _Inner(BaseModel):
@@ -30,7 +47,21 @@ class _Model(BaseModel):
     weights: dict[str, float] = {}
     inner: _Inner = _Inner()
     file: Path = Field(default=Path(), strict=False)
+    count: int = Field(default=0, strict=False)
+    share: float = Field(default=0.0, strict=False)
+    on: bool = Field(default=False, strict=False)
     even: Annotated[int, AfterValidator(_even)] = 0
+
+
+class _Required(BaseModel):
+    number: int
+
+
+class _Stored(BaseModel):
+    either: _Inner | _Other = _Inner()
+    several: list[_Inner | _Other] = []
+    inner: _Required = _Required(number=1)
+    record: _Record = _Record()
 
 
 def _refused(values: Any) -> list[InvalidValue]:
@@ -65,10 +96,33 @@ def test_no_message_names_a_type_of_python(key: str, value: Any) -> None:
         _Model.model_validate({"name": "a", key: value})
     except ValidationError as error:
         for each in invalid_values(error):
-            assert not {"dict", "dictionary", "tuple", "instance", "_Model"} & {
+            assert not {"dict", "dictionary", "tuple", "instance", "parse", "interpret"} & {
                 *each.problem.split()
             }, each
             assert "Value error" not in each.problem
+
+
+@pytest.mark.parametrize(
+    ("stored", "place"),
+    [
+        ({"either": {"number": "x"}}, "either.number"),
+        ({"either": 3}, "either"),
+        ({"several": [{"number": 1}, {"number": "x"}]}, "several.1.number"),
+        ({"several": [3]}, "several.0"),
+        ({"inner": {}}, "inner.number"),
+    ],
+)
+def test_the_place_in_a_stored_file_names_no_type_of_a_union(stored: Any, place: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        _Stored.model_validate(stored)
+    places = {stored_place(each, stored) for each in invalid_values(caught.value)}
+    assert places == {place}
+
+
+def test_a_record_that_is_no_mapping_is_worded_as_one() -> None:
+    with pytest.raises(ValidationError) as caught:
+        _Stored.model_validate({"record": 3})
+    assert [str(each) for each in invalid_values(caught.value)] == ["record: write keys and values"]
 
 
 def test_a_misspelt_key_is_reported_before_the_key_that_is_then_missing() -> None:

@@ -282,7 +282,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
     [
         ("dada: x\n" + HEAD + ONE, "1: unknown key 'dada'; did you mean 'data'?"),
         ("metrics: [rouge]\n" + HEAD + ONE, "1: metrics is for judge run and not for a suite; leave it out"),
-        ("draws: many\n" + HEAD + ONE, "1: draws: input should be a valid integer, unable to parse string"),
+        ("draws: many\n" + HEAD + ONE, "1: draws: input should be a valid integer, not 'many'"),
         ("model: [{nmae: x}]\n" + HEAD + ONE, "1: unknown key 'nmae'; did you mean 'name'?"),
         ("limits: {failures: 0.02}\n" + HEAD + ONE, "1: failures: write a number of judgments, such as 0, or a share"),
         ("limits: {failures: 101%}\n" + HEAD + ONE, "1: failures: write a number of judgments"),
