@@ -227,10 +227,9 @@ def criteria_new(
     from judge.core.criterion_entry import YAML_SUFFIXES, is_name
 
     path = Path(name) if name.endswith(YAML_SUFFIXES) else Path(f"{name}.yaml")
-    if not is_name(path.stem):
-        raise ConfigError(
-            f"{path.stem!r} is no name of a criterion; write one word, such as polite"
-        )
+    stem = "" if path.name in YAML_SUFFIXES else path.stem  # `Path(".yaml").stem` is ".yaml"
+    if not is_name(stem):
+        raise ConfigError(f"{stem!r} is no name of a criterion; write one word, such as polite")
     written = (
         json.dumps(question, ensure_ascii=False)
         if question

@@ -70,6 +70,9 @@ def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
     assert command("criteria", "new", "very polite").err.startswith(
         "judge: 'very polite' is no name of a criterion"
     )
+    for empty in ("", ".yaml", ".yml"):
+        assert command("criteria", "new", empty).code == 2
+        assert not Path(".yaml").exists()
     assert command("criteria", "new", "kind.yaml").code == 0
     assert command("criteria", "render", "kind.yaml", "data.csv").err.startswith(
         "judge: kind.yaml:2: question: is empty"
