@@ -84,20 +84,21 @@ class ScriptedProvider(Provider):
         """
         try:
             data, line = Path(path).read_bytes(), 1
-            root = yaml_lines.tree(data)
-            entries = list(yaml_lines.construct(root))
-            note = str(entries[0]["note"]) if "note" in entries[0] else ""
+            root: Any = yaml_lines.tree(data)
+            entries = yaml_lines.construct(root)
+            if not isinstance(entries, list) or not entries:
+                raise ValueError("write a list, with a - before each rule")
+            has_note = isinstance(entries[0], dict) and "note" in entries[0]
+            note = str(entries[0]["note"]) if has_note else ""
             rules = []
-            for node, rule in [*zip(root.value if root else [], entries, strict=True)][
-                bool(note) :
-            ]:
+            for node, rule in [*zip(root.value, entries, strict=True)][bool(note) :]:
                 line = node.start_mark.line + 1
                 rules.append(_rule(rule))
         except OSError as error:
             near = Path("scripted", path)
             hint = f"; for the file {near}, write scripted/{near}" if near.is_file() else ""
             raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
-        except (AttributeError, IndexError, TypeError, KeyError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             line = getattr(error, "line", None) or line
             raise ConfigError(
                 f"scripted replies {path}:{line}: not a list of {{when, reply}} rules ({error})"
@@ -186,13 +187,20 @@ def _rebuild(path: str | Path) -> ScriptedProvider:
 
 
 def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
-    when, reply = rule.get("when", []), rule["reply"]
+    if not isinstance(rule, dict) or "reply" not in rule:
+        raise ValueError("a rule has a reply, and under when the texts that the prompt must hold")
+    when = rule.get("when", [])
+    if not isinstance(when, str | list):
+        raise ValueError("write a text under when, or a list of texts")
+    reply = rule["reply"]
     texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
     if isinstance(reply, dict):
-        shares = {str(label): float(p) for label, p in reply.items()}
-        if not all(0 <= share <= 1 for share in shares.values()):
+        numbers = reply.values()
+        if not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
             raise ValueError("probabilities are numbers from 0 to 1")
-        return texts, shares
+        return texts, {str(label): float(share) for label, share in reply.items()}
+    if reply is None or isinstance(reply, list):
+        raise ValueError("a reply is a text, a number, or a probability for each label")
     return texts, str(reply)
 
 

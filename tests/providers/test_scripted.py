@@ -120,13 +120,22 @@ def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["- {when: a}", "a: [", "", "- 3", "- {when: a, reply: {4: high}}"]
-)
+    "text",
+    [
+        "- {when: a}", "a: [", "", "3", "a", "{a: 1}", "- 3", "- a", "- [a]", "- {when: 3, reply: 1}",
+        "- {when: a, reply: {4: high}}", "- {reply: {4: [1]}}", "- {reply: {4: 2}}", "- {reply: [1]}",
+        "- {reply: null}", "- {reply: 1}\n- note",
+    ],
+)  # fmt: skip
 def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match="not a list of"):
+    with pytest.raises(ConfigError, match="not a list of") as caught:
         ScriptedProvider.from_file(path)
+    said = str(caught.value)
+    assert "object" not in said, "the words of Python tell a user nothing"
+    assert "convert" not in said
+    assert "argument" not in said
 
 
 def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
