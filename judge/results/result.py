@@ -24,7 +24,6 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, store
 from judge.core.format import plural, to_json
-from judge.core.invalid_values import InvalidValue, invalid_values
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
@@ -32,7 +31,7 @@ from judge.results.estimates import ESTIMATES, EstimateRow, Estimates, estimate_
 from judge.results.planning import RunPower
 from judge.results.power import power_of
 from judge.results.run_info import RunInfo
-from judge.results.stored_info import FORMAT, check_square, newer, read_run
+from judge.results.stored_info import FORMAT, check_square, read_run, refused_run
 from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
 from judge.stats import human_agreement
@@ -59,8 +58,6 @@ _DERIVED = (*_PAGES, ESTIMATES)
 """Files that can be made again from the others."""
 _LOADS = 3
 """How often a run is loaded anew because another one took its place meanwhile."""
-_NEWER = ("extra_forbidden", "unexpected_keyword_argument")
-"""The errors of a field that this version does not know."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -451,14 +448,7 @@ def _load(folder: Path) -> Result:
         run = dict(_run_model().model_validate(stored))
         check_square(run["matrices"])
     except ValidationError as error:
-        refused = invalid_values(error)
-        unknown = [each.place for each in refused if each.kind in _NEWER or _is_new_value(each)]
-        if unknown:
-            by = newer(stored["info"].get("judge_version", "unknown"))
-            raise StorageError(
-                f"{path}: {by}: update judge, or run again ({unknown[0]})"
-            ) from error
-        raise StorageError(f"cannot read {path}: {refused[0]}; run again to replace it") from error
+        raise refused_run(path, stored, error) from error
     except ValueError as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
@@ -467,9 +457,17 @@ def _load(folder: Path) -> Result:
     return Result(table, **run)
 
 
-def _is_new_value(refused: InvalidValue) -> bool:
-    """Whether a text stands where only other texts are known."""
-    return refused.kind == "literal_error" and isinstance(refused.value, str)
+def _by_system_and_column(rows: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the estimates of a run.json by their key. Raises ValueError if they are not what a run writes."""
+    by_key: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows if isinstance(rows, list) else [None]:
+        estimate = dict(row) if isinstance(row, dict) else {}
+        system = estimate.pop("system", None)
+        column = estimate.pop("column", None)
+        if not (isinstance(system, str) and isinstance(column, str)):
+            raise ValueError("write a list of estimates, each with its system and column")
+        by_key[system, column] = estimate
+    return by_key
 
 
 @cache
@@ -477,7 +475,7 @@ def _run_model() -> type[BaseModel]:
     """The fields of run.json: those of a result, in whose place rows are where JSON has no such keys."""
     by_column = Annotated[
         Estimates,
-        BeforeValidator(lambda rows: {(row.pop("system"), row.pop("column")): row for row in rows}),
+        BeforeValidator(_by_system_and_column),
     ]
     stored: dict[str, Any] = {
         **{"format": Literal[FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from judge.core.errors import StorageError
+from judge.core.invalid_values import InvalidValue, invalid_values, stored_place
 from judge.core.messages import option
 from judge.core.version import __version__
 from judge.results import run_info
@@ -18,6 +20,8 @@ from judge.table import RUN
 
 FORMAT = 2
 """Of run.json. Format 1, up to November 2026, described a run in a mapping without declared keys."""
+_NEWER = ("extra_forbidden", "unexpected_keyword_argument")
+"""The errors of a field that this version does not know."""
 _MAX_DIGITS = 100
 _NOT_A_RUN = "it is not from judge run; run again to replace it"
 
@@ -36,10 +40,13 @@ def read_run(path: Path) -> dict[str, Any]:
         raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+    except RecursionError as error:
+        raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
+    if type(format) is not int:
+        raise StorageError(f"cannot read {path}: {_NOT_A_RUN}")
     if format == FORMAT:
         return dict(stored)
-    is_older = isinstance(format, int) and format < FORMAT
-    if is_older:
+    if format < FORMAT:
         raise OtherFormat(
             f"{path}: written by an older judge (version {version} in format {format}, this is {__version__} with format "
             f"{FORMAT}): run the same command again with another {option('out')}; cached replies cost nothing"
@@ -58,7 +65,34 @@ def read_info(folder: Path) -> RunInfo:
     try:
         return run_info.read(stored["info"])
     except ValidationError as error:
-        raise StorageError(f"cannot read {folder / RUN}: {_NOT_A_RUN}") from error
+        raise refused_run(folder / RUN, stored, error, within="info") from error
+
+
+def refused_run(
+    path: Path, stored: Mapping[str, Any], error: ValidationError, within: str = ""
+) -> StorageError:
+    """Return the error of a run.json that pydantic refused: OtherFormat if a newer judge wrote it.
+
+    `within` is the key of what pydantic read, if it was not the whole file.
+    """
+    refused = invalid_values(error)
+    unknown = [each for each in refused if _is_of_newer_judge(each)]
+    first = (unknown or refused)[0]
+    read = stored[within] if within else stored
+    place = ".".join(part for part in (within, stored_place(first, read)) if part)
+    if unknown:
+        by = newer(stored["info"].get("judge_version", "unknown"))
+        return OtherFormat(f"{path}: {by}: update judge, or run again ({place})")
+    colon = "" if first.kind == "missing" else ":"
+    return StorageError(
+        f"cannot read {path}: {place}{colon} {first.problem}; run again to replace it"
+    )
+
+
+def _is_of_newer_judge(refused: InvalidValue) -> bool:
+    """Return whether this version does not know a key, or one of the texts that a key may have."""
+    is_new_text = refused.kind == "literal_error" and isinstance(refused.value, str)
+    return refused.kind in _NEWER or is_new_text
 
 
 def check_square(matrices: Iterable[Any]) -> None:
@@ -75,12 +109,18 @@ def _parse(text: bytes) -> Any:
     return json.loads(
         text,
         parse_constant=_refuse,
+        parse_float=_finite,
         parse_int=lambda digits: (
             int(digits)
             if len(digits) <= _MAX_DIGITS
             else _refuse(f"a number of {len(digits):,} digits")
         ),
     )
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if isfinite(number) else _refuse(digits)
 
 
 def _refuse(constant: str) -> float:

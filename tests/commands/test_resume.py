@@ -123,6 +123,25 @@ def test_a_run_replaces_no_other_results(tmp_path: Path, change: dict[str, Any],
     run(**arguments, force=True)
 
 
+@pytest.mark.parametrize(
+    "change", [{"format": 1}, {"format": 99}, {"info": {"later": 1}}, {"info": {"status": "later"}}]
+)
+def test_a_run_of_another_version_is_only_replaced_by_force(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    run(script(), tmp_path)
+    path = tmp_path / "run.json"
+    stored = json.loads(path.read_text("utf-8"))
+    info = stored["info"] | change.get("info", {})
+    path.write_text(json.dumps(stored | change | {"info": info}), "utf-8")
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(StorageError, match=r"written by an? (older|newer) judge"):
+        run(script(), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    run(script(), tmp_path, force=True)
+    assert judge.load_result(tmp_path).info.status == "complete"
+
+
 def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
     """Also if the prompt, a setting or the words of a text have changed."""
     data, out = tmp_path / "d.jsonl", tmp_path / "r"

@@ -71,6 +71,11 @@ def test_the_data_are_stored_before_the_reports(
         "[]",
         "{}",
         '{"format": 2, "estimates": [{"system": "a", "column": "b"}], "info": {}}',
+        '{"format": "2", "info": {}}',
+        '{"format": true, "info": {}}',
+        '{"format": null, "info": {}}',
+        "[" * 100_000,
+        '{"format": 2, "info": ' + '{"a": ' * 100_000,
         None,
     ],
 )
@@ -80,6 +85,31 @@ def test_a_damaged_run_file_is_named(result: Result, tmp_path: Path, content: st
         content
     )
     with pytest.raises(StorageError, match=r"cannot read .*run\.json: .*run again"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rows", [{}, 3, [3], [{}], [{"system": [], "column": "b"}], [{"system": "a"}]]
+)
+@pytest.mark.parametrize("key", ["estimates", "repeats"])
+def test_damaged_estimates_are_named(result: Result, tmp_path: Path, key: str, rows: Any) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    (tmp_path / "run.json").write_text(json.dumps(run | {key: rows}), "utf-8")
+    with pytest.raises(StorageError, match=rf"cannot read .*run\.json: {key}: write a list"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "Infinity", "NaN"])
+def test_a_number_that_no_run_writes_is_refused(
+    result: Result, tmp_path: Path, number: str
+) -> None:
+    result.save(tmp_path)
+    text = (tmp_path / "run.json").read_text("utf-8")
+    written = f'"seconds": {result.info.seconds}'
+    assert written in text
+    (tmp_path / "run.json").write_text(text.replace(written, f'"seconds": {number}'), "utf-8")
+    with pytest.raises(StorageError, match=r"which no run writes"):
         load(tmp_path)
 
 
