@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core.records import Estimate, whole
 from judge.stats.calibration import Calibrated
+from judge.stats.checklists import Checklist
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.pairwise import Ranking
+from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
 
@@ -77,13 +79,20 @@ class Statistics(Protocol):
     @property
     def rated(self) -> Sequence[Rated]: ...
     @property
+    def checklists(self) -> Sequence[Checklist]: ...
+    @property
     def drivers(self) -> Sequence[Drivers]: ...
     @property
     def matrices(self) -> Sequence[Matrix]: ...
 
 
-def estimate_rows(result: Statistics) -> Iterator[EstimateRow]:
-    """Yield all numbers of a result: means first, then differences, agreement, and what explains the scores."""
+def estimate_rows(
+    result: Statistics, preferences: Sequence[PreferenceAgreement] = ()
+) -> Iterator[EstimateRow]:
+    """Yield all numbers of a result: means first, then differences, agreement, and what explains the scores.
+
+    `preferences` compare a ranking with people.
+    """
     for (system, column), estimate in result.estimates.items():
         yield _row("mean", column, estimate, system=system)
     for (system, column), estimate in result.pass_rates.items():
@@ -100,16 +109,19 @@ def estimate_rows(result: Statistics) -> Iterator[EstimateRow]:
         yield from _of_calibration(calibrated)
     for rated in result.rated:
         yield from _of_ratings(rated)
+    for checklist in result.checklists:
+        yield from _of_checklist(checklist)
+    for agreement in preferences:
+        yield from _of_preferences(agreement)
     for drivers in result.drivers:
         yield from _of_drivers(drivers)
     for matrix in result.matrices:
         yield from _of_matrix(matrix)
 
 
-def parquet(rows: Iterator[EstimateRow]) -> bytes:
-    """Return the rows as a Parquet file."""
+def estimates_table(rows: Iterator[EstimateRow]) -> pa.Table:
+    """Return the rows as an Arrow table."""
     import pyarrow as pa
-    from pyarrow.parquet import write_table
 
     stored = list(rows)
     schema = _schema()
@@ -117,8 +129,15 @@ def parquet(rows: Iterator[EstimateRow]) -> bytes:
         pa.array([_cell(getattr(row, field.name)) for row in stored], field.type)
         for field in schema
     ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def parquet(rows: Iterator[EstimateRow]) -> bytes:
+    """Return the rows as a Parquet file."""
+    from pyarrow.parquet import write_table
+
     file = io.BytesIO()
-    write_table(pa.Table.from_arrays(columns, schema=schema), file, compression="zstd")
+    write_table(estimates_table(rows), file, compression="zstd")
     return file.getvalue()
 
 
@@ -180,6 +199,13 @@ def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
             low=float(rank.low),
             high=float(rank.high),
         )
+    if comparison.detectable is not None:
+        yield EstimateRow(
+            kind="detectable_difference",
+            column=comparison.column,
+            value=comparison.detectable,
+            n=comparison.items,
+        )
 
 
 def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
@@ -215,11 +241,42 @@ def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
                 system=standing.system,
                 other=ranking.against,
             )
+        if standing.flip_rate is not None:
+            yield EstimateRow(
+                kind="flip_rate",
+                column=ranking.column,
+                system=standing.system,
+                value=standing.flip_rate,
+            )
+    yield from _of_pairs(ranking)
+    for kind, value in (
+        ("flip_rate", ranking.flip_rate),
+        ("position_bias", ranking.position_bias),
+    ):
+        if value is not None:
+            yield EstimateRow(kind=kind, column=ranking.column, value=value)
+
+
+def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
+    """Yield the win rate of each system over each other, which is 1 minus that of the other over it."""
+    for i, system in enumerate(ranking.systems):
+        for j in range(i + 1, len(ranking.systems)):
+            value = ranking.win_rate[i][j]
+            if value is not None:
+                yield EstimateRow(
+                    kind="pair_win_rate",
+                    column=ranking.column,
+                    system=system,
+                    other=ranking.systems[j],
+                    value=value,
+                    n=ranking.n[i][j],
+                )
 
 
 def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
     for mean in calibrated.means:
         yield _row("calibrated_mean", calibrated.column, mean.estimate, system=mean.system)
+        yield _row("rated_mean", calibrated.column, mean.people, system=mean.system)
     for difference in calibrated.differences:
         yield _row(
             "calibrated_difference",
@@ -229,21 +286,32 @@ def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
             other=difference.other,
             adjusted=difference.adjusted,
         )
+        yield _row(
+            "rated_difference",
+            calibrated.column,
+            difference.people,
+            system=difference.system,
+            other=difference.other,
+        )
 
 
 def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
     for row in rated.rows:
         yield from _of_rated_row(rated.criterion, row)
-    for (judge, reference_point, level), estimate in rated.differences.items():
-        yield _row(
-            "correlation_difference",
-            rated.criterion,
-            estimate,
-            measure="spearman",
-            subject=judge,
-            than=reference_point,
-            level=level,
-        )
+    for kind, differences in (
+        ("correlation_difference", rated.differences),
+        ("reversed_correlation_difference", rated.reversed),
+    ):
+        for (judge, reference_point, level), estimate in differences.items():
+            yield _row(
+                kind,
+                rated.criterion,
+                estimate,
+                measure="spearman",
+                subject=judge,
+                than=reference_point,
+                level=level,
+            )
     for versus in rated.versus:
         for name, compared in (("spearman", versus.spearman), ("pearson", versus.pearson)):
             if compared is not None:
@@ -270,6 +338,26 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
         )
     for measure, estimate in row.agreement.estimates.items():
         yield _row("agreement", criterion, estimate, measure=measure, subject=row.name)
+    if row.calibration is not None:
+        yield _row("calibration_error", criterion, row.calibration.error, subject=row.name)
+        yield _row("bias", criterion, row.calibration.bias, subject=row.name)
+
+
+def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
+    """Yield the agreement on pairs of texts: of the judge with people or a rater, and of the raters."""
+    for row in agreement.rows:
+        subject = "" if row.kind == "raters" else agreement.judge
+        than = row.name or row.kind
+        for measure, estimate in (("same", row.same), ("kappa", row.kappa)):
+            if estimate is not None:
+                yield _row(
+                    "preference_agreement",
+                    agreement.criterion,
+                    estimate,
+                    measure=measure,
+                    subject=subject,
+                    than=than,
+                )
 
 
 def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
@@ -279,6 +367,28 @@ def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
             yield _row(kind, drivers.column, estimate, measure=measure, subject=driver.name)
     if drivers.together is not None:
         yield _row(kind, drivers.column, drivers.together, measure="R2", subject="all")
+    if drivers.chance is not None:
+        yield EstimateRow(
+            kind=kind,
+            column=drivers.column,
+            measure="R2",
+            subject="chance",
+            value=drivers.chance,
+            n=drivers.texts,
+        )
+
+
+def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
+    for each in checklist.questions:
+        for system, share in each.shares.items():
+            yield EstimateRow(
+                kind="question_share",
+                column=checklist.column,
+                system=system,
+                subject=each.question,
+                value=share,
+                n=each.n[system],
+            )
 
 
 def _of_matrix(matrix: Matrix) -> Iterator[EstimateRow]:

@@ -27,7 +27,14 @@ from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
-from judge.results.estimates import ESTIMATES, EstimateRow, Estimates, estimate_rows, parquet
+from judge.results.estimates import (
+    ESTIMATES,
+    EstimateRow,
+    Estimates,
+    estimate_rows,
+    estimates_table,
+    parquet,
+)
 from judge.results.planning import RunPower
 from judge.results.power import power_of
 from judge.results.run_info import RunInfo
@@ -140,10 +147,8 @@ class Result(Outlets):
 
     def estimates_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per number of the reports: the long table of `estimates.parquet`."""
-        import pandas as pd
-
-        rows = [asdict(row) for row in estimate_rows(self)]
-        return pd.DataFrame(rows, columns=[field.name for field in fields(EstimateRow)])
+        frame: pd.DataFrame = estimates_table(_estimate_rows(self)).to_pandas()
+        return frame
 
     @cached_property
     def checklists(self) -> tuple[Checklist, ...]:
@@ -340,7 +345,7 @@ class Result(Outlets):
         if not pages:
             store(folder, files, drop=_DERIVED)
             return
-        files[ESTIMATES] = parquet(estimate_rows(self))
+        files[ESTIMATES] = parquet(_estimate_rows(self))
         try:
             for name, format in _PAGES.items():
                 files[name] = self.report(format).encode()
@@ -369,6 +374,12 @@ def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
         orders=result.info.orders or 2,
         bootstrap=Bootstrap(seed=result.info.config.seed),
     )
+
+
+def _estimate_rows(result: Result) -> Iterator[EstimateRow]:
+    """Yield all numbers of a result, with those that only a ranking's report computes."""
+    preferences = preference_agreement_of(result) if result.rankings else ()
+    return estimate_rows(result, preferences)
 
 
 def analyzed(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import judge
-from judge.results.estimates import estimate_rows
-from judge.results.result import Result
+from judge.results.estimates import estimate_rows, parquet
+from judge.results.result import Result, preference_agreement_of
 from judge.table import Table
 
 SCORES = {"good": "5443543544", "fair": "3433334323", "poor": "1211222111"}
@@ -101,29 +106,111 @@ def test_no_number_has_two_rows(result: Result) -> None:
     }
 
 
-def test_a_ranking_has_win_rates_and_strengths() -> None:
+def ranked() -> Result:
+    """A ranking of three systems, with people's ratings."""
     rows = [
-        {"item": str(k), "system": system, "output": f"{system} {k}", "source": "A source."}
-        for system in ("a", "b", "c")
+        {
+            "item": str(k),
+            "system": system,
+            "output": f"{system} {k}",
+            "source": "A source.",
+            "human": {"overall": [place + k % 2, place]},
+        }
+        for place, system in enumerate(("a", "b", "c"), start=1)
         for k in range(6)
     ]
-    ranked = judge.rank(
+    return judge.rank(
         rows,
-        model=judge.ScriptedProvider(lambda _: "A"),
+        model=judge.ScriptedProvider(lambda request: "AB"[len(str(request)) % 2]),
         weighting="single",
         cache=False,
     )
-    (ranking,) = ranked.rankings
-    found = ranked.estimates_frame().set_index(["kind", "system"])
+
+
+def calibrated() -> Result:
+    """The run of three systems, corrected by people's ratings."""
+    return scored(calibrate=True)
+
+
+def test_a_ranking_has_its_numbers() -> None:
+    result = ranked()
+    (ranking,) = result.rankings
+    frame = result.estimates_frame()
+    of_system = frame.set_index(["kind", "system"])
     for standing in ranking.standings:
-        assert found.loc[("win_rate", standing.system), "value"] == standing.win_rate
-        assert found.loc[("strength", standing.system), "value"] == standing.strength
+        for name in ("win_rate", "strength", "flip_rate"):
+            row = of_system.loc[(name, standing.system)]
+            assert row.value == getattr(standing, name)
+    pairs = frame[frame.kind == "pair_win_rate"].set_index(["system", "other"])
+    assert len(pairs) == 3
+    for i, system in enumerate(ranking.systems):
+        for j in range(i + 1, len(ranking.systems)):
+            pair = pairs.loc[(system, ranking.systems[j])]
+            assert (pair.value, pair.n) == (ranking.win_rate[i][j], ranking.n[i][j])
+    for name in ("flip_rate", "position_bias"):
+        assert of_system.loc[(name, ""), "value"] == getattr(ranking, name)
+    (agreement,) = preference_agreement_of(result)
+    people = frame[(frame.kind == "preference_agreement") & (frame.than == "people")]
+    assert {*people.value} == {
+        agreement.rows[0].same.value,
+        *([agreement.rows[0].kappa.value] if agreement.rows[0].kappa else []),
+    }
 
 
-def test_the_file_is_the_frame(result: Result, tmp_path: Path) -> None:
+def estimates_in(report: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float, Any, Any]]:
+    """Yield place, value, low and high of each estimate of a JSON report, without calibration charts."""
+    if isinstance(report, dict):
+        if {"value", "low", "high", "n"} <= report.keys() and "bins" not in path:
+            yield ".".join(path), report["value"], report["low"], report["high"]
+        for key, value in report.items():
+            yield from estimates_in(value, (*path, key))
+    elif isinstance(report, list):
+        for value in report:
+            yield from estimates_in(value, path)
+
+
+@pytest.mark.parametrize("run", [scored, ranked, calibrated])
+def test_each_estimate_of_the_report_is_a_row(run: Callable[[], Result]) -> None:
+    result = run()
+    numbers = result.estimates_frame()[["value", "low", "high"]].astype(object)
+    rows = {tuple(row) for row in numbers.where(numbers.notna(), None).to_numpy()}
+    estimates = list(estimates_in(json.loads(result.report("json"))))
+    assert estimates or result.rankings
+    assert [each for each in estimates if each[1:] not in rows] == []
+
+
+def test_detectable_differences_and_reversed_correlations_are_rows(result: Result) -> None:
+    rows = list(estimate_rows(result))
+    detectable = {row.column: row.value for row in rows if row.kind == "detectable_difference"}
+    assert detectable
+    assert detectable == {
+        each.column: each.detectable for each in result.comparisons if each.detectable is not None
+    }
+    biases = {row.subject: row.value for row in rows if row.kind == "bias"}
+    assert biases == {
+        each.name: each.calibration.bias.value
+        for rated in result.rated
+        for each in rated.judges
+        if each.calibration is not None
+    }
+
+
+@pytest.mark.parametrize("run", [scored, ranked, calibrated])
+def test_the_file_is_the_frame(run: Callable[[], Result], tmp_path: Path) -> None:
+    result = run()
     result.save(tmp_path)
     stored = pd.read_parquet(tmp_path / "estimates.parquet")
-    pd.testing.assert_frame_equal(stored, result.estimates_frame(), check_dtype=False)
+    pd.testing.assert_frame_equal(stored, result.estimates_frame())
+
+
+def test_a_name_with_a_lone_surrogate_is_the_same_in_file_and_frame(
+    result: Result, tmp_path: Path
+) -> None:
+    name = "polite\ud800"
+    named = replace(result, estimates={("good", name): next(iter(result.estimates.values()))})
+    stored = parquet(estimate_rows(named))
+    frame = pd.read_parquet(io.BytesIO(stored))
+    pd.testing.assert_frame_equal(frame, named.estimates_frame())
 
 
 def test_an_empty_result_has_the_columns(tmp_path: Path) -> None:
