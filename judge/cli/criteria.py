@@ -100,16 +100,14 @@ def diff_command(
     ]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
-    runs = dict(zip(_SIDES, diff_plan.runs or (), strict=False))
-    for side, run in runs.items():
+    sides = dict(zip(("before", "after"), _SIDES, strict=True))
+    for side, run in zip(_SIDES, diff_plan.runs or (), strict=False):
         if not quiet and (estimate := one_line_estimate(run)):
             print_message(f"{side}: {estimate}")
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
-        def watch(prepared: PreparedRun) -> AbstractContextManager[None]:
-            return display(
-                prepared.judges, label=next(side for side, run in runs.items() if run is prepared)
-            )
+        def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
+            return display(prepared.judges, label=sides[name])
 
         return run_diff(diff_plan, progress, watch)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Unpack
@@ -41,7 +41,7 @@ from judge.results.comparison import Change
 from judge.results.result import Result
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded
-from judge.run.pipeline import Runs
+from judge.run.pipeline import Display, Runs
 from judge.run.preparation import (
     PreparedRun,
     choose_pairs,
@@ -319,18 +319,17 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] 
 async def run_diff(
     diff_plan: DiffPlan,
     progress: Progress | None = None,
-    watch: Callable[[PreparedRun], AbstractContextManager[Any]] = nullcontext,
+    display: Display = lambda *_: nullcontext(),
 ) -> CriterionDiff:
-    """Make both runs, if any, within one budget and one deadline; each runs inside the context of `watch`.
+    """Make both runs, if any, within one budget and one deadline; each runs inside its display,
+    named "before" and "after".
 
     Raises the errors of `pipeline.run_pipeline`, and Unrecorded if a recording lacks replies.
     """
     if diff_plan.runs is None:
         return diff_plan.comparison
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
-    results = await Runs(diff_plan.runs[0].config, progress, lambda _, run: watch(run)).run_all(
-        runs
-    )
+    results = await Runs(diff_plan.runs[0].config, progress, display).run_all(runs)
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
     return replace(diff_plan.comparison, judged=judged, notes=notes)
