@@ -14,6 +14,8 @@ from judge.core.records import whole
 
 UNNAMED_SYSTEM = "system"
 """The system's name in data without a column `system`."""
+MAX_DIGITS = 100
+"""The longest integer that a file may hold: reading a longer one takes too long, and arithmetic with it fails."""
 _MAX_NAME = 60
 
 # Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan

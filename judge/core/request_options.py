@@ -24,6 +24,7 @@ from pydantic import (
     model_serializer,
 )
 
+from judge.core.format import MAX_DIGITS
 from judge.core.messages import option
 
 HIDDEN = "…"
@@ -132,15 +133,22 @@ def _check_body(body: dict[str, Any]) -> dict[str, Any]:
                 f"{name}: judge sends this itself{f'; use {option(own)}' if own else ''}"
             )
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
+        text = json.dumps(body, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise ValueError("a value cannot be written as JSON") from None
+    plain: dict[str, Any] = json.loads(text, parse_int=_integer)
     if name := _secret_in(plain):
         raise ValueError(
             f"{name}: may be a secret, and the body of a request is stored with its reply; send a secret as a header: "
             f"{option('headers')}"
         )
     return plain
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
 def _secret_in(value: Any, name: str = "") -> str:

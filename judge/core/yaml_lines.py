@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from judge.core.format import MAX_DIGITS
 from judge.core.records import whole
 
 MOST_REPEATED = 100_000
 """Values that aliases (`*name`) and merged keys (`<<`) may repeat in a file."""
-_LONGEST_NUMBER = 100
 
 
 class Malformed(ValueError):
@@ -136,8 +136,8 @@ class Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            if node.tag == "tag:yaml.org,2002:int" and len(node.value) > _LONGEST_NUMBER:
-                raise ValueError(f"a number of more than {_LONGEST_NUMBER} digits")
+            if node.tag == "tag:yaml.org,2002:int" and len(node.value) > MAX_DIGITS:
+                raise ValueError(f"a number of more than {MAX_DIGITS} digits")
             value = super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise yaml.constructor.ConstructorError(

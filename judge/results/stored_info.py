@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from judge.core.errors import StorageError
+from judge.core.format import MAX_DIGITS
 from judge.core.invalid_values import InvalidValue, invalid_values, stored_place
 from judge.core.messages import option
 from judge.core.version import __version__
@@ -22,7 +23,6 @@ FORMAT = 2
 """Of run.json. Format 1, up to November 2026, described a run in a mapping without declared keys."""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument")
 """The errors of a field that this version does not know."""
-_MAX_DIGITS = 100
 _NOT_A_RUN = "it is not from judge run; run again to replace it"
 
 
@@ -112,7 +112,7 @@ def _parse(text: bytes) -> Any:
         parse_float=_finite,
         parse_int=lambda digits: (
             int(digits)
-            if len(digits) <= _MAX_DIGITS
+            if len(digits) <= MAX_DIGITS
             else _refuse(f"a number of {len(digits):,} digits")
         ),
     )

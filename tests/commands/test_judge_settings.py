@@ -363,3 +363,22 @@ def test_a_server_that_lists_the_chosen_token_alone_is_said_to(
     chat_server.answer = answer
     banner = "m lists fewer token probabilities than asked for: scores are means of 20 draws."
     assert build_provenance(run(chat_server, weighting="auto")).banners == (banner,)
+
+
+@pytest.mark.parametrize(
+    "body", [{"seed": 10**400}, {"a": [{"b": -(10**120)}]}, {"seed": 10**5000}]
+)
+def test_a_number_that_run_json_cannot_hold_is_no_key_of_the_body(
+    chat_server: Any, body: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match=r"extra_body: .*a (number|value)"):
+        run(chat_server, extra_body=body)
+    with pytest.raises(ConfigError, match=r"extra_body: .*a (number|value)"):
+        run(chat_server, model=[{"name": "m", "extra_body": body}])
+    assert chat_server.bodies == []
+
+
+def test_a_seed_of_64_bits_is_in_run_json(chat_server: Any, tmp_path: Path) -> None:
+    body = {"seed": 2**64 - 1}
+    run(chat_server, extra_body=body, out=tmp_path)
+    assert judge.load_result(tmp_path).info.config.extra_body == body
