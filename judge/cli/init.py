@@ -72,6 +72,8 @@ def init_command(
     if given := [*options, *(["output"] if output is not None else [])]:
         raise ConfigError(f"--{given[0]}: is for --suite DATA; leave it out to start a project")
     folder = folder or Path()
+    if folder.is_file():
+        raise ConfigError(f"{folder}: is a file; name a folder to start a project in")
     contents = {folder / name: file for name, file in _walk(files("judge.cli") / "starter")}
     if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
         verb = "is" if len(existing) == 1 else "are"

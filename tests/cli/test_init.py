@@ -111,3 +111,10 @@ def test_every_file_is_the_packages_beside_other_files(
     }
     assert len(packaged) == 8
     assert written == packaged | {Path("notes.txt"): b"mine"}
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(command: Callable[..., Any]) -> None:
+    Path("replies.csv").write_text("item\n", encoding="utf-8")
+    done = command("init", "replies.csv")
+    assert done.code == 2
+    assert done.err.startswith("judge: replies.csv: is a file; name a folder")
