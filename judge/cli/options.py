@@ -136,14 +136,21 @@ def _print_full_help(ctx: click.Context, option: click.Parameter, wanted: bool) 
         ctx.exit()
 
 
-_HELP_ALL_OPTION = Option(
-    ["--help-all"],
-    help="Show all options.",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_full_help,
-)
+def _help_all_option(*, hidden: bool = False) -> Option:
+    return Option(
+        ["--help-all"],
+        help="Show all options.",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_full_help,
+        hidden=hidden,
+    )
+
+
+_HELP_ALL_OPTION = _help_all_option()
+_HIDDEN_HELP_ALL_OPTION = _help_all_option(hidden=True)
+"""Of a command whose `--help` shows all options: people who know `--help-all` type it there, too."""
 
 
 class Command(click.Command):
@@ -168,13 +175,13 @@ class Command(click.Command):
         """Return the arguments, the options of a run and the command's own."""
         own = super().get_params(ctx)
         if self.takes is None:
-            return own
+            return [*own, _HIDDEN_HELP_ALL_OPTION]
         names = {parameter.name for parameter in own}
         arguments = [parameter for parameter in own if isinstance(parameter, click.Argument)]
         others = [parameter for parameter in own if not isinstance(parameter, click.Argument)]
         of_run = [each for each in run_options(self.takes, self.only) if each.name not in names]
-        more = [] if self.only else [_HELP_ALL_OPTION]
-        return [*arguments, *of_run, *others, *more]
+        help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
+        return [*arguments, *of_run, *others, help_all]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read what was typed. Raises ConfigError for `--system` if the command only has `--system-message`."""

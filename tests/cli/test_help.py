@@ -88,3 +88,24 @@ def test_the_help_of_all_options_lists_each_under_its_heading(
 def test_options_that_may_be_left_out_are_in_brackets() -> None:
     usage = CliRunner().invoke(app, ["validate", "--help"]).output.splitlines()[0]
     assert usage.endswith("validate [OPTIONS] RUN|DATA|RUN.YAML [RUN]...")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "report",
+        "compare",
+        "init",
+        "label",
+        "criteria",
+        "criteria render",
+        "doctor",
+        "doctor cache",
+    ],
+)
+def test_help_all_is_the_help_of_a_command_that_shows_all_its_options(command: str) -> None:
+    short = CliRunner().invoke(app, [*command.split(), "--help"])
+    full = CliRunner().invoke(app, [*command.split(), "--help-all"])
+    assert (full.exit_code, full.output) == (0, short.output)
+    assert "--help-all" not in short.output
