@@ -11,7 +11,7 @@ PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
-	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
+	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo --force
 
 examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
 	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
