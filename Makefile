@@ -15,10 +15,10 @@ demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
 
 examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
 	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
-	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --quiet; done
+	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --force --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
 	$(BIN)/judge validate runs/examples/human_calibration --level item
-	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --quiet
+	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --force --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
 	$(BIN)/judge test examples/prompt_change/complete.judge.yaml
 	@echo "Reports: runs/examples/*/report.html; see examples/README.md"
