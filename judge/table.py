@@ -256,11 +256,11 @@ class Table:
         used = {*taken}
         names: dict[str, str] = {}
         for name in dict.fromkeys(name for sample in self.samples for name in sample.extra):
-            shown = name
-            while shown in used:
-                shown = f"data.{shown}"
-            used.add(shown)
-            names[name] = shown
+            heading = name
+            while heading in used:
+                heading = f"data.{heading}"
+            used.add(heading)
+            names[name] = heading
         return names
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
@@ -310,13 +310,13 @@ class Table:
             cells = [values.get((*key, column.name)) for key in keys]
             frame[column.name] = pd.Series(cells, dtype="float64")
         extras = {sample.key: sample.extra for sample in self.samples}
-        own: dict[str, list[Any]] = {}
-        for name, shown in self.own_columns(frame.columns).items():
-            own[shown] = []
+        own_cells: dict[str, list[Any]] = {}
+        for name, heading in self.own_columns(frame.columns).items():
+            own_cells[heading] = []
             for item, *systems in keys:
                 texts = [extras.get((item, system), {}) for system in systems if system]
-                own[shown].append(_common_value([text.get(name) for text in texts]))
-        return with_own_columns(frame, own)
+                own_cells[heading].append(_common_value([text.get(name) for text in texts]))
+        return with_own_columns(frame, own_cells)
 
     def save(self, folder: Path) -> None:
         """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
@@ -347,12 +347,12 @@ class Table:
         return cls(samples, columns, *split_rows(rows))
 
 
-def with_own_columns(frame: pd.DataFrame, own: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+def with_own_columns(frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """Return the frame with columns of the data: whole numbers stay whole numbers, also beside missing ones."""
     import pandas as pd
 
     columns = {}
-    for name, cells in own.items():
+    for name, cells in own_cells.items():
         column = pd.Series(cells, dtype="object")
         is_whole = pd.api.types.infer_dtype(column, skipna=True) == "integer"
         if not (is_whole and column.hasnans):  # pandas would make them floats

@@ -128,9 +128,9 @@ output_option = option(
 )
 
 
-def _print_full_help(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+def _print_full_help(ctx: click.Context, option: click.Parameter, is_set: bool) -> None:
     """Print the help with all options, and exit."""
-    if wanted and not ctx.resilient_parsing:
+    if is_set and not ctx.resilient_parsing:
         ctx.meta[_HELP_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
@@ -173,12 +173,14 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments, the options of a run and the command's own."""
-        own = super().get_params(ctx)
+        parameters = super().get_params(ctx)
         if self.takes is None:
-            return [*own, _HIDDEN_HELP_ALL_OPTION]
-        names = {parameter.name for parameter in own}
-        arguments = [parameter for parameter in own if isinstance(parameter, click.Argument)]
-        others = [parameter for parameter in own if not isinstance(parameter, click.Argument)]
+            return [*parameters, _HIDDEN_HELP_ALL_OPTION]
+        names = {parameter.name for parameter in parameters}
+        arguments = [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
+        others = [
+            parameter for parameter in parameters if not isinstance(parameter, click.Argument)
+        ]
         of_run = [each for each in run_options(self.takes, self.only) if each.name not in names]
         help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
         return [*arguments, *of_run, *others, help_all]
@@ -196,16 +198,16 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function. Raises ConfigError if two options contradict each other."""
-        own = {parameter.name for parameter in self.params}
-        values = {name: value for name, value in ctx.params.items() if name in own}
+        names = {parameter.name for parameter in self.params}
+        values = {name: value for name, value in ctx.params.items() if name in names}
         if values.pop("json", False):
             values["format"] = _as_json(ctx)
-        given = {
+        typed_values = {
             name: value
             for name, value in ctx.params.items()
-            if name not in own and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+            if name not in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         }
-        ctx.params = values | _read_run_options(given)
+        ctx.params = values | _read_run_options(typed_values)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -218,8 +220,8 @@ class Command(click.Command):
         if self.takes and not self.only and not ctx.meta.get(_HELP_ALL):
             every = {each.name: each for options in sections.values() for each in options}
             common = [every[name] for name in _COMMON if name in every]
-            own = [each for each in sections[_OWN] if each not in common]
-            sections = {"Common options": common, _OWN: own}
+            command_options = [each for each in sections[_OWN] if each not in common]
+            sections = {"Common options": common, _OWN: command_options}
         for heading, options in sections.items():
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(heading):
@@ -359,9 +361,9 @@ def _run_option(field: config.Option) -> Option:
     )
 
 
-def _read_run_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a run as `RunConfig` reads them. Raises ConfigError if two contradict each other."""
-    options = {name: value for name, value in given.items() if name not in _SHORT}
+    options = {name: value for name, value in typed_values.items() if name not in _SHORT}
     if "criteria" in options:
         from judge.config import criterion_entries
 
@@ -370,7 +372,7 @@ def _read_run_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if isinstance(value, tuple):
             options[name] = ",".join(value) if name in _COMMA_SEPARATED else list(value)
-    for short in (short for name, short in _SHORT.items() if name in given):
+    for short in (short for name, short in _SHORT.items() if name in typed_values):
         if short.name in options:
             raise ConfigError(
                 f"{short.flag} and --{short.name} contradict each other; leave out one"

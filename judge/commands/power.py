@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.plugins import unknown_name_message
 from judge.results.planning import RunPower
-from judge.results.power import power_of
 
 
 def run_power(
@@ -36,16 +36,8 @@ def run_power(
         raise ConfigError(
             f"{run}: a ranking compares texts two by two and has no differences of scores"
         )
-    return power_of(
-        result.scatters(pair=systems),
-        result.comparisons,
-        difference=difference,
-        items=items,
-        pair=systems,
-        against=result.info.against,
-        name=str(run),
-        notes=notes,
-    )
+    power = result.power(difference, items=items, pair=systems)
+    return replace(power, run=str(run), notes=(*notes, *power.notes))
 
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:

@@ -29,7 +29,7 @@ class EstimateRow:
     """A number, and what it is of.
 
     `kind` says what the number is; docs/results.md lists the kinds. `column` is a criterion or a metric, as in
-    scores.parquet, and `measure` the coefficient. A difference is that of `system` minus `other`, or of `subject` minus
+    scores.parquet, and `measure` the coefficient. A difference is that of `system` minus `opponent`, or of `subject` minus
     `than`, which are judges, reference points or columns. `level` is that of a correlation. Each is "" if it does not
     apply.
 
@@ -41,7 +41,7 @@ class EstimateRow:
     column: str
     measure: str = ""
     system: str = ""
-    other: str = ""
+    opponent: str = ""
     subject: str = ""
     than: str = ""
     level: str = ""
@@ -178,7 +178,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
             comparison.column,
             each.estimate,
             system=each.system,
-            other=each.other,
+            opponent=each.other,
             adjusted=each.adjusted,
         )
         if each.delta is not None:
@@ -186,7 +186,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
                 kind="cliffs_delta",
                 column=comparison.column,
                 system=each.system,
-                other=each.other,
+                opponent=each.other,
                 value=each.delta,
                 n=each.estimate.n,
             )
@@ -214,7 +214,7 @@ def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
             kind="win_rate",
             column=ranking.column,
             system=standing.system,
-            other=ranking.against,
+            opponent=ranking.against,
             value=standing.win_rate,
             low=standing.low,
             high=standing.high,
@@ -239,7 +239,7 @@ def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
                 ranking.column,
                 standing.equal_length,
                 system=standing.system,
-                other=ranking.against,
+                opponent=ranking.against,
             )
         if standing.flip_rate is not None:
             yield EstimateRow(
@@ -267,7 +267,7 @@ def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
                     kind="pair_win_rate",
                     column=ranking.column,
                     system=system,
-                    other=ranking.systems[j],
+                    opponent=ranking.systems[j],
                     value=value,
                     n=ranking.n[i][j],
                 )
@@ -283,7 +283,7 @@ def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
             calibrated.column,
             difference.estimate,
             system=difference.system,
-            other=difference.other,
+            opponent=difference.other,
             adjusted=difference.adjusted,
         )
         yield _row(
@@ -291,7 +291,7 @@ def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
             calibrated.column,
             difference.people,
             system=difference.system,
-            other=difference.other,
+            opponent=difference.other,
         )
 
 

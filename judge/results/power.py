@@ -21,16 +21,14 @@ def power_of(
     items: int | None,
     pair: tuple[str, str] | None,
     against: str,
-    name: str = "",
-    notes: Sequence[str] = (),
 ) -> RunPower:
-    """Return the power of a run's tests, from the spread of its differences and its comparisons; `name` is the run's.
+    """Return the power of a run's tests, from the spread of its differences and its comparisons.
 
     Raises ConfigError for a difference or a number of items that no test can have.
     """
     if difference is not None and not (difference and isfinite(difference)):
-        given = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
-        raise ConfigError(f"{given}: must be a number other than 0")
+        argument = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
+        raise ConfigError(f"{argument}: must be a number other than 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")
     p_values = {
@@ -68,14 +66,13 @@ def power_of(
         )
         test = scatter.systems, scatter.tests, scatter.level, scatter.least
         powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
-    all_notes = list(notes)
     lacking: dict[str, list[str]] = {}
     for column in powers:
         if column.note:
             lacking.setdefault(column.note, []).append(one_line(column.column))
-    all_notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
-    all_notes += _too_few(powers, items)
-    return RunPower(name, difference, items, pair, tuple(powers), tuple(all_notes), against)
+    notes = [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
+    notes += _too_few(powers, items)
+    return RunPower("", difference, items, pair, tuple(powers), tuple(notes), against)
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:

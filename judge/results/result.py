@@ -289,11 +289,11 @@ class Result(Outlets):
             (s.item, s.system, s.column, s.value, s.provenance.reason or "", samples[s.key].output)
             for s in lowest
         ]
-        own = {
-            shown: [samples[score.key].extra.get(name) for score in lowest]
-            for name, shown in self.table.own_columns(names).items()
+        own_cells = {
+            heading: [samples[score.key].extra.get(name) for score in lowest]
+            for name, heading in self.table.own_columns(names).items()
         }
-        return with_own_columns(pd.DataFrame(rows, columns=names), own)
+        return with_own_columns(pd.DataFrame(rows, columns=names), own_cells)
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.

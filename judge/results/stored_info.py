@@ -79,13 +79,13 @@ def refused_run(
     unknown = [each for each in refused if _is_of_newer_judge(each)]
     first = (unknown or refused)[0]
     read = stored[within] if within else stored
-    place = ".".join(part for part in (within, stored_place(first, read)) if part)
+    location = ".".join(part for part in (within, stored_place(first, read)) if part)
     if unknown:
         by = newer(stored["info"].get("judge_version", "unknown"))
-        return OtherFormat(f"{path}: {by}: update judge, or run again ({place})")
+        return OtherFormat(f"{path}: {by}: update judge, or run again ({location})")
     colon = "" if first.kind == "missing" else ":"
     return StorageError(
-        f"cannot read {path}: {place}{colon} {first.problem}; run again to replace it"
+        f"cannot read {path}: {location}{colon} {first.problem}; run again to replace it"
     )
 
 

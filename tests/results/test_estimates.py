@@ -68,7 +68,7 @@ def test_means_and_differences_are_those_of_the_result(result: Result) -> None:
     for key, estimate in result.estimates.items():
         row = means.loc[key]
         assert (row.value, row.n, row.method) == (estimate.value, estimate.n, estimate.method)
-    differences = frame[frame.kind == "difference"].set_index(["column", "system", "other"])
+    differences = frame[frame.kind == "difference"].set_index(["column", "system", "opponent"])
     expected = [(c.column, each) for c in result.comparisons for each in c.differences]
     assert len(differences) == len(expected)
     for column, each in expected:
@@ -97,7 +97,16 @@ def test_correlations_with_people_are_those_of_the_result(result: Result) -> Non
 
 def test_no_number_has_two_rows(result: Result) -> None:
     keys = Counter(
-        (row.kind, row.column, row.measure, row.system, row.other, row.subject, row.than, row.level)
+        (
+            row.kind,
+            row.column,
+            row.measure,
+            row.system,
+            row.opponent,
+            row.subject,
+            row.than,
+            row.level,
+        )
         for row in estimate_rows(result)
     )
     assert [key for key, number in keys.items() if number > 1] == []
@@ -141,7 +150,7 @@ def test_a_ranking_has_its_numbers() -> None:
         for name in ("win_rate", "strength", "flip_rate"):
             row = of_system.loc[(name, standing.system)]
             assert row.value == getattr(standing, name)
-    pairs = frame[frame.kind == "pair_win_rate"].set_index(["system", "other"])
+    pairs = frame[frame.kind == "pair_win_rate"].set_index(["system", "opponent"])
     assert len(pairs) == 3
     for i, system in enumerate(ranking.systems):
         for j in range(i + 1, len(ranking.systems)):

@@ -576,11 +576,11 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         if (row := values.get(failure.key)) is not None:
             row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
     keys = ("item", "system", "output", *empty)
-    own = result.table.own_columns(keys)
+    own_columns = result.table.own_columns(keys)
     for sample in result.table.samples:
-        cells = {shown: sample.extra.get(name) for name, shown in own.items()}
+        cells = {heading: sample.extra.get(name) for name, heading in own_columns.items()}
         values[sample.key] |= {
-            shown: json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
-            for shown, cell in cells.items()
+            heading: json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
+            for heading, cell in cells.items()
         }
-    return (*keys, *own.values()), list(values.values())
+    return (*keys, *own_columns.values()), list(values.values())
