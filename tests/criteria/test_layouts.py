@@ -222,7 +222,7 @@ def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write)
     path = write(HEAD + EXTENDS.replace('"', "'"))
     one = paraphrase(criteria.load(path), "c")
     assert one.path == path
-    assert prompt(one).startswith("Read the text below with care")
+    assert prompt(one).startswith("Read the text below carefully")
     assert "Polite?" in prompt(one)
 
 
