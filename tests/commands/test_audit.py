@@ -227,7 +227,7 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
         0.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
         1.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
     }
-    for words in ("Your task is to assess a text", "Read the text below with care"):
+    for words in ("Your task is to assess a text", "Read the text below carefully"):
         assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(
             PLACES
         ) * len(TWO)
