@@ -11,14 +11,14 @@ PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
-	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo --force
+	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo --overwrite
 
 examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
 	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
-	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --force --quiet; done
+	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --overwrite --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
 	$(BIN)/judge validate runs/examples/human_calibration --level item
-	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --force --quiet
+	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --overwrite --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
 	$(BIN)/judge test examples/prompt_change/complete.judge.yaml
 	@echo "Reports: runs/examples/*/report.html; see examples/README.md"

@@ -31,6 +31,7 @@ from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import (
     FORMER_SYSTEM,
     command,
+    new_name,
     option,
     two_meanings_of_system,
 )
@@ -106,7 +107,7 @@ class RunConfig(BaseModel):
     map: dict[str, str | tuple[str, ...]] = _option(
         {},
         "Data",
-        "Columns of item, system, output, source, references or human.NAME.",
+        "Columns of item, system, output, source, references or rating.NAME.",
         "FIELD=COLUMN,...",
     )
     systems: Systems = _option(
@@ -276,7 +277,7 @@ class RunConfig(BaseModel):
         None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
         lacking=("diff", "suite"),
     )  # fmt: skip
-    force: bool = _option(
+    overwrite: bool = _option(
         False, "Output", "Replace a run in out that has other texts, judges or criteria.", lacking=("diff", "suite"),
     )  # fmt: skip
     title: str | None = _option(
@@ -370,6 +371,8 @@ class RunConfig(BaseModel):
                 message = (
                     f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
                 )
+            elif new := new_name(innermost, cls.model_fields):
+                message = f"this option is called {new}"
             else:
                 message = unknown_name_message(
                     "key", innermost, sorted((Judge if within else cls).model_fields)
@@ -456,9 +459,12 @@ class RunConfig(BaseModel):
                 raise ValueError(f"{field!r}: write the name of a column")
             if len({*several}) < len(several):
                 raise ValueError(f"{field!r}: a column stands here twice")
-            if len(several) > 1 and not str(field).startswith("human."):
+            former, dot, criterion = str(field).partition(".")
+            if former == "human":
+                raise ValueError(f"{field!r}: people's ratings are called rating{dot}{criterion}")
+            if len(several) > 1 and not str(field).startswith("rating."):
                 raise ValueError(
-                    f"{field!r}: name one column; only human ratings (human.CRITERION) may have several, one per rater"
+                    f"{field!r}: name one column; only ratings (rating.CRITERION) may have several, one per rater"
                 )
             mapping[field] = several if len(several) > 1 else several[0]
         return mapping

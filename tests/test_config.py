@@ -346,16 +346,26 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(
 
 
 def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
-    columns = {"human.relevance": ("anna", "ben"), "item": "doc"}
+    columns = {"rating.relevance": ("anna", "ben"), "item": "doc"}
     assert (
-        load_config(given={"map": "human.relevance=anna, human.relevance=ben,item=doc"}).map
+        load_config(given={"map": "rating.relevance=anna, rating.relevance=ben,item=doc"}).map
         == columns
     )
     assert load_config(given={"map": columns}).map == columns
     with pytest.raises(ConfigError, match="'output': name one column"):
         load_config(given={"map": "output=a,output=b"})
     with pytest.raises(ConfigError, match="a column stands here twice"):
-        load_config(given={"map": "human.x=a,human.x=a"})
+        load_config(given={"map": "rating.x=a,rating.x=a"})
+    with pytest.raises(ConfigError, match=r"'human.x': people's ratings are called rating.x"):
+        load_config(given={"map": "human.x=a"})
+
+
+@pytest.mark.parametrize("former", ["force", "replace"])
+def test_a_former_name_of_an_option_names_the_new_one(former: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(f"data: x.csv\n{former}: true\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"run.yaml:2: {former}: this option is called overwrite"):
+        load_config(file)
 
 
 def test_conditions_are_read_with_their_commas() -> None:

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from judge.cli.terminal import CONFIGS
 from judge.core.errors import ConfigError
-from judge.core.messages import two_meanings_of_system
+from judge.core.messages import new_name, two_meanings_of_system
 
 if TYPE_CHECKING:
     from judge import config
@@ -186,11 +186,14 @@ class Command(click.Command):
         return [*arguments, *of_run, *others, help_all]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read what was typed. Raises ConfigError for `--system` if the command only has `--system-message`."""
+        """Read what was typed. Raises ConfigError for a former name of an option."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+            former = error.option_name.removeprefix("--")
+            if new := new_name(former, {name.removeprefix("--") for name in known}):
+                raise ConfigError(f"{error.option_name}: this option is called --{new}") from None
             if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known:
                 raise
             meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")

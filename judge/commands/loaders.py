@@ -51,14 +51,14 @@ def load_samples(
     """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
 
     A folder or a pattern, such as "shards/*.parquet", names many files. `map` names the data's columns: {"output":
-    "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
+    "summary", "item": "doc_id"}. It can also rename further columns, and {"rating.relevance": ["rater_a", "rater_b"]}
     makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, and
-    {"human.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
+    {"rating.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
     column, compared as text: {"lang": ["ja"]}.
 
     Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
     system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
-    single rating (then called `overall`), or columns such as `human.coherence`. `input`, `actual_output` and
+    single rating (then called `overall`), or columns such as `rating.coherence`. `input`, `actual_output` and
     `expected_output` stand for missing columns source, output and references. A rating is a number, or a list with
     one per rater, null if a rater gave none. A column `generation` numbers several outputs of a system for an item. All
     other columns are in `extra`. Samples pass through.

@@ -64,7 +64,7 @@ class RunOptions(JudgeOptions, total=False):
     score_columns: str | Sequence[str] | Mapping[str, str] | None
     workers: int | None
     out: str | Path | None
-    force: bool | None
+    overwrite: bool | None
     title: str | None
     engine: str | None
     ray_workers: int | None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -58,6 +58,16 @@ def advice_on_thinking() -> str:
 def command(name: str) -> str:
     """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
+
+
+FORMER_NAMES = {"force": "overwrite", "replace": "overwrite", "output": "out", "file": "out"}
+"""What options were called, here or in other tools, and what they are called now."""
+
+
+def new_name(former: str, names: Collection[str]) -> str:
+    """Return what an option of this former name is called, if that is one of `names`, or else an empty string."""
+    name = FORMER_NAMES.get(former, "")
+    return name if name in names else ""
 
 
 FORMER_SYSTEM = "system"

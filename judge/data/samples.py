@@ -137,6 +137,10 @@ __all__ = [
 ]  # fmt: skip
 
 FIELDS = ("item", "system", "output", "source", "references", "human", "generation")
+RATING = "rating"
+"""What people's ratings are called in a mapping: `rating.coherence`, or `rating` for ratings without a criterion."""
+_RATED_CELL = "human"
+"""What a cell of people's ratings is called in a row: `human.coherence`, or `human` with one or more ratings in it."""
 SYSTEM = "{system}"
 """Stands for the system's name in a mapped column of wide data."""
 _GUESSES = {
@@ -199,9 +203,9 @@ def stream(
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
     raters = {
-        new.removeprefix("human."): names
+        new.removeprefix(f"{RATING}."): names
         for new, old in mapping.items()
-        if not isinstance(old, str) and (names := _rater_names(new.removeprefix("human."), old))
+        if not isinstance(old, str) and (names := _rater_names(new.removeprefix(f"{RATING}."), old))
     }
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
@@ -233,6 +237,20 @@ def stream(
 # Rows to samples
 
 
+def _cell_name(field: str) -> str:
+    """Return what the cell of a mapping's field is called: `human.coherence` for `rating.coherence`."""
+    return _RATED_CELL if field == RATING else _dotted_cell_name(field)
+
+
+def _dotted_cell_name(column: str) -> str:
+    """Return what a data column is called as a cell: only `rating.NAME` differs.
+
+    A column that is just called `rating` may hold anything, such as the stars of a review, and keeps its name.
+    """
+    _, dot, criterion = column.partition(f"{RATING}.")
+    return f"{_RATED_CELL}.{criterion}" if dot and column.startswith(f"{RATING}.") else column
+
+
 def _with_plain_names(sample: Sample) -> Sample:
     """Return the sample with the names of item and system as every other reader has them: without blanks around."""
     item, system = sample.item.strip(), sample.system.strip()
@@ -251,15 +269,18 @@ def _row_samples(
     """Return one sample, or in wide form one per system."""
     # A renamed cell is dropped under its old name.
     consumed = {*systems, *mappings[0], *_mapped_columns(mappings)}
-    unmapped = {name: value for name, value in row.cells.items() if name not in consumed}
+    unmapped = {
+        _dotted_cell_name(name): value for name, value in row.cells.items() if name not in consumed
+    }
     renamed = []
     for mapping in mappings:
         cells = unmapped.copy()
         for new, old in mapping.items():
+            field = _cell_name(new)
             if isinstance(old, str):
-                cells |= {new: row.cells[old]} if old in row.cells else {}
+                cells |= {field: row.cells[old]} if old in row.cells else {}
             elif any(column in row.cells for column in old):
-                cells[new] = [row.cells.get(column) for column in old]
+                cells[field] = [row.cells.get(column) for column in old]
         for alias, name in ALIASES.items():
             if alias in cells and _is_meant(alias, name, cells, mapping):
                 cells[name] = cells[alias]
@@ -338,14 +359,17 @@ def _check_own(
     scores: Collection[str],
 ) -> None:
     """Raise DataError for a rating or a score that every system of a wide row would get."""
-    for new in present:
-        old = mappings[0].get(new, new)
-        rated = new == "human" or new.startswith("human.") or new in scores
-        if not rated or any(mapping.get(new, new) != old for mapping in mappings[1:]):
+    for cell in present:
+        rated = cell == _RATED_CELL or cell.startswith(f"{_RATED_CELL}.")
+        new = RATING + cell.removeprefix(_RATED_CELL) if rated else cell
+        old = mappings[0].get(new, cell)
+        if not rated and cell not in scores:
+            continue
+        if any(mapping.get(new, cell) != old for mapping in mappings[1:]):
             continue
         column = old if isinstance(old, str) else old[0]
-        name = "human.overall" if new == "human" else new
-        example = option("map", {name: f"{SYSTEM}_{name.removeprefix('human.')}"})
+        name = f"{RATING}.overall" if new == RATING else new
+        example = option("map", {name: f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"})
         other = "write one row per text, with its item, system and output"
         if new not in scores:
             other = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
@@ -408,15 +432,12 @@ def _check_complete(
 def _intended_field(new: str) -> str:
     """Return the field that a misspelt key of a mapping was probably meant for, else the empty string."""
     field, dot, rest = new.partition(".")
-    if (
-        new in FIELDS
-        or new == "reference"
-        or (field == "human" and dot)
-        or new.removesuffix("s") in FIELDS
-    ):
+    if field == _RATED_CELL:
+        return RATING + dot + rest
+    if new in FIELDS or new == "reference" or field == RATING or new.removesuffix("s") in FIELDS:
         return ""
     near = difflib.get_close_matches(
-        field, ("human",) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85
+        field, (RATING,) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85
     )
     return near[0] + dot + rest if near else ""
 

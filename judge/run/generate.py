@@ -451,7 +451,7 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
 
 
 def _without_systems(config: RunConfig) -> RunConfig:
-    mapping = {name: column for name, column in config.map.items() if name.startswith("human")}
+    mapping = {name: column for name, column in config.map.items() if name.startswith("rating")}
     return config.model_copy(update={"systems": (), "map": mapping, "limit": None})
 
 

@@ -179,7 +179,7 @@ def check_rated(rows: Sequence[Sample], criterion: str) -> None:
         if excluded := ledger.notes(rows):
             raise DataError(f"{' '.join(excluded)} Rate other texts")
         criterion = base_name(criterion) or "relevance"
-        column = option("map", {f"human.{criterion}": "COLUMN"})
+        column = option("map", {f"rating.{criterion}": "COLUMN"})
         raise DataError(
             f"no text has a human rating: name a file of them with {option('ratings', 'FILE')}, or their column with "
             f'{column}, or write "human": {{"{criterion}": 4}} into each row (with several raters: [4, 5, 3])'
@@ -209,7 +209,7 @@ def check(
     if isinstance(config, RankConfig) or not names:
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
     if not any(name in sample.human for sample in rows for name in names):
-        column = option("map", {f"human.{names[0]}": "COLUMN"})
+        column = option("map", {f"rating.{names[0]}": "COLUMN"})
         named = (
             f"name a file of them with {option('ratings', 'FILE')}, or their column with {column}"
         )

@@ -279,10 +279,10 @@ def _check_replaced(prepared: PreparedRun) -> None:
     """Raise StorageError if the run in the output folder has results that this one would not have.
 
     Those are texts, judges, criteria, metrics and pairs; a changed text is another one unless both runs read the same
-    file. With `force`, and if the run there cannot be read, anything is replaced.
+    file. With `overwrite`, and if the run there cannot be read, anything is replaced.
     """
     config, data = prepared.config, prepared.data
-    if config.out is None or config.force:
+    if config.out is None or config.overwrite:
         return
     try:
         info = read_info(config.out)
@@ -321,7 +321,7 @@ def _check_replaced(prepared: PreparedRun) -> None:
     if lost:
         raise StorageError(
             f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. Name another "
-            f"folder with {option('out')}, or add {option('force', True)} to replace that run"
+            f"folder with {option('out')}, or add {option('overwrite', True)} to replace that run"
         )
 
 

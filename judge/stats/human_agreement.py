@@ -247,7 +247,7 @@ def unknown_criteria(
     names = list(dict.fromkeys(ratings))
     if not names or not criteria or set(names) & set(criteria):
         return ""
-    example = option("map", {f"human.{criteria[0]}": "COLUMN"})
+    example = option("map", {f"rating.{criteria[0]}": "COLUMN"})
     fix = (
         f"Rename them in {fspath(sheet)}."
         if sheet

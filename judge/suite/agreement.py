@@ -98,7 +98,7 @@ class Agreement(Case):
             has = f"rated: {', '.join(rated)}" if rated else "the data has no ratings"
             raise ConfigError(
                 f"human: no text has a human rating {criterion.name!r} ({has}); name its column with "
-                f"map: {{human.{criterion.name}: COLUMN}}"
+                f"map: {{rating.{criterion.name}: COLUMN}}"
             )
 
     def describe(self) -> str:

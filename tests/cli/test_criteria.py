@@ -36,7 +36,7 @@ def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any
     note = "Columns read under another name: actual_output as output, expected_output as references, input as source"
     assert note in " ".join(done.out.split())
     assert note not in " ".join(command("run", "data.csv", "--map", "input=input,actual_output=actual_output,"
-        "expected_output=expected_output", "--criteria", "kind.txt", *RUN, "--force").out.split())  # fmt: skip
+        "expected_output=expected_output", "--criteria", "kind.txt", *RUN, "--overwrite").out.split())  # fmt: skip
 
 
 @pytest.mark.parametrize(

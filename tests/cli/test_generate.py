@@ -299,7 +299,9 @@ def test_a_folder_with_generated_outputs_is_its_owners_alone(
 
 def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> None:
     for cached in (0, 2):
-        assert command("run", "run.yaml", "--out", "out", "--force", "--cache", "cache").code == 0
+        assert (
+            command("run", "run.yaml", "--out", "out", "--overwrite", "--cache", "cache").code == 0
+        )
         requests = judge.load_result("out").info.systems["long"].requests
         assert (requests.sent, requests.cached) == (2 - cached, cached)
 

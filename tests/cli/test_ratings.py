@@ -123,7 +123,7 @@ def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) 
         for item in ITEMS
     ]  # fmt: skip
     write("wide.csv", wide)
-    mapped = ",".join(f"human.relevance={{system}}_relevance_{rater}" for rater in ("anna", "ben"))
+    mapped = ",".join(f"rating.relevance={{system}}_relevance_{rater}" for rater in ("anna", "ben"))
     options = ("wide.csv", "--systems", "x,y", *SCRIPTED, "--criteria", "fluency_5", "--quiet")
     for out, ratings in (("a", ("--map", mapped)), ("b", ("--ratings", "wide.csv"))):
         done = judge("run", *options, *ratings, "--out", out)

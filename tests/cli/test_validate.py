@@ -219,7 +219,7 @@ def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
         "mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS]
     )  # type: ignore[index]
     done = judge(
-        "validate", "mapped.jsonl", *SCRIPTED, "--map", "human.relevance=rel", "--out", "r"
+        "validate", "mapped.jsonl", *SCRIPTED, "--map", "rating.relevance=rel", "--out", "r"
     )
     assert done.code == 0, done.err
     assert "one rater" in done.out

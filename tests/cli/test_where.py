@@ -94,7 +94,7 @@ def test_a_run_of_fewer_texts_replaces_another_only_by_force(
     )
     assert (
         command(
-            "run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--force"
+            "run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--overwrite"
         ).code
         == 0
     )

@@ -115,12 +115,13 @@ def test_a_run_replaces_no_other_results(tmp_path: Path, change: dict[str, Any],
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     arguments = {"provider": script(), "out": tmp_path, "metrics": "distinct", **change}
     with pytest.raises(
-        StorageError, match=f"a run with results that this run would not have: .*{lost}.*force=T"
+        StorageError,
+        match=f"a run with results that this run would not have: .*{lost}.*overwrite=T",
     ):
         run(**arguments)
     assert getattr(arguments["provider"], "seen", []) == []
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
-    run(**arguments, force=True)
+    run(**arguments, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_run_of_another_version_is_only_replaced_by_force(
     with pytest.raises(StorageError, match=r"written by an? (older|newer) judge"):
         run(script(), tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
-    run(script(), tmp_path, force=True)
+    run(script(), tmp_path, overwrite=True)
     assert judge.load_result(tmp_path).info.status == "complete"
 
 

@@ -404,7 +404,7 @@ def test_raters_ratings_are_stored(tmp_path: Path) -> None:
 
 def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"no text has a human rating.* map=\{'human.relevance': 'COLUMN'\}"
+        DataError, match=r"no text has a human rating.* map=\{'rating.relevance': 'COLUMN'\}"
     ):
         judge.validate(judged(rows(lambda system, n: {})))
     ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)

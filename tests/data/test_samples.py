@@ -211,7 +211,7 @@ def test_mapping_renames_and_the_old_name_does_not_return() -> None:
         "output": "summary",
         "source": "article",
         "references": "gold",
-        "human": "score",
+        "rating": "score",
         "topic": "kind",
     }
     loaded = samples.load([row], mapping=mapping)
@@ -260,7 +260,7 @@ def test_wide_form_maps_each_systems_own_columns() -> None:
         "a_ref": "r",
         "b_ref": "s",
     }
-    mapping = {"human.relevance": ["{system}_anna", "{system}_ben"], "references": "{system}_ref"}
+    mapping = {"rating.relevance": ["{system}_anna", "{system}_ben"], "references": "{system}_ref"}
     a, b = samples.load([row], mapping=mapping, systems=["a", "b"])
     assert (a.human, a.ratings, a.references) == (
         {"relevance": 4.0},
@@ -464,8 +464,14 @@ def test_several_raters_in_a_file(tmp_path: Path, suffix: str) -> None:
     assert (sample.human, sample.ratings) == ({"a": 3.5}, {"a": (4.0, None, 3.0)})
 
 
+@pytest.mark.parametrize("column", ["rating.coherence", "human.coherence"])
+def test_a_column_of_ratings_needs_no_mapping(column: str) -> None:
+    (sample,) = samples.load([{"output": "x", column: 3, "rating": "five stars"}])
+    assert (sample.human, sample.extra) == ({"coherence": 3.0}, {"rating": "five stars"})
+
+
 def test_flat_ratings_can_be_mapped() -> None:
-    (sample,) = samples.load([{"output": "x", "coh": 3}], mapping={"human.coherence": "coh"})
+    (sample,) = samples.load([{"output": "x", "coh": 3}], mapping={"rating.coherence": "coh"})
     assert (sample.human, sample.extra) == ({"coherence": 3.0}, {})
 
 
@@ -664,14 +670,14 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ),
         (
             {"a": "x", "b": "y", "a_anna": 4, "b_anna": 2},
-            {"systems": ["a", "b"], "mapping": {"human.relevance": ["a_anna", "b_anna"]}},
-            "row 1: every system (--systems a,b) would get 'a_anna' as its human.relevance; name each system's own "
-            "column, such as --map human.relevance={system}_relevance, or put the ratings into a file of their own",
+            {"systems": ["a", "b"], "mapping": {"rating.relevance": ["a_anna", "b_anna"]}},
+            "row 1: every system (--systems a,b) would get 'a_anna' as its rating.relevance; name each system's own "
+            "column, such as --map rating.relevance={system}_relevance, or put the ratings into a file of their own",
         ),
         (
             {"a": "x", "b": "y", "human": 4},
             {"systems": ["a", "b"]},
-            "such as --map human.overall={system}_overall",
+            "such as --map rating.overall={system}_overall",
         ),
         (
             {"output": None},
@@ -869,7 +875,7 @@ def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expec
 def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
-    found = samples.load(path, mapping={"human.relevance": ["anna", "ben"]})
+    found = samples.load(path, mapping={"rating.relevance": ["anna", "ben"]})
     assert [dict(s.ratings) for s in found] == [
         {"relevance": (4.0, 5.0)},
         {"relevance": (3.0, None)},
@@ -882,7 +888,7 @@ def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
 def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("doc_id,model,summary\n1,a,x\n", encoding="utf-8")
-    mapping = {"item": "docid", "ouput": "summary", "system": "modle", "human.relevance": ["anna"]}
+    mapping = {"item": "docid", "ouput": "summary", "system": "modle", "rating.relevance": ["anna"]}
     said = complaint(path, mapping=mapping)
     for part in (
         "no column 'docid', did you mean 'doc_id'?", "no column 'modle', did you mean 'model'?", "no column 'anna'",
@@ -891,7 +897,9 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
         assert part in said
 
 
-@pytest.mark.parametrize("key", ["sorce", "refrences", "humen.relevance", "itm"])
+@pytest.mark.parametrize(
+    "key", ["sorce", "refrences", "ratting.relevance", "human.relevance", "itm"]
+)
 def test_a_misspelt_field_is_no_further_column(key: str) -> None:
     assert f"{key!r} in the mapping: did you mean" in complaint(
         [{"output": "x", "c": "1"}], mapping={key: "c"}

@@ -38,7 +38,7 @@ DATA = [
         "system": system,
         "output": f"Text {n} of {system}.",
         "source": "A source.",
-        "human.mine": n % 5,
+        "rating.mine": n % 5,
     }
     for n in range(3)
     for system in ("a", "b")
@@ -57,7 +57,7 @@ REPLIES = [
 PLAN = {
     "data": "rows.jsonl", "criteria": ["mine.jinja"], "model": "scripted/replies.yaml", "metrics": "stats",
     "cache": False, "deadline": 100, "budget": "100000tokens", "seed": 3, "max_concurrency": 4, "limit": 5,
-    "map": {"human.mine": "human.mine"}, "set": {"stats": {}}, "weighting": "single", "rpm": 100_000,
+    "map": {"rating.mine": "rating.mine"}, "set": {"stats": {}}, "weighting": "single", "rpm": 100_000,
     "where": {"system": ["a", "b"]},
 }  # fmt: skip
 SUITE = {
@@ -96,7 +96,7 @@ def mutated(value: Any, chance: random.Random) -> Any:
     elif kind < 0.85:
         del holder[path[-1]]
     elif isinstance(holder, dict):
-        holder[chance.choice(["x", "", "names", "9" * 400, "human.mine", "<<"])] = holder.pop(
+        holder[chance.choice(["x", "", "names", "9" * 400, "rating.mine", "<<"])] = holder.pop(
             path[-1]
         )
     return value
