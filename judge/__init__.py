@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.commands.audit.card import JudgeCard as JudgeCard
     from judge.commands.audit.command import audit as audit
     from judge.commands.audit.command import audit_async as audit_async
-    from judge.commands.compare import compare as compare
+    from judge.commands.compare.command import compare as compare
     from judge.commands.criteria_diff.command import diff as diff
     from judge.commands.criteria_diff.record import CriterionDiff as CriterionDiff
     from judge.commands.evaluate import evaluate as evaluate
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from judge.commands.loaders import load_result as load_result
     from judge.commands.loaders import load_samples as load_samples
     from judge.commands.loaders import render as render
-    from judge.commands.plan import plan as plan
+    from judge.commands.plan.command import plan as plan
+    from judge.commands.plan.record import Forecast as Forecast
     from judge.commands.slices.command import slices as slices
     from judge.commands.slices.record import Slices as Slices
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
-    from judge.commands.validate import validate as validate
+    from judge.commands.validate.command import validate as validate
+    from judge.commands.validate.record import Validation as Validation
     from judge.core.errors import BudgetReached as BudgetReached
     from judge.core.errors import ConfigError as ConfigError
     from judge.core.errors import CriterionError as CriterionError
@@ -69,11 +71,9 @@ if TYPE_CHECKING:
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.results.comparison import RunComparison as RunComparison
-    from judge.results.planning import Forecast as Forecast
-    from judge.results.planning import RunPower as RunPower
+    from judge.results.power import RunPower as RunPower
     from judge.results.result import Result as Result
     from judge.results.run_info import RunInfo as RunInfo
-    from judge.results.validation import Validation as Validation
     from judge.stats.pairwise import Ranking as Ranking
     from judge.stats.system_differences import Comparison as Comparison
     from judge.suite.evaluate import Outcomes as Outcomes
@@ -82,15 +82,17 @@ if TYPE_CHECKING:
 _NAMES = {
     "judge.commands.audit.card": "JudgeCard",
     "judge.commands.audit.command": "audit audit_async",
-    "judge.commands.compare": "compare",
+    "judge.commands.compare.command": "compare",
     "judge.commands.criteria_diff.command": "diff",
     "judge.commands.criteria_diff.record": "CriterionDiff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
-    "judge.commands.plan": "plan",
+    "judge.commands.plan.command": "plan",
+    "judge.commands.plan.record": "Forecast",
     "judge.commands.slices.command": "slices",
     "judge.commands.test": "test test_async",
-    "judge.commands.validate": "validate",
+    "judge.commands.validate.command": "validate",
+    "judge.commands.validate.record": "Validation",
     "judge.core.errors": (
         "BudgetReached ConfigError CriterionError DataError DeadlineReached JudgeError MissingExtra ParseError "
         "ProviderError Reached Refused StorageError Transient"
@@ -100,11 +102,10 @@ _NAMES = {
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",
     "judge.results.comparison": "RunComparison",
-    "judge.results.planning": "Forecast RunPower",
+    "judge.results.power": "RunPower",
     "judge.results.result": "Result",
     "judge.results.run_info": "RunInfo",
     "judge.commands.slices.record": "Slices",
-    "judge.results.validation": "Validation",
     "judge.stats.pairwise": "Ranking",
     "judge.stats.system_differences": "Comparison",
     "judge.suite.evaluate": "Outcomes",

@@ -133,10 +133,13 @@ def test_the_typed_options_are_those_of_the_configuration() -> None:
 # Schemas
 
 EXAMPLES = {
-    "run": [*ROOT.glob("examples/**/run.yaml"), *ROOT.glob("judge/cli/starter/**/run.yaml")],
+    "run": [
+        *ROOT.glob("examples/**/run.yaml"),
+        *ROOT.glob("judge/commands/init/starter/**/run.yaml"),
+    ],
     "suite": [
         *ROOT.glob("examples/**/*.judge.yaml"),
-        *ROOT.glob("judge/cli/starter/**/*.judge.yaml"),
+        *ROOT.glob("judge/commands/init/starter/**/*.judge.yaml"),
     ],
     "criterion": [
         *ROOT.glob("prompts/*/pairwise/*.jinja"),

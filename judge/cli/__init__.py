@@ -9,32 +9,49 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib import import_module
+from typing import NamedTuple
 
 import click
 from click.shell_completion import get_completion_class
 
-from judge.cli.audit import audit_command
-from judge.cli.criteria import criteria_app
-from judge.cli.doctor import doctor_command
-from judge.cli.init import init_command
-from judge.cli.label import label_command
 from judge.cli.options import Group
-from judge.cli.report import (
-    compare_command,
-    report_command,
-    validate_command,
-)
-from judge.cli.run import plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
-from judge.cli.test import suites_command
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.version import __version__
 
+
+class CommandRow(NamedTuple):
+    """A command under a heading of `judge --help`.
+
+    `target` is `module:attribute`. `synonyms` are words that people try instead of the command's name.
+    """
+
+    heading: str
+    name: str
+    target: str
+    synonyms: tuple[str, ...] = ()
+
+
+# Each command is named here and nowhere else: without its row and its modules it is gone.
+COMMANDS = (
+    CommandRow("Evaluate", "run", "judge.cli.run:run_command", ("eval", "evaluate", "judge")),
+    CommandRow("Evaluate", "rank", "judge.cli.run:rank_command"),
+    CommandRow("Evaluate", "plan", "judge.cli.run:plan_command"),
+    CommandRow("Evaluate", "label", "judge.cli.label:label_command", ("annotate", "rate")),
+    CommandRow("Read", "report", "judge.cli.report:report_command"),
+    CommandRow("Read", "compare", "judge.cli.report:compare_command"),
+    CommandRow("Read", "validate", "judge.cli.report:validate_command"),
+    CommandRow("Gate", "test", "judge.cli.test:suites_command"),
+    CommandRow("Gate", "audit", "judge.cli.audit:audit_command"),
+    CommandRow("Set up", "init", "judge.cli.init:init_command"),
+    CommandRow("Set up", "criteria", "judge.cli.criteria:criteria_app"),
+    CommandRow("Set up", "doctor", "judge.cli.doctor:doctor_command"),
+)
 _HINTS = {
-    **dict.fromkeys(("eval", "evaluate", "judge"), "judge run"),
+    **{word: f"judge {row.name}" for row in COMMANDS for word in row.synonyms},
     **dict.fromkeys(("view", "show", "open"), "judge report RUN, or open RUN/report.html"),
-    **dict.fromkeys(("annotate", "rate"), "judge label"),
     "score": "judge run DATA --criteria none",
     "qags": "judge report RUN --item ID",
     "diff": "judge criteria diff A B",
@@ -75,17 +92,18 @@ def app(ctx: click.Context) -> None:
     ctx.with_resource(speaking_to("command line"))
 
 
-app.add_section(
-    "Evaluate",
-    {"run": run_command, "rank": rank_command, "plan": plan_command, "label": label_command},
-)
-app.add_section(
-    "Read", {"report": report_command, "compare": compare_command, "validate": validate_command}
-)
-app.add_section("Gate", {"test": suites_command, "audit": audit_command})
-app.add_section(
-    "Set up", {"init": init_command, "criteria": criteria_app, "doctor": doctor_command}
-)
+def _add_commands() -> None:
+    """Add every command of the table under its heading."""
+    sections: dict[str, dict[str, click.Command]] = {}
+    for row in COMMANDS:
+        module, attribute = row.target.split(":")
+        command = getattr(import_module(module), attribute)
+        sections.setdefault(row.heading, {})[row.name] = command
+    for heading, commands in sections.items():
+        app.add_section(heading, commands)
+
+
+_add_commands()
 
 
 def main() -> None:

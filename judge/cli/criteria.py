@@ -84,10 +84,10 @@ def diff_command(
     Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only if judgments failed.
     """
     from judge.commands.criteria_diff.command import plan_diff, run_diff
-    from judge.commands.plan import one_line_estimate
     from judge.config import RunConfig, load_config
     from judge.core.criterion_entry import is_file
     from judge.data import samples
+    from judge.run.cost_estimate import one_line_estimate
 
     config = load_config(given=options) if data is None else read_config(data, options, RunConfig)
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]

@@ -202,7 +202,7 @@ def _command(name: str, config: RunConfig) -> str:
 
 def _print_plan(labelling: Labelling, precision: float) -> None:
     """Print a table of what the wanted intervals need."""
-    from judge.commands.label.plan import plan_labelling
+    from judge.commands.label.ratings_needed import plan_labelling
     from judge.core.format import plural
 
     needs: dict[

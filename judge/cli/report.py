@@ -76,8 +76,8 @@ def report_command(
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
+    from judge.commands.finished_runs import open_run
     from judge.commands.slices.command import slices
-    from judge.commands.validate import open_run
     from judge.config import load_config
     from judge.results.failures import WORST, failures_as_worst
     from judge.results.item import item_of
@@ -144,7 +144,7 @@ def compare_command(
     """Show what changed between two runs.
 
     The runs are on the same texts; each change comes with a test. Exits with 0 whether or not something changed."""
-    from judge.commands.compare import compare
+    from judge.commands.compare.command import compare
     from judge.config import load_config
 
     check_outputs({"--output": output}, format=format)
@@ -198,7 +198,7 @@ def validate_command(
     """Compare a judge with human ratings.
 
     Also compares baselines that need no judge, and the human raters with each other."""
-    from judge.commands.validate import validate
+    from judge.commands.validate.command import validate
     from judge.stats.alt_test import check_epsilon
 
     check_epsilon(epsilon)
@@ -231,10 +231,10 @@ def _with_people(
     quiet: bool,
 ) -> None:
     """Compare the judges of finished runs, or of a run that is made first, with people."""
-    from judge.commands.validate import check_run
+    from judge.commands.finished_runs import check_run
+    from judge.commands.validate.record import check_level
     from judge.config import RunConfig
     from judge.data import samples
-    from judge.results.validation import check_level
 
     data, *runs = sources
     check_level(compare.keywords["level"])

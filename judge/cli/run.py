@@ -189,8 +189,8 @@ def plan_command(
 
     For the folder of a finished run, show which differences between systems its items can detect; with --detect or
     --pair, also how many items it takes to detect a difference."""
-    from judge.commands.plan import plan_run
-    from judge.commands.power import run_power
+    from judge.commands.plan.command import plan_run
+    from judge.commands.plan.power import run_power
     from judge.config import RankConfig, RunConfig, load_config
 
     if (data / "run.json").is_file():
@@ -308,8 +308,8 @@ def _typed(*, besides: Sequence[str]) -> list[str]:
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
     """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
-    from judge.commands.plan import one_line_estimate
     from judge.execution.budget import BudgetLedger
+    from judge.run.cost_estimate import one_line_estimate
     from judge.run.generate import hand_over, require_criteria
     from judge.run.pipeline import run_pipeline
     from judge.run.preparation import prepare

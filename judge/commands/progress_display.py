@@ -17,7 +17,7 @@ from judge.core.records import Usage
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.providers.pricing import cost_of
-from judge.results.planning import sum_prices
+from judge.run.request_estimates import sum_prices
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

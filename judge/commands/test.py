@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from judge.commands.compare import compare
+from judge.commands.compare.command import compare
 from judge.commands.evaluate import Model, reject_unsupported, to_config
+from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
-from judge.commands.validate import without_seen_ratings
 from judge.config import (
     RankConfig,
     RunConfig,

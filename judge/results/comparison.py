@@ -36,7 +36,7 @@ class RunComparison(plugins.Reported):
     `changes` are settings that differ, `notes` are warnings.
     """
 
-    VIEW: ClassVar[str] = "judge.report.views.comparison:view"
+    VIEW: ClassVar[str] = "judge.commands.compare.view:view"
 
     names: tuple[str, str]
     before: Result

@@ -3,14 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import isfinite
+from typing import ClassVar
 
+from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.messages import in_python, option
-from judge.results.planning import ColumnPower, PairPower, RunPower
-from judge.stats.power import Scatter
+from judge.stats.power import ALPHA, Scatter
 from judge.stats.system_differences import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class PairPower:
+    """The power of the test of two systems on one column.
+
+    `place` is `median` for the pair of the column with the median `sd`, `worst` for the one that needs most items
+    (`items` are then the fewest of any pair), and "" for a pair that was asked for. `difference` is the observed mean of
+    the first system minus the second, with the standard deviation `sd` item by item. With `items` items the test detects
+    `detectable`, None for too few items. The observed difference needs `items_for_observed`, the requested one
+    `items_needed`; None if there is no such difference. `p` is that of the run's test with Holm's correction, if it has
+    one.
+    """
+
+    place: str
+    systems: tuple[str, str]
+    items: int
+    difference: float
+    sd: float
+    detectable: float | None
+    items_for_observed: int | None
+    items_needed: int | None
+    p: float | None = None
+
+    @property
+    def significant(self) -> bool:
+        return self.p is not None and self.p < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPower:
+    """The power of one column's tests.
+
+    p must be below `level`, which corrects for the `tests` of all pairs of `systems` systems. That takes `min_items`
+    items at least. `note` says which pairs are left out, or why there are none.
+    """
+
+    column: str
+    systems: int
+    tests: int
+    level: float
+    min_items: int
+    pairs: tuple[PairPower, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class RunPower(plugins.Reported):
+    """The power of a run's tests, by column; `difference`, `items` and `pair` are the request.
+
+    `against` is the system with which the run compares all others, "" if it compares all pairs.
+    """
+
+    VIEW: ClassVar[str] = "judge.report.views.power:view"
+
+    run: str
+    difference: float | None
+    items: int | None
+    pair: tuple[str, str] | None
+    columns: tuple[ColumnPower, ...]
+    notes: tuple[str, ...] = ()
+    against: str = ""
+
+    def __repr__(self) -> str:
+        return f"<RunPower: {plural(len(self.columns), 'column')}>"
 
 
 def power_of(

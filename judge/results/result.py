@@ -35,12 +35,11 @@ from judge.results.estimates import (
     estimates_table,
     parquet,
 )
-from judge.results.planning import RunPower
-from judge.results.power import power_of
+from judge.results.power import RunPower, power_of
+from judge.results.rated_criteria import flat, read
 from judge.results.run_info import RunInfo
 from judge.results.stored_info import FORMAT, check_square, read_run, refused_run
 from judge.results.tracking import Outlets
-from judge.results.validation import flat, read
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
 from judge.stats.bootstrap import Bootstrap, item_means

@@ -1,4 +1,6 @@
-"""Estimate the price of a run and the time it takes, from the requests that a dry run counts."""
+"""Estimate the price of a run and the time it takes, from the requests that a dry run counts.
+
+`one_line_estimate` puts the estimate into the line that is printed before a run."""
 
 from __future__ import annotations
 
@@ -6,35 +8,39 @@ from collections.abc import Iterable
 
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
+from judge.core.format import duration, plural
 from judge.core.messages import option
 from judge.core.records import Usage
+from judge.criteria.checklist import has_questions, questions_of
+from judge.execution.engines.batch_jobs import under_way
 from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
-from judge.results.planning import (
+from judge.run.dry_run import count_requests
+from judge.run.preparation import PreparedRun, engine_context
+from judge.run.request_estimates import (
+    CostEstimate,
     CriterionEstimate,
     Duration,
-    Forecast,
     JudgeEstimate,
     JudgeForecast,
     Price,
     price_text,
     sum_prices,
 )
-from judge.run.dry_run import count_requests
-from judge.run.preparation import PreparedRun
 
 SAMPLED_JUDGMENTS = 400
 """Judgments of each judge that an estimate before a run looks at."""
 _LATENCY, _PER_SECOND = 1.0, 60.0
 """Guessed seconds until a reply begins, and tokens written per second."""
 _MILLION = 1e6
+_ORDERS = {1: "one order", 2: "both orders"}
 _HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"].url)
 """The addresses whose batches are known to cost `pricing.BATCH` of the price."""
 
 
 def estimate_cost(
     prepared: PreparedRun, most: int | None = None, items: int | None = None
-) -> Forecast:
+) -> CostEstimate:
     """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`. Raises ConfigError."""
     config = prepared.config
     if items is not None and items < 1:
@@ -68,7 +74,7 @@ def estimate_cost(
             if whole
             else requests
         )
-    return Forecast(
+    return CostEstimate(
         judges=tuple(judges),
         price=price,
         seconds=sum(steps) if steps else None,
@@ -155,3 +161,80 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     seconds, limit = max(limits)
     # the first request goes alone
     return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply")
+
+
+def pending_batches(prepared: PreparedRun) -> list[str]:
+    """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
+    if prepared.config.engine == "batch":
+        return []
+    warnings = []
+    for provider in prepared.judges.values():
+        context = engine_context(prepared.config, provider)
+        if context.folder is not None and (
+            number := under_way(context.folder, context.provider.endpoint)
+        ):
+            warnings.append(
+                f"{plural(number, 'request')} of an earlier run are in progress in batches at "
+                f"{context.provider.endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this run "
+                "pays for the same requests again."
+            )
+    return warnings
+
+
+def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:
+    """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
+
+    Batches in progress get lines of their own. "" without a judge. What the run should say of its cache, such as that a
+    damaged one was replaced, is added to `notes`.
+    """
+    estimates = count_requests(prepared, SAMPLED_JUDGMENTS, notes=notes)
+    if not estimates:
+        return ""
+    pairs, product = prepared.pairs, ""
+    if pairs is not None and isinstance(prepared.config, RankConfig):
+        product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
+    size = len(pairs.compared) if pairs else len(prepared.samples)
+    lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
+    more = sum(
+        len(questions_of(criterion, sample)) - 1
+        for criterion in lists
+        for sample in prepared.samples
+        if has_questions(criterion, sample)
+    )
+    count = (size * len(prepared.criteria) + more) * len(prepared.judges)
+    size_of_run = (
+        f"{plural(count, 'question')} to ask" if lists else f"{plural(count, 'judgment')} to make"
+    )
+    line = f"{product}{size_of_run}"
+    requests = sum(estimate.total.requests for estimate in estimates)
+    if not requests and any(estimate.total.broken for estimate in estimates):
+        line += ", and no prompt can be rendered"
+    elif not requests:
+        about = "" if all(estimate.exact for estimate in estimates) else "about "
+        line += f", {about}all of them answered from the cache"
+    elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
+        line += "; no model is called"
+    else:
+        judges = [
+            judge_forecast(
+                prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate
+            )
+            for estimate in estimates
+        ]
+        usage = sum((judge.usage for judge in judges), Usage())
+        parts = [
+            f"{line}: about {requests:,} requests",
+            f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
+            price_text(sum_prices(judge.money.price for judge in judges)),
+        ]
+        seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+        parts += [f"about {duration(max(seconds))}"] if seconds else []
+        line = ", ".join(parts)
+    return "\n".join([line, *pending_batches(prepared)])
+
+
+def _short(number: int) -> str:
+    """`840`, `12k`, `4.2M`."""
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"

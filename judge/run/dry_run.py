@@ -19,9 +19,9 @@ from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import JudgeProgress
 from judge.execution.reply_client import ReplyClient
 from judge.providers import Provider
-from judge.results.planning import CriterionEstimate, JudgeEstimate
 from judge.run.preparation import PreparedRun, criterion_for, is_wanted
 from judge.run.reply_cache import open_reply_cache
+from judge.run.request_estimates import CriterionEstimate, JudgeEstimate
 from judge.scoring import checklist
 from judge.scoring.strategies import Question, SamplingOptions, Strategy, UnusableReply
 

@@ -39,7 +39,6 @@ from judge.execution.questions import MetricReply, QuestionClient, read_reply, t
 from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder
-from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast
 from judge.results.run_info import SystemInfo
 from judge.run.cost_estimate import judge_forecast
 from judge.run.judge_models import open_judge, open_judges
@@ -47,6 +46,7 @@ from judge.run.model_clients import SharedLimits, deadline_of, open_client
 from judge.run.pipeline import add_resume_note
 from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.run.reply_cache import open_reply_cache
+from judge.run.request_estimates import CriterionEstimate, JudgeEstimate, JudgeForecast
 from judge.run.run_metadata import model_use
 from judge.scoring.strategies import SamplingOptions
 

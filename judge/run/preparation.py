@@ -40,10 +40,10 @@ from judge.execution.questions import DeferredClient
 from judge.metrics import Metric
 from judge.providers import Provider
 from judge.providers.recording import Recorder
-from judge.results.planning import JudgeForecast
 from judge.results.run_info import DataInfo, PromptLanguage, SystemInfo
 from judge.results.stored_info import OtherFormat, read_info
 from judge.run import human_ratings, judge_models, metric_setup, prompt_language
+from judge.run.request_estimates import JudgeForecast
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers

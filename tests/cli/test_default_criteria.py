@@ -31,8 +31,6 @@ COMMANDS = {
     "run": ("run", "data.jsonl", *SCRIPTED, "--out", "r"),
     "plan": ("plan", "data.jsonl", *SCRIPTED),
     "audit": ("audit", "data.jsonl", *SCRIPTED, "--out", "r"),
-    "label": ("label", "data.jsonl", "--raters", "anna", "--plan"),
-    "label in pairs": ("label", "data.jsonl", "--raters", "anna", "--plan", "--pairwise"),
     "init": ("init", "--suite", "data.jsonl", "--output", "r"),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from judge import cli
+from judge.commands import init
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_every_file_is_the_packages_beside_other_files(
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("mine", "utf-8")
     assert command("init", folder).code == 0
-    source = Path(cli.__file__).parent / "starter"
+    source = Path(init.__file__).parent / "starter"
     packaged = {
         path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()
     }

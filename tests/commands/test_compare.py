@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import judge
+from judge.commands.compare.view import finding
 from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.report.views.comparison import finding
 from judge.results.comparison import Change, RunComparison
 from judge.results.run_info import JudgeInfo
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.plan import make_forecast, one_line_estimate
+from judge.commands.plan.command import make_forecast
+from judge.commands.plan.record import Forecast
 from judge.config import RankConfig, load_config
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
@@ -21,7 +22,7 @@ from judge.core.request_options import TokenPrice
 from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
-from judge.results.planning import Forecast
+from judge.run.cost_estimate import one_line_estimate
 from judge.run.dry_run import count_requests
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import PreparedRun, prepare

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from judge import cache as caches
-from judge.commands import doctor
+from judge.commands.doctor import command as doctor
+from judge.commands.doctor.record import Diagnosis, Finding
 from judge.config import RunConfig, load_config
 from judge.core.records import Choice, Request, Response
 from judge.providers import pricing
-from judge.results.planning import Diagnosis, Finding
 
 KEY = "sk-0123456789abcdef-the-secret"
 

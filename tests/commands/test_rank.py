@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.plan import one_line_estimate
 from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused, StorageError
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
+from judge.run.cost_estimate import one_line_estimate
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare
 

@@ -15,10 +15,11 @@ import pytest
 from scipy import stats
 
 import judge
+from judge.commands.validate.record import Validation
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.providers.scripted import ScriptedProvider
-from judge.results.validation import Validation, flat, read
+from judge.results.rated_criteria import flat, read
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import Rated

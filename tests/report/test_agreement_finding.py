@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.report.document import Document, Table
-from judge.results.validation import Validation
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level, of_pair
 from judge.stats.correlation import Correlation, CorrelationWithRatings

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from judge.commands.compare.view import finding
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.document import Details, Document, Table
-from judge.report.views.comparison import finding
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs

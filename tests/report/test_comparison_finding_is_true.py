@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from scipy.stats import nct
 from scipy.stats import t as student
 
+from judge.commands.compare.view import finding
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.report.views.comparison import finding
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs

@@ -14,7 +14,7 @@ from judge.report import document as blocks
 from judge.report.document import Document, Section
 from judge.report.renderers import console, markdown
 from judge.report.views import disagreements, items
-from judge.report.views.validation import people_blocks
+from judge.report.views.human_agreement import people_blocks
 from judge.results.result import Result, analyzed
 from judge.results.run_info import JudgeInfo, RunInfo
 

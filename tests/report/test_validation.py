@@ -12,19 +12,20 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import judge
+from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Estimate
 from judge.report.views.calibration import calibration_blocks
-from judge.report.views.raters import alt_test_finding
-from judge.report.views.summary import schema
-from judge.report.views.validation import (
+from judge.report.views.human_agreement import (
     agreement_chart,
     agreement_tiles,
     main_agreement,
     people_blocks,
 )
+from judge.report.views.raters import alt_test_finding
+from judge.report.views.summary import schema
+from judge.results.rated_criteria import flat, read
 from judge.results.result import Result, load
-from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.alt_test import AltTest, LeftOut
 from judge.stats.calibration import Bin, Calibrated, Calibration, Powered

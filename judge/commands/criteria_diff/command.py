@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from judge import criteria, text
-from judge.commands.compare import compare
+from judge.commands.compare.command import compare
 from judge.commands.criteria_diff.record import (
     Agreement,
     CriterionDiff,

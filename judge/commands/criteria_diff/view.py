@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from judge.commands.compare import view as comparison
 from judge.commands.criteria_diff.record import PLACES, Agreement, CriterionDiff
 from judge.core.format import decimals, dollars, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
-from judge.report.views import comparison
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed

@@ -41,13 +41,13 @@ from judge.data.ratings import base_name
 from judge.execution.progress import Progress
 from judge.metrics.base import ModelQuestion
 from judge.providers import Provider, require_text
-from judge.results.planning import price_text
 from judge.results.result import Result
 from judge.run import human_ratings
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded
 from judge.run.pipeline import Display, Runs
 from judge.run.preparation import PreparedRun, check_output_dir, load_texts, prepare
+from judge.run.request_estimates import price_text
 from judge.stats.calibration import MIN_RATED_ITEMS
 from judge.stats.coefficients import Level
 from judge.stats.correlation import usual_level

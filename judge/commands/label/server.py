@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judge.commands.label.command import Labelling
+from judge.commands.label.page import label_page
 from judge.core.errors import DataError, JudgeError
-from judge.report.renderers.html import label_page
 from judge.text.languages import html_language
 
 _HOST = "127.0.0.1"

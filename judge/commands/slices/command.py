@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from judge.commands.finished_runs import open_run
 from judge.commands.public import public_api
 from judge.commands.slices.record import Slices
 from judge.commands.slices.statistics import slice_differences, slice_means
-from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import require_known

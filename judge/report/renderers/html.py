@@ -29,7 +29,7 @@ from judge.report.format import is_rtl, isolate
 from judge.report.renderers import csv
 from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
 
-_ASSETS = Path(__file__).parents[1] / "html"
+ASSETS = Path(__file__).parents[1] / "html"
 _LOOK_AT, _LATIN = (
     400,
     "A-Za-zÀ-ɏ",
@@ -39,15 +39,15 @@ _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
 
 def render(document: Document) -> str:
     """Write the page: the finding and the summary on its first screen, then the sections."""
-    script = _asset("page.js") + _asset("items.js")
+    script = asset("page.js") + asset("items.js")
     page: str = (
-        _environment()
+        page_environment()
         .get_template("page.html.jinja")
         .render(
             document=document,
-            style=Markup(_asset("page.css") + _asset("items.css")),  # noqa: S704  (our own file)
+            style=Markup(asset("page.css") + asset("items.css")),  # noqa: S704  (our own file)
             script=Markup(script),  # noqa: S704  (our own file)
-            script_hash=_hash(script),
+            script_hash=policy_hash(script),
             table_data="data:text/csv;charset=utf-8," + quote(csv.render(document))
             if document.records
             else "",
@@ -58,36 +58,19 @@ def render(document: Document) -> str:
 
 def fragment(document: Document) -> str:
     """Write the finding, the notices, the summary's tables and what failed, without a script or a stylesheet."""
-    return str(_environment().get_template("fragment.html.jinja").render(document=document))
+    return str(page_environment().get_template("fragment.html.jinja").render(document=document))
 
 
-def label_page(content: Mapping[str, Any], *, language: str) -> str:
-    """Write the page of `judge label`. `language` is that of the texts and the criteria."""
-    script, style = _asset("label.js"), _asset("page.css") + _asset("label.css")
-    page: str = (
-        _environment()
-        .get_template("label.html.jinja")
-        .render(
-            content=content,
-            language=language,
-            style=Markup(style),  # noqa: S704  (our own file)
-            style_hash=_hash(style),
-            script=Markup(script),  # noqa: S704  (our own file)
-            script_hash=_hash(script),
-        )
-    )
-    return page
-
-
-def _hash(asset: str) -> str:
+def policy_hash(content: str) -> str:
     """Return the hash by which a content security policy names a script or a style."""
-    return base64.b64encode(hashlib.sha256(asset.encode()).digest()).decode()
+    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 @cache
-def _environment() -> Environment:
+def page_environment(folder: Path = ASSETS) -> Environment:
+    """Return the environment of the templates in a folder: every value that they write is escaped."""
     environment = Environment(
-        loader=FileSystemLoader(_ASSETS),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -163,5 +146,6 @@ def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, 
 
 
 @cache
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
+def asset(name: str) -> str:
+    """Return a style or script of the report's page, which other pages may share."""
+    return (ASSETS / name).read_text(encoding="utf-8")

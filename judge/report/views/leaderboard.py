@@ -56,15 +56,15 @@ from judge.report.views.difference_notices import few_items_notice
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.failure_notice import failure_notice
 from judge.report.views.finding import finding, number_of_items
-from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
-from judge.report.views.matrices import correlation_blocks, difference_blocks
-from judge.report.views.summary import Mark, Row, means_data
-from judge.report.views.validation import (
+from judge.report.views.human_agreement import (
     agreement_chart,
     agreement_tiles,
     main_agreement,
     people_blocks,
 )
+from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
+from judge.report.views.matrices import correlation_blocks, difference_blocks
+from judge.report.views.summary import Mark, Row, means_data
 from judge.results.result import Result, failure_counts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS

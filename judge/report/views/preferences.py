@@ -3,47 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from judge.core.format import plural
-from judge.report.document import Block, Document, Paragraph, Section, Table, table
+from judge.report.document import Block, Paragraph, Table, table
 from judge.report.format import column_title
 from judge.report.views.columns import estimate_cell, share_cell
-from judge.results.validation import Validation
 from judge.stats.pairwise_agreement import PreferenceAgreement, PreferenceRow
 
 _KEY = "Same: share of pairs on which both prefer the same text; a tie against a preference counts half."
 _DERIVED = "People rated single texts: they prefer the text with the higher mean rating."
-
-
-def view(validation: Validation) -> Document:
-    """Lay out the comparison of a ranking with people."""
-    compared = validation.preferences
-    first, *others = sentences(compared)
-    records = [
-        {
-            "criterion": each.criterion, "judge": each.judge, "kind": row.kind, "rater": row.name,
-            "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p", "test")},
-        }
-        for each in compared
-        for row in each.rows
-        for measure, estimate in (("same", row.same), ("kappa", row.kappa))
-        if estimate is not None
-    ]  # fmt: skip
-    return Document(
-        title=validation.title,
-        finding=(first.removesuffix("."), *others),
-        scope="",
-        notices=validation.notes,
-        summary=(_table(compared, short=True),),
-        sections=(Section("people", "Agreement with people", lambda: blocks(compared)),),
-        data={
-            "title": validation.title,
-            "notes": validation.notes,
-            "preferences": [*map(asdict, compared)],
-        },
-        records=tuple(records),
-    )
 
 
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
@@ -90,12 +58,12 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
         e.method for each in compared for row in each.rows for e in (row.same, row.kappa) if e
     )
     return [
-        _table(compared, short=False),
+        preference_table(compared, short=False),
         Paragraph(" ".join([*notes, f"Method: {'; '.join(methods)}."])),
     ]
 
 
-def _table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
+def preference_table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
     rows = []
     for each in compared:
         for row in each.rows:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from judge.core.records import Column
 from judge.report.views.finding import finding
 from judge.report.views.provenance import FailureKind, Readings, readings
+from judge.results.rated_criteria import Criterion, flat
 from judge.results.result import Result
-from judge.results.validation import Criterion, flat
 from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist

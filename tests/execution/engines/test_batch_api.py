@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from judge import evaluate
-from judge.commands.plan import one_line_estimate
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -40,6 +39,7 @@ from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
+from judge.run.cost_estimate import one_line_estimate
 from judge.run.preparation import prepare
 from tests.senders import Sender
 

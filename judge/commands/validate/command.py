@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.commands.finished_runs import open_run, without_seen_ratings
 from judge.commands.public import public_api
+from judge.commands.validate.record import Validation, check_level
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.messages import option
@@ -17,8 +19,7 @@ from judge.data import ledger
 from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
-from judge.results.result import Result, load, preference_agreement_of
-from judge.results.validation import Validation, check_level
+from judge.results.result import Result, preference_agreement_of
 from judge.run.human_ratings import check_rated, join_sheet, read_sheet
 from judge.stats import calibration
 from judge.stats.alt_test import EPSILON, check_epsilon
@@ -34,7 +35,6 @@ from judge.stats.human_agreement import (
     rated_names,
     unknown_criteria,
 )
-from judge.table import RUN
 
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource
@@ -245,23 +245,6 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
     )
 
 
-def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
-    """Return results to compare with people: without the ratings that a criterion of any of them has seen.
-
-    Only the tables change.
-    """
-    seen = ledger.seen_by(column for result in results for column in result.table.columns)
-    tables = [
-        replace(each.table, samples=tuple(ledger.withhold(each.table.samples, seen)))
-        for each in results
-    ]
-    return (
-        [replace(each, table=table) for each, table in zip(results, tables, strict=True)]
-        if seen
-        else list(results)
-    )
-
-
 def _judges_on_shared_texts(
     runs: Sequence[tuple[Result | str | Path, Result]],
 ) -> tuple[list[RatedColumn], list[str]]:
@@ -293,19 +276,3 @@ def _judges_on_shared_texts(
         replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge
         for run, judge in judged
     ], notes
-
-
-def open_run(run: Result | str | Path) -> Result:
-    """Return the result, or load that of the run in a folder. Raises ConfigError if no run is there, StorageError."""
-    if isinstance(run, Result):
-        return run
-    check_run(Path(run))
-    return load(run)
-
-
-def check_run(folder: Path) -> None:
-    """Raise ConfigError for a folder that holds no run."""
-    if not (folder / RUN).exists():
-        raise ConfigError(
-            f"{folder}: no run is there (no {RUN}); name a folder that judge run has written"
-        )

@@ -20,7 +20,11 @@ from scipy import stats
 
 from judge.cli import app
 from judge.commands.label.command import Imported, Labelling, prepare_labelling
-from judge.commands.label.plan import items_for_correlation, items_for_mean, texts_for_agreement
+from judge.commands.label.ratings_needed import (
+    items_for_correlation,
+    items_for_mean,
+    texts_for_agreement,
+)
 from judge.commands.label.server import LabelServer, page
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, StorageError
@@ -671,6 +675,26 @@ def test_the_command_refuses_what_it_cannot_do(data: Path, monkeypatch: pytest.M
             CliRunner().invoke(
                 app, ["label", "data.jsonl", "--criteria", RELEVANT, *words], catch_exceptions=False
             )
+
+
+@pytest.mark.parametrize("form", [[], ["--pairwise"]], ids=["texts", "pairs"])
+def test_only_summaries_have_default_criteria(
+    form: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["label", "data.jsonl", "--raters", "anna", "--plan", *form]
+
+    def label(source: str, output: str) -> Any:
+        rows = [
+            {"item": "a", "system": system, "source": source, "output": f"{system}: {output}"}
+            for system in "xy"
+        ]
+        Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        return CliRunner().invoke(app, words, catch_exceptions=False)
+
+    assert label("The council will mend the bridge. " * 20, "They mend it.").exit_code == 0
+    with pytest.raises(ConfigError, match=r"no criteria: .*Name criteria: --criteria "):
+        label("Where is my parcel?", "Sorry, it comes soon.")
 
 
 def test_a_page_is_written_and_its_ratings_imported(

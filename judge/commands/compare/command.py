@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
+from judge.commands.finished_runs import open_run
 from judge.commands.public import public_api
-from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line
 from judge.core.messages import command

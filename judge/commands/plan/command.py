@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.options import RankOptions
+from judge.commands.plan.record import Forecast
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
-from judge.core.format import dollars, duration, plural
+from judge.core.format import dollars, plural
 from judge.core.messages import option
-from judge.core.records import Criterion, Usage
+from judge.core.records import Criterion
 from judge.core.request_options import Judge
-from judge.criteria.checklist import has_questions, questions_of
-from judge.execution.engines.batch_jobs import under_way
 from judge.providers import Provider
-from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast, price_text, sum_prices
 from judge.run.cost_estimate import (
-    SAMPLED_JUDGMENTS,
     estimate_cost,
-    judge_forecast,
+    pending_batches,
 )
-from judge.run.dry_run import count_requests
 from judge.run.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
 from judge.run.judge_models import UNKNOWN, open_offline
-from judge.run.preparation import PreparedRun, engine_context, prepare
+from judge.run.preparation import PreparedRun, prepare
+from judge.run.request_estimates import JudgeEstimate, JudgeForecast, sum_prices
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
@@ -36,7 +33,6 @@ _NOT_INCLUDED = (
     "Tokens are estimated from characters and cached replies, often 10% off. Not included: retries, repair questions "
     "(--repair), hidden reasoning tokens, and rate limits of the server that are not set by --rpm or --tpm."
 )
-_ORDERS = {1: "one order", 2: "both orders"}
 
 
 @public_api("plan", RankConfig)
@@ -85,13 +81,21 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     """Estimate a run and explain the estimate. Raises ConfigError."""
     if prepared.writing and items is not None:
         raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
-    forecast = estimate_cost(prepared, items=items)
+    estimate = estimate_cost(prepared, items=items)
     judges = tuple(
         replace(judge, method=_describe_strategy(prepared, judge.estimate))
-        for judge in forecast.judges[len(prepared.writing) :]
+        for judge in estimate.judges[len(prepared.writing) :]
     )
-    notes = (*([OUTPUTS_NOTE] if prepared.writing else []), *_notes(prepared, judges, items))
-    return replace(forecast, judges=(*prepared.writing, *judges), notes=notes)
+    notes = [OUTPUTS_NOTE] if prepared.writing else []
+    notes += _notes(prepared, judges, items)
+    return Forecast(
+        judges=(*prepared.writing, *judges),
+        price=estimate.price,
+        seconds=estimate.seconds,
+        budget=estimate.budget,
+        fits=estimate.fits,
+        notes=tuple(notes),
+    )
 
 
 def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
@@ -137,7 +141,7 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
             f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
             f"Use {option('weighting', 'single')} to avoid that."
         )
-    notes += _pending_batches(prepared)
+    notes += pending_batches(prepared)
     asking = {name: metric for name, metric in prepared.metrics.items() if metric.asks}
     for name, metric in asking.items():
         first = next(iter(prepared.judges), "its judge")
@@ -159,80 +163,3 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     if any(judge.estimate.total.requests for judge in judges):
         notes.append(_NOT_INCLUDED)
     return notes
-
-
-def _pending_batches(prepared: PreparedRun) -> list[str]:
-    """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
-    if prepared.config.engine == "batch":
-        return []
-    warnings = []
-    for provider in prepared.judges.values():
-        context = engine_context(prepared.config, provider)
-        if context.folder is not None and (
-            number := under_way(context.folder, context.provider.endpoint)
-        ):
-            warnings.append(
-                f"{plural(number, 'request')} of an earlier run are in progress in batches at "
-                f"{context.provider.endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this run "
-                "pays for the same requests again."
-            )
-    return warnings
-
-
-def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:
-    """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
-
-    Batches in progress get lines of their own. "" without a judge. What the run should say of its cache, such as that a
-    damaged one was replaced, is added to `notes`.
-    """
-    estimates = count_requests(prepared, SAMPLED_JUDGMENTS, notes=notes)
-    if not estimates:
-        return ""
-    pairs, product = prepared.pairs, ""
-    if pairs is not None and isinstance(prepared.config, RankConfig):
-        product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
-    size = len(pairs.compared) if pairs else len(prepared.samples)
-    lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
-    more = sum(
-        len(questions_of(criterion, sample)) - 1
-        for criterion in lists
-        for sample in prepared.samples
-        if has_questions(criterion, sample)
-    )
-    count = (size * len(prepared.criteria) + more) * len(prepared.judges)
-    size_of_run = (
-        f"{plural(count, 'question')} to ask" if lists else f"{plural(count, 'judgment')} to make"
-    )
-    line = f"{product}{size_of_run}"
-    requests = sum(estimate.total.requests for estimate in estimates)
-    if not requests and any(estimate.total.broken for estimate in estimates):
-        line += ", and no prompt can be rendered"
-    elif not requests:
-        about = "" if all(estimate.exact for estimate in estimates) else "about "
-        line += f", {about}all of them answered from the cache"
-    elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
-        line += "; no model is called"
-    else:
-        judges = [
-            judge_forecast(
-                prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate
-            )
-            for estimate in estimates
-        ]
-        usage = sum((judge.usage for judge in judges), Usage())
-        parts = [
-            f"{line}: about {requests:,} requests",
-            f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
-            price_text(sum_prices(judge.money.price for judge in judges)),
-        ]
-        seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-        parts += [f"about {duration(max(seconds))}"] if seconds else []
-        line = ", ".join(parts)
-    return "\n".join([line, *_pending_batches(prepared)])
-
-
-def _short(number: int) -> str:
-    """`840`, `12k`, `4.2M`."""
-    if number < 10_000:
-        return f"{number:,}"
-    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"

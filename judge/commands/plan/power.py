@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.commands.validate import open_run
+from judge.commands.finished_runs import open_run
 from judge.core.errors import ConfigError
 from judge.core.plugins import unknown_name_message
-from judge.results.planning import RunPower
+from judge.results.power import RunPower
 
 
 def run_power(

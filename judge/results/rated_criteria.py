@@ -8,22 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from judge.core import plugins
-from judge.core.errors import ConfigError
-from judge.core.format import plural
 from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
 from judge.stats.alt_test import AltTest
-from judge.stats.calibration import Calibrated, Calibration
-from judge.stats.coefficients import LEVELS, Coefficient, Level
+from judge.stats.calibration import Calibration
+from judge.stats.coefficients import Coefficient, Level
 from judge.stats.correlation import Correlation
-from judge.stats.disagreements import Disagreements
 from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus
-from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.raters import Rater
 
 
@@ -264,37 +259,3 @@ def _estimate(
     if isinstance(record, JudgeDifference):
         return replace(estimate, p=record.p, test=record.test)
     return estimate
-
-
-@dataclass(frozen=True, repr=False)
-class Validation(plugins.Reported):
-    """The agreement of judges with people's ratings, by criterion; of a ranking `preferences` alone.
-
-    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
-    that reports show.
-    """
-
-    VIEW: ClassVar[str] = "judge.report.views.validation:view"
-
-    title: str
-    rated: tuple[Rated, ...]
-    notes: tuple[str, ...] = ()
-    calibrated: tuple[Calibrated, ...] = ()
-    level: Level = "document"
-    preferences: tuple[PreferenceAgreement, ...] = ()
-    disagreements: tuple[Disagreements, ...] = ()
-
-    def __repr__(self) -> str:
-        named = ", ".join(
-            f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated
-        )
-        named = named or ", ".join(each.criterion for each in self.preferences)
-        return f"<Validation: {named}>"
-
-
-def check_level(level: str) -> Level:
-    """Return the level. Raises ConfigError if it is unknown."""
-    for known in LEVELS:
-        if level == known:
-            return known
-    raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")

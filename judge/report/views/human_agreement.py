@@ -6,11 +6,10 @@ glance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from judge.core.format import format_p, number, one_line, percent, plural
+from judge.core.format import format_p, number, percent, plural
 from judge.core.records import Estimate
 from judge.report import charts
 from judge.report.document import (
@@ -21,50 +20,38 @@ from judge.report.document import (
     Column,
     Content,
     Details,
-    Document,
     Heading,
     Notice,
     Paragraph,
-    Section,
     Table,
     Tile,
     Tone,
     table,
 )
 from judge.report.format import column_title
-from judge.report.views import disagreements, preferences
+from judge.report.views import disagreements
 from judge.report.views.agreement_finding import (
     PLACES,
-    Side,
-    Verdict,
     best_judge,
     criterion_sentences,
     finding,
-    reversed_name,
-    side,
     spearman,
     usable_level,
-    verdict,
 )
 from judge.report.views.calibration import (
-    NOTE,
-    calibration_blocks,
     calibration_curve,
-    calibration_finding,
-    calibration_summary,
 )
 from judge.report.views.columns import estimate_cell
 from judge.report.views.comparison_finding import REFERENCE_METRICS
-from judge.report.views.raters import HELP, alt_test_finding, rater_blocks, rater_records
+from judge.report.views.raters import HELP, alt_test_finding, rater_blocks
 from judge.results.result import Result
-from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
-from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
+from judge.stats.coefficients import COEFFICIENTS, Level
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.power import ALPHA
 
-_SHORT = 2  # decimals of the summary
+SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
@@ -74,98 +61,10 @@ _ONE_RATER = "One rater: compared with the mean of the others."
 # The report of `judge validate`
 
 
-def view(validation: Validation) -> Document:
-    """Make the report at the validation's level; JSON and CSV have every level."""
-    if validation.preferences:
-        return preferences.view(validation)
-    rated, level, compared = validation.rated, validation.level, validation.disagreements
-    best = best_judge(rated, level) if compared else ""
-
-    def blocks() -> Iterable[Block]:
-        return *disagreements.blocks(compared, best, level, linked=False), *_criteria_blocks(
-            rated, level
-        )
-
-    sections = [Section("people", "Agreement with people", blocks)]
-    if validation.calibrated:
-        sections.append(
-            Section(
-                "calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)
-            )
-        )
-    return Document(
-        title=validation.title,
-        finding=(
-            *_finding(rated, level),
-            *disagreements.finding(compared, best),
-            *calibration_finding(validation.calibrated),
-        ),
-        scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
-        notices=(
-            *validation.notes,
-            *(note for criterion in rated[:1] if (note := _other_level(criterion, level))),
-            *(note for criterion in rated for note in _failure_notes(criterion, level)),
-            *(
-                one_line(f"{c.column} on people's scale: {c.note}", NOTE)
-                for c in validation.calibrated
-                if c.note
-            ),
-        ),
-        summary=(_overview(rated, level), *calibration_summary(validation.calibrated)),
-        sections=tuple(sections),
-        # RUN would name only one of several runs.
-        next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
-        data={
-            "title": validation.title,
-            "notes": validation.notes,
-            "criteria": [
-                {
-                    **asdict(flat(each)),
-                    "sentences": {
-                        level: list(criterion_sentences(each, level)) for level in LEVELS
-                    },
-                }
-                | disagreements.data(compared, each.criterion)
-                for each in rated
-            ],
-            "calibrated": validation.calibrated,
-        },
-        records=tuple(_records(rated)),
-    )
-
-
-def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
-    """Yield a record per judge, baseline and rater, level and coefficient, then those of the alt-tests and raters."""
-    for rated in criteria:
-        for row in flat(rated).rows:
-            for correlation in row.correlations:
-                yield {
-                    "criterion": rated.criterion,
-                    "name": row.name,
-                    "kind": row.kind,
-                    **asdict(correlation),
-                    "texts": row.texts,
-                    "excluded": rated.excluded,
-                    "failed": row.failed.n if row.failed else 0,
-                    "not_compared": row.few.get(correlation.level, ""),
-                    "signature": row.signature,
-                }
-        rest = {
-            "texts": rated.texts,
-            "excluded": rated.excluded,
-            "failed": 0,
-            "not_compared": "",
-            "signature": "",
-        }
-        yield from (
-            {"criterion": rated.criterion, **record, **rest} for record in rater_records(rated)
-        )
-
-
 # The finding and the overview
 
 
-def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
+def finding_sentences(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     """Say whether the best judge beats the baselines, then where it does not, then how it compares with other judges.
 
     The best judge is a panel, or else the one with the highest mean correlation.
@@ -179,72 +78,12 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     yield from alt_test_finding(judged, best)
 
 
-def _overview(criteria: Sequence[Rated], level: Level) -> Table:
-    """Tabulate Spearman's correlation with people: a row per criterion and judge."""
-    single = len({row.name for rated in criteria for row in rated.judges}) < 2
-    units = {f"{UNITS[usable_level(rated, level)]}s" for rated in criteria}
-    rows: list[tuple[Content, ...]] = []
-    for rated in criteria:
-        usable = usable_level(rated, level)
-        baseline, lead = _best_baseline(rated, usable)
-        rater = spearman(rated.rater, usable)
-        for judge in rated.judges or (None,):
-            name = (
-                rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
-            )
-            best = judge is not None and verdict(rated, judge.name, usable) is Verdict.BEST
-            e = spearman(judge, usable)
-            judged = estimate_cell(
-                e, _places(e), mark="*" * best, tone="good" if best else "strong"
-            )
-            others = estimate_cell(rater, _SHORT), estimate_cell(lead, _SHORT)
-            rows.append((name, judged, *others, baseline, _failed_cell(judge), e.n if e else None))
-    used = dict.fromkeys(OVER[usable_level(rated, level)] for rated in criteria)
-    return table(
-        (
-            "",
-            Column("judge", better="higher"),
-            Column("one rater", better="higher", optional=True, about=_ONE_RATER),
-            Column("baseline", better="higher", about="Baseline: the best one."),
-            Column("", numeric=False),
-            Column(
-                "failed", optional=True, about="Failed: judgments of rated texts without a score."
-            ),
-            units.pop() if len(units) == 1 else "n",
-        ),
-        rows,
-        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above 0 and every baseline.",
-        name="agreement",
-        caption="Agreement with people.",
-    )
-
-
-def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
-    """Return the baseline with the highest correlation; one without a better direction counts with the better sign."""
-    known = []
-    for row, e in _charted(rated, level):
-        if row.kind == "baseline" and not row.directed and e.value < 0:
-            known.append((reversed_name(row.name), e.times(-1)))
-        elif row.kind == "baseline":
-            known.append((row.name, e))
-    return max(known, key=lambda pair: pair[1].value, default=(None, None))
-
-
-def _places(e: Estimate | None) -> int:
-    """Return the decimals of a correlation: more if the interval would seem to reach 0 and does not."""
-    if e is None or e.low is None or e.high is None:
-        return _SHORT
-    excludes = side(e) in (Side.ABOVE, Side.BELOW)
-    seems = 0.0 in (round(e.low, _SHORT), round(e.high, _SHORT))
-    return PLACES if excludes and seems else _SHORT
-
-
-def _failed_cell(row: Row | None) -> Cell | None:
+def failed_cell(row: Row | None) -> Cell | None:
     share = row.failed.n / row.failed.of if row and row.failed else None
     return Cell(percent(share), value=share) if share else None
 
 
-def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
+def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
     """Warn of judges with many failed judgments, or with failures on texts that people rate differently."""
     for row in rated.judges:
         failed = row.failed
@@ -254,7 +93,7 @@ def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
             continue
         note = f"{rated.criterion}: {failed.n:,} of {plural(failed.of, 'judgment')} by {row.name} failed."
         if failed.scored_ratings is not None:
-            ratings, scored = number(failed.ratings, _SHORT), number(failed.scored_ratings, _SHORT)
+            ratings, scored = number(failed.ratings, SHORT), number(failed.scored_ratings, SHORT)
             tested = "" if failed.p is None else f" ({format_p(failed.p)})"
             note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}{tested}."
         yield note
@@ -267,14 +106,14 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     """Make the section on human ratings in the report of a run; empty if people rated no criterion of its judges."""
     if not result.rated:
         return ()
-    finding = Paragraph(f"{next(_finding(result.rated, 'document'))}.", "strong")
-    notes = (Notice(note) for rated in result.rated for note in _failure_notes(rated, "document"))
+    finding = Paragraph(f"{next(finding_sentences(result.rated, 'document'))}.", "strong")
+    notes = (Notice(note) for rated in result.rated for note in failure_notes(rated, "document"))
     best = best_judge([rated for rated in result.rated if rated.judges], "document")
     gaps = disagreements.blocks(disagreements.of_result(result), best, "document", linked=True)
-    return (finding, *notes, *gaps, *_criteria_blocks(result.rated, "document"))
+    return (finding, *notes, *gaps, *criteria_blocks(result.rated, "document"))
 
 
-def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
+def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
     for rated in criteria:
         yield Heading(f"{rated.criterion}: {plural(rated.texts, 'rated text')}")
         yield from _criterion_blocks(rated, level)
@@ -306,7 +145,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
         texts = None if usable == "item" else row.correlation.texts
         n = next((e.n for e in estimates if e), None)
-        rows.append((Cell(label[row.kind], tone=tone), *cells, _failed_cell(row), n, texts))
+        rows.append((Cell(label[row.kind], tone=tone), *cells, failed_cell(row), n, texts))
     yield table(
         (
             "",
@@ -321,7 +160,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     )
     if sentences := tuple(criterion_sentences(rated, usable)):
         yield Bullets(sentences)
-    if rated.judges and _charted(rated, usable):
+    if rated.judges and charted_rows(rated, usable):
         yield agreement_chart(rated, usable)
     if (agreement := _agreement_table(rated)) is not None:
         yield agreement
@@ -340,10 +179,10 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
                 f"No agreement and calibration for %s: {row.no_calibration}.", []
             ).append(row.name)
     notes = [note.replace("%s", ", ".join(names)) for note, names in missing.items()]
-    yield from map(Notice, filter(None, [_other_level(rated, level), *notes]))
+    yield from map(Notice, filter(None, [other_level_note(rated, level), *notes]))
 
 
-def _other_level(rated: Rated, level: Level) -> str:
+def other_level_note(rated: Rated, level: Level) -> str:
     """Say why a level has no values, and which one is shown; "" if it has."""
     # A row that has texts gives the better reason.
     rows = sorted(
@@ -407,13 +246,13 @@ def main_agreement(result: Result) -> Rated | None:
         (
             rated
             for rated in result.rated
-            if rated.judges and _charted(rated, usable_level(rated, "document"))
+            if rated.judges and charted_rows(rated, usable_level(rated, "document"))
         ),
         None,
     )
 
 
-def _charted(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
+def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
     rows = (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines)
     return [(row, e) for row in rows if level not in row.few and (e := spearman(row, level))]
 
@@ -425,10 +264,10 @@ def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
             e.value,
             e.low,
             e.high,
-            number(e.value, _SHORT),
+            number(e.value, SHORT),
             tone="best" if row.kind == "judge" else "",
         )
-        for row, e in _charted(rated, usable_level(rated, level))
+        for row, e in charted_rows(rated, usable_level(rated, level))
     }
     name, title = f"people-{rated.criterion}", f"Judge against people: {rated.criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
@@ -443,7 +282,7 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
         raters = (
             f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
         )
-        charted = _charted(rated, usable_level(rated, "document"))
+        charted = charted_rows(rated, usable_level(rated, "document"))
         for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
             label = f"agreement of the judge with {raters} ({rated.criterion})"
             yield Tile(f"ρ {number(e.value, 2)}", label, link="people")

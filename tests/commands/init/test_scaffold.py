@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from judge.commands.init.scaffold import create_suite
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.records import Sample
 from judge.criteria import load as load_criterion
 from judge.data import samples
 from judge.suite.case import Case
 from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
-from judge.suite.scaffold import create_suite
 from judge.suite.schema import Suite, schema
 
 RELEVANCE = {"relevance": load_criterion("relevance")}

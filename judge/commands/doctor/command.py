@@ -20,6 +20,7 @@ from typing import Any
 
 from judge import criteria
 from judge.cache import DiskCache, cache_location
+from judge.commands.doctor.record import Finding
 from judge.config import RunConfig
 from judge.core import huggingface
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
@@ -32,7 +33,6 @@ from judge.metrics.bertscore.models import DEFAULT, default_folder
 from judge.providers import Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.report.views.servers import refusals
-from judge.results.planning import Finding
 from judge.results.run_info import JudgeInfo
 from judge.run.judge_models import open_judge, sampling_options
 from judge.run.preparation import criterion_for
@@ -69,7 +69,7 @@ def _check(part: str, name: str, found: bool | str, yes: str, no: str, *, fix: s
 def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing."""
     findings = [
-        Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[1]}"),
+        Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[2]}"),
         Finding("this machine", "Python", "ok", platform.python_version()),
         Finding("this machine", "platform", "ok", platform.platform()),
         *_check_packages(),

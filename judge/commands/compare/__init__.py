@@ -1,0 +1,1 @@
+"""`judge compare`: the differences between two finished runs."""

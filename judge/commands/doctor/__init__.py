@@ -1,0 +1,1 @@
+"""`judge doctor`: a check of the setup and of models."""

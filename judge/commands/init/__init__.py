@@ -1,0 +1,1 @@
+"""`judge init`: a project that runs offline, and a first suite."""

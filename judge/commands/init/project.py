@@ -1,0 +1,43 @@
+"""Write the starter project of `judge init`, which runs offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.core.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+def write_project(folder: Path) -> list[Path]:
+    """Write the starter project into a folder and return its files. Raises ConfigError and writes nothing if one exists.
+
+    Raises StorageError if a file cannot be written.
+    """
+    starter = files("judge.commands.init") / "starter"
+    contents = {folder / name: file for name, file in _walk(starter)}
+    if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
+        verb = "is" if len(existing) == 1 else "are"
+        raise ConfigError(
+            f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: judge init FOLDER"
+        )
+    for path, file in contents.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.read_bytes())
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror or error}") from error
+    return list(contents)
+
+
+def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Yield the relative names and the files of a folder; its own files come before those of subfolders."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
+        if entry.is_dir():
+            yield from _walk(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry

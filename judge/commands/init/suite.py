@@ -1,0 +1,129 @@
+"""Draft a first suite from data with human ratings, or from a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.commands.init.scaffold import UNUSED, create_suite
+from judge.config import RunConfig, load_config, run_options
+from judge.core.criterion_entry import keys_of, name_of
+from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.records import Sample
+from judge.criteria import builtin_prompts
+from judge.data import samples
+from judge.results.result import load
+from judge.suite import load as suites
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuite:
+    """The text of a suite to write to `path`, the samples it is about, and the criteria that the user named."""
+
+    path: Path
+    text: str
+    samples: Sequence[Sample]
+    named_criteria: Sequence[str]
+
+    @property
+    def unused_columns(self) -> list[str]:
+        """The lines of the suite about columns of the data that no case uses."""
+        comments = [line for line in self.text.splitlines() if line.startswith(UNUSED)]
+        return [comment.removeprefix("# ") for comment in comments]
+
+    def untested_ratings(self) -> list[str]:
+        """Return the rated criteria if the written suite tests none of them and no criterion was named."""
+        rated = list(dict.fromkeys(name for sample in self.samples for name in sample.human))
+        if not rated or self.named_criteria:
+            return []
+        tested = any(case.needs_ratings for case in suites.load(self.path).cases)
+        return [] if tested else rated
+
+
+def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> NewSuite:
+    """Make a suite from data and its human ratings, or from a run, which becomes the suite's baseline.
+
+    `output` is the file to write, None for one that is named after the data, and "-" for the console. Raises JudgeError.
+    """
+    if not all(options.get("model", ["none"])):
+        raise ConfigError("--model: no name; leave it out, or name a judge")
+    parsed = {
+        name: getattr(load_config(given=options), name)
+        for name in ("map", "systems")
+        if name in options
+    }
+    given = {**options, **parsed}
+    names = given.pop("criteria", [])
+    is_run = not samples.is_data(data)
+    if is_run:
+        source = _read_run(data, given)
+    else:
+        rows = samples.load(data, mapping=given.get("map", {}), systems=given.get("systems", ()))
+        source = _Source(rows, {"data": data, **given}, [])
+    console = output == Path("-")
+    path = output
+    if path is None or console:
+        path = Path(f"{samples.dataset_name(data)}{suites.SUFFIX}")
+    if path.exists() and not console:
+        raise ConfigError(f"{path}: already exists; name another file with --output FILE")
+    baseline = data if is_run else None
+    text = create_suite(
+        source.samples, path, names or source.criteria, options=source.options, baseline=baseline
+    )
+    return NewSuite(path, text, source.samples, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The content of a new suite; `criteria` are names and paths, known only from a run."""
+
+    samples: Sequence[Sample]
+    options: dict[str, Any]
+    criteria: list[str]
+
+
+def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
+    """Read a finished run. `options` override its own. Raises ConfigError."""
+
+    if not (folder / "run.json").is_file():
+        raise ConfigError(
+            f"{folder}: no run in this folder; name a data file, or the folder of a run"
+        )
+    result = load(folder)
+    if result.rankings:
+        raise ConfigError(
+            f"{folder}: texts were compared two by two there; name the folder of a judge run"
+        )
+    config = result.info.config
+    data = config.data
+    try:
+        has_data = data is not None and bool(samples.files(data))
+    except DataError:
+        has_data = False
+    if not has_data:
+        raise ConfigError(
+            f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
+        )
+    stored = config.model_dump(mode="json")
+    usual = RunConfig().model_dump(mode="json")
+    # A suite has limits of its own, and names its criteria by their files.
+    names = [
+        name for name, option in run_options("suite").items() if option.group != "Limits and cost"
+    ]
+    of_run = {
+        name: stored[name] for name in names if name != "criteria" and stored[name] != usual[name]
+    }
+    try:
+        load_config(given=of_run)
+    except ConfigError as error:
+        raise StorageError(f"{folder / 'run.json'}: {error}") from error
+    written = {name_of(entry): entry for entry in config.criteria or () if keys_of(entry)}
+    criteria = []
+    for name, described in result.info.criteria.items():
+        path = described.path
+        if not path or Path(path).is_relative_to(builtin_prompts()):
+            path = name
+        criteria.append(written.get(name) or str(path))
+    return _Source(result.table.samples, {**of_run, **options}, criteria)

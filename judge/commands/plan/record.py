@@ -1,0 +1,65 @@
+"""The result of `judge.plan`: the requests, cost and time of a run that has not started."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from judge.core import plugins
+from judge.core.budget import Budget
+from judge.core.messages import speaking_to
+from judge.run.request_estimates import JudgeForecast, price_text
+
+
+@dataclass(frozen=True, repr=False)
+class Forecast:
+    """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
+
+    `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers include.
+
+    About `fits` requests fit into the budget; None if there is none, or the price is unknown.
+    """
+
+    VIEW: ClassVar[str] = "judge.commands.plan.view:view"
+
+    judges: tuple[JudgeForecast, ...]
+    price: float | None
+    seconds: float | None
+    budget: Budget | None
+    fits: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """The requests of all judges."""
+        return sum(judge.estimate.total.requests for judge in self.judges)
+
+    def __repr__(self) -> str:
+        return f"<Forecast: {self.requests:,} requests, {price_text(self.price)}>"
+
+    def report(self, format: str = "console") -> str:
+        """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError for another format."""
+        with speaking_to("python"):
+            return plugins.write(plugins.document(self), format, full=True)
+
+    def _repr_html_(self) -> str:
+        """Return the forecast for notebooks."""
+        return f"<pre>{html.escape(self.report())}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        fields = asdict(self) | {
+            "requests": self.requests,
+            "budget": str(self.budget) if self.budget else None,
+        }
+        for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
+            estimate = judge_fields.pop("estimate")
+            judge_fields |= {
+                "judge": judge.estimate.judge,
+                **estimate,
+                "total": asdict(judge.estimate.total),
+            }
+            for name in ("draws", "each", "unit"):
+                judge_fields.pop(name)
+        return fields

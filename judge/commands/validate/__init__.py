@@ -1,0 +1,1 @@
+"""`judge validate`: judges compared with human ratings."""

@@ -1,0 +1,49 @@
+"""The result of `judge.validate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from judge.core import plugins
+from judge.core.errors import ConfigError
+from judge.core.format import plural
+from judge.stats.calibration import Calibrated
+from judge.stats.coefficients import LEVELS, Level
+from judge.stats.disagreements import Disagreements
+from judge.stats.human_agreement import Rated
+from judge.stats.pairwise_agreement import PreferenceAgreement
+
+
+@dataclass(frozen=True, repr=False)
+class Validation(plugins.Reported):
+    """The agreement of judges with people's ratings, by criterion; of a ranking `preferences` alone.
+
+    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
+    that reports show.
+    """
+
+    VIEW: ClassVar[str] = "judge.commands.validate.view:view"
+
+    title: str
+    rated: tuple[Rated, ...]
+    notes: tuple[str, ...] = ()
+    calibrated: tuple[Calibrated, ...] = ()
+    level: Level = "document"
+    preferences: tuple[PreferenceAgreement, ...] = ()
+    disagreements: tuple[Disagreements, ...] = ()
+
+    def __repr__(self) -> str:
+        named = ", ".join(
+            f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated
+        )
+        named = named or ", ".join(each.criterion for each in self.preferences)
+        return f"<Validation: {named}>"
+
+
+def check_level(level: str) -> Level:
+    """Return the level. Raises ConfigError if it is unknown."""
+    for known in LEVELS:
+        if level == known:
+            return known
+    raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")
