@@ -1,4 +1,4 @@
-"""How recorded replies of judges are read: strictly, in prose, or not at all. Prints the table of docs/limits.md.
+"""How recorded replies of judges are read: strictly, in prose, or not at all. Prints the table of benchmarks/levels.md.
 
     JUDGE_SHARED=../shared python benchmarks/reading.py
 

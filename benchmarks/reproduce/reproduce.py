@@ -1,4 +1,4 @@
-"""Published figures again, from the recorded replies of the judges that made them: docs/reproduction.md.
+"""Published figures again, from the recorded replies of the judges that made them: README.md beside it.
 
     python benchmarks/reproduce/reproduce.py FOLDER
 
@@ -26,7 +26,6 @@ from typing import Any
 import judge
 from judge.core.records import Choice, Request, Response
 
-ROOT = Path(__file__).resolve().parents[2]
 PREFERENCE, WIN_RATE, MEAN, CORRELATION = 1e-6, 0.01, 1e-6, 0.002
 ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
@@ -114,7 +113,7 @@ def main() -> None:
         for language in ("english", "korean")
         for how, weighting in (("20 draws", "samples"), ("token probabilities", "logprobs"))
     ]
-    page = ROOT / "docs" / "reproduction.md"
+    page = Path(__file__).with_name("README.md")
     baselines = correlations(folder / "summeval.jsonl")
     page.write_text(_page(alpaca, geval, baselines), encoding="utf-8")
     print(page.read_text(encoding="utf-8"))

@@ -28,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted(ROOT.glob("docs/*.md")),
-    *sorted(ROOT.glob("docs/adding/*.md")),
 ]
 PAGES += sorted(ROOT.glob("examples/*/README.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]

@@ -1,4 +1,4 @@
-"""docs/reproduction.md: a reader without the data learns where they are."""
+"""benchmarks/reproduce/README.md: a reader without the data learns where they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_script_names_missing_files_and_their_public_sources(tmp_path: Path)
         f"reproduce: {tmp_path} lacks\n  alpaca_logprobs/*.json*: [tatsu-lab/alpaca_eval]("
     )
     assert "Traceback" not in done.stderr
-    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    page = script.with_name("README.md").read_text(encoding="utf-8")
     for line in done.stderr.splitlines()[1:-1]:
         name, source = line.strip().split(": ", 1)
         assert f"| `{name}` | {source.partition('; ')[0]} |" in page
