@@ -102,6 +102,7 @@ def test_the_entries_to_copy_name_models_at_their_vendors(monkeypatch: pytest.Mo
         ("azure", "DEPLOYMENT", "resource.openai.azure.com"),
         ("openai", "openai.gpt-oss-120b", "bedrock-runtime.REGION.amazonaws.com"),
         ("openai", "google/gemini-3.8-flash", "aiplatform.googleapis.com"),
+        ("openai", "grok-4.5", "api.x.ai"),
         ("anthropic", "claude-haiku-5-5", "api.anthropic.com"),
         ("gemini", "gemini-3.8-flash", "generativelanguage.googleapis.com"),
         ("ollama", "MODEL", "127.0.0.1:11434"),
