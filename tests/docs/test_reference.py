@@ -11,22 +11,72 @@ from pathlib import Path
 from typing import Any
 
 import judge
-from judge.core import plugins
 from judge.results import tracking
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
-HEAD = """# Reference
+HEAD = """# Options and API
 
-Every public name with its docstring. [Python](python.md) has examples, [Metrics](metrics.md) has definitions, and
-`help(judge.evaluate)` prints the same text. `**options` are the keywords listed under [Options](#options).
-`evaluate`, `rank`, `audit` and `test` have a form for async code, such as `await judge.evaluate_async(...)`. All
-results have a method `report` like that of `Result`; that of `judge.test` also has the format junit.
+The public names of `import judge`, by task, with their docstrings; `help(judge.evaluate)` prints the same text.
+[Python](python.md) has examples. `**options` are the keywords listed under [Options](#options). `evaluate`, `rank`,
+`audit` and `test` have a form for async code, such as `await judge.evaluate_async(...)`. All results have a method
+`report` like that of `Result`; that of `judge.test` also has the format junit.
 """
+
+# The functions of a task come before what they return.
+TASKS = {
+    "Score and rank": ("evaluate", "rank", "load_result", "Result"),
+    "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
+    "Before a run": ("plan", "Forecast", "render"),
+    "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
+    "Validate, audit, test": ("validate", "Validation", "audit", "JudgeCard", "test", "Outcomes"),
+    "Criteria": ("load_criterion", "diff", "CriterionDiff", "Criterion", "Scale", "Example"),
+    "Data and scores": (
+        "load_samples",
+        "Sample",
+        "Table",
+        "Column",
+        "Score",
+        "Failure",
+        "Provenance",
+        "RunInfo",
+    ),
+    "Models and progress": ("ScriptedProvider", "Provider", "Progress"),
+}
+ERRORS = "Errors"
+
+# Classes that users create; of all others they read the fields.
+CREATED = {"Sample", "Scale", "ScriptedProvider"}
+
+# Their fields are described on these pages.
+DESCRIBED = {
+    "Criterion": "[Criteria](criteria.md#levels-examples-checklists) describes the fields.",
+    "Provenance": "[scores.parquet](results.md#scoresparquet) describes the fields.",
+    "RunInfo": "[run.json](results.md#runjson) describes the fields.",
+}
+
+# What only judge itself uses, of classes that users see.
+INTERNAL = {
+    "Criterion": {
+        "part",
+        "form",
+        "said",
+        "told",
+        "together",
+        "cites",
+        "layouts",
+        "needs",
+        "guarded",
+    },
+    "RunInfo": {"with_notes", "to_json"},
+    "Progress": {"flying", "awaited", "unit", "measuring", "rate_limit"},
+    "Estimate": {"times"},
+}
+
 OPTIONS = """## Options
 
 These names are also the keys of run.yaml and, with dashes, the options of the command line."""
 
-METRICS = """## `judge.metrics`
+METRICS = """## Metrics
 
 Functions for lists of texts: `references` has a text, or a list of texts, for each output. Options are those of
 [the metrics](metrics.md). `help(judge.metrics.rouge.score)` has types, errors and limits as well."""
@@ -58,10 +108,6 @@ def _signature(name: str, function: Any, shared: Mapping[str, str], *, types: bo
     ]
     if shared:
         parameters.append(Parameter("options", Parameter.VAR_KEYWORD))
-    if inspect.isclass(function) and issubclass(
-        function, (plugins.Reported, judge.Result)
-    ):  # made by judge: defaults say nothing
-        parameters = [part.replace(default=part.empty) for part in parameters]
     returned = signature.return_annotation
     arrow = "" if inspect.isclass(function) or returned is Signature.empty else f" -> {returned}"
     lines = [
@@ -85,26 +131,56 @@ def _first_keyword(parameters: list[Parameter]) -> Parameter | None:
     return next((part for part in parameters if part.kind is part.KEYWORD_ONLY), None)
 
 
-def _entry(name: str, function: Any, depth: int) -> Iterator[str]:
-    """Yield heading, signature and docstring of a name, then the public methods and properties of a class."""
+def _entry(name: str, function: Any) -> Iterator[str]:
+    """Yield the heading of a name, then its signature or its fields, its docstring and its members."""
     text, shared = _documented(function)
-    yield f"{'#' * depth} `{name}`"
-    is_error = inspect.isclass(function) and issubclass(function, Exception)
-    if callable(function) and not is_error:
-        yield f"```\n{_signature(name, function, shared)}\n```"
-    yield text
-    if not inspect.isclass(function) or is_error:
+    internal = INTERNAL.get(name, set())
+    yield f"### `judge.{name}`"
+    if not inspect.isclass(function):
+        yield f"```\n{_signature(f'judge.{name}', function, shared)}\n```"
+        yield text
         return
+    if name in CREATED:
+        yield f"```\n{_signature(f'judge.{name}', function, shared)}\n```"
+    yield f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}" if name in DESCRIBED else text
+    if fields := _fields(name, function):
+        yield "Fields: " + ", ".join(f"`{field}`" for field in fields) + "."
     inherited = vars(tracking.Outlets) if function is judge.Result else {}
     for part, value in {**vars(function), **inherited}.items():
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        if part.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
+        if part.startswith("_") or part in internal:
+            continue
+        if not (inspect.isfunction(member) or isinstance(member, property)):
             continue
         if part == "report" and function is not judge.Result:  # described once, in HEAD
             continue
         if text := inspect.getdoc(member):
             head = _signature(part, member, {}) if inspect.isfunction(member) else part
             yield f"**`.{head}`** {text}" if "\n" not in head else f"```\n.{head}\n```\n\n{text}"
+
+
+def _fields(name: str, function: type) -> list[str]:
+    """Return the names of the fields of a class; none for a class that users create."""
+    if name in CREATED or not hasattr(function, "__match_args__"):
+        return []
+    internal = INTERNAL.get(name, set())
+    return [field for field in inspect.signature(function).parameters if field not in internal]
+
+
+def _errors(public: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the heading of the errors, the docstring of their base class, and a line for each other one."""
+    errors = {
+        name: value
+        for name, value in public.items()
+        if inspect.isclass(value) and issubclass(value, Exception)
+    }
+    yield f"## {ERRORS}"
+    yield f"### `judge.JudgeError`\n\n{inspect.getdoc(errors.pop('JudgeError'))}"
+    lines = []
+    for name, error in errors.items():
+        text = " ".join((inspect.getdoc(error) or "").split())
+        lines.append(f"- `judge.{name}`: {text}")
+    yield "\n".join(lines)
 
 
 def _metrics() -> Iterator[tuple[str, Any]]:
@@ -138,14 +214,31 @@ def page() -> str:
     public = {name: getattr(judge, name) for name in judge.__all__ if not name.endswith("_async")}
     functions = {name: value for name, value in public.items() if inspect.isroutine(value)}
     blocks = [HEAD]
-    for name, value in public.items():
-        if callable(value):
-            blocks += _entry(f"judge.{name}", value, 2)
-    blocks += [OPTIONS, options_list(functions), METRICS]
+    for task, names in TASKS.items():
+        blocks.append(f"## {task}")
+        for name in names:
+            blocks += _entry(name, public[name])
+    blocks += [*_errors(public), OPTIONS, options_list(functions), METRICS]
+    lines = []
     for name, function in _metrics():
-        summary = _documented(function)[0].partition("\n\n")[0]
-        blocks += [f"```\n{_signature(name, function, {}, types=False)}\n```", summary]
+        summary = _documented(function)[0].partition("\n\n")[0].replace("\n", " ")
+        signature = _signature(name.removeprefix("judge.metrics."), function, {}, types=False)
+        lines.append(f"- `{_one_line(signature)}`: {summary}")
+    blocks.append("\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
+
+
+def _one_line(signature: str) -> str:
+    """Return a signature without the line breaks of a long one."""
+    return re.sub(r",\n\)", ")", signature).replace("(\n    ", "(").replace("\n    ", " ")
+
+
+def test_every_public_name_has_one_task() -> None:
+    grouped = [name for names in TASKS.values() for name in names]
+    classes = [name for name in judge.__all__ if inspect.isclass(getattr(judge, name))]
+    errors = {name for name in classes if issubclass(getattr(judge, name), Exception)}
+    rest = {"__version__", "metrics", *(name for name in judge.__all__ if name.endswith("_async"))}
+    assert sorted(grouped) == sorted(set(judge.__all__) - errors - rest)
 
 
 def test_the_reference_is_written_from_the_docstrings() -> None:
