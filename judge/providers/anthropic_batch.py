@@ -1,8 +1,7 @@
 """Anthropic's Message Batches: `POST /v1/messages/batches`, in its own format.
 
-As documented in November 2026. Parameters that Anthropic's OpenAI-compatible address ignores are left out, so that a
-batch asks for the same as a request online. Batches have no name and no metadata: ours is the oldest one of the right
-size that is newer than the newest one before it was sent.
+As documented in November 2026. Parameters that Anthropic's OpenAI-compatible address ignores are
+left out, so that a batch asks for the same as a request online.
 """
 
 from __future__ import annotations
@@ -16,26 +15,50 @@ from judge.providers import batches
 from judge.providers.batches import Batch, BatchApi, Body
 from judge.providers.http_client import HttpClient, Options
 
-_NAMES = {
-    "max_completion_tokens": "max_tokens", "max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p",
-    "top_k": "top_k", "stop": "stop_sequences", "thinking": "thinking",
-}  # fmt: skip
-_IGNORED = (
-    "frequency_penalty", "logprobs", "presence_penalty", "reasoning_effort", "response_format", "seed", "top_logprobs",
+_ANTHROPIC_NAMES = {
+    "max_completion_tokens": "max_tokens",
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "stop": "stop_sequences",
+    "thinking": "thinking",
+}
+# Left out, because the OpenAI-compatible address ignores them in silence.
+_IGNORED_PARAMETERS = (
+    "frequency_penalty",
+    "logprobs",
+    "presence_penalty",
+    "reasoning_effort",
+    "response_format",
+    "seed",
+    "top_logprobs",
     "user",
-)  # fmt: skip
-_MAX_TOKENS = 8192
-"""The default for `max_tokens`, which Anthropic requires."""
-_FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
-_NONE = "none"
+)
+# Anthropic requires `max_tokens`, so a request without a limit needs a default.
+_DEFAULT_MAX_TOKENS = 8192
+# OpenAI allows temperatures up to 2, Anthropic up to 1.
+_MAX_TEMPERATURE = 1
+_FINISH_REASONS = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+_NO_EARLIER_BATCH = "none"
+_FAILED_COUNTS = ("errored", "canceled", "expired")
 
 
 class AnthropicBatchApi(BatchApi):
-    """Batches of inline requests. The results are lines of JSON in any order, available for 29 days."""
+    """Batches of inline requests. The results are lines of JSON in any order, kept for 29 days.
+
+    Batches have neither a name nor metadata. Ours is the oldest batch of the right size that is
+    newer than the newest batch before it was sent.
+    """
 
     most_bytes = 50_000_000
     inline = True
-    _path, _cursor = "/messages/batches", "after_id"
+    _path = "/messages/batches"
+    _cursor = "after_id"
 
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
@@ -45,37 +68,50 @@ class AnthropicBatchApi(BatchApi):
 
     def line(self, request: Request, body: Body) -> bytes:
         """Return a Messages request with the request's key as `custom_id`."""
-        params = {"max_tokens": _MAX_TOKENS, **batches.renamed("Anthropic", body, _NAMES, _IGNORED)}
+        params: Body = {"model": body["model"], "max_tokens": _DEFAULT_MAX_TOKENS}
+        params |= batches.renamed("Anthropic", body, _ANTHROPIC_NAMES, _IGNORED_PARAMETERS)
         if "temperature" in params:
-            params["temperature"] = min(params["temperature"], 1)
+            params["temperature"] = min(params["temperature"], _MAX_TEMPERATURE)
         if isinstance(params.get("stop_sequences"), str):
             params["stop_sequences"] = [params["stop_sequences"]]
-        if system := "\n".join(m["content"] for m in body["messages"] if m["role"] == "system"):
-            params["system"] = system
-        params["messages"] = [m for m in body["messages"] if m["role"] != "system"]
-        return batches.written(
-            {"custom_id": request.key(), "params": {"model": body["model"], **params}}
-        )
+        # The Messages API takes the system message as a parameter and not as a message.
+        system_texts = []
+        params_messages = []
+        for message in body["messages"]:
+            if message["role"] == "system":
+                system_texts.append(message["content"])
+            else:
+                params_messages.append(message)
+        system_message = "\n".join(system_texts)
+        if system_message:
+            params["system"] = system_message
+        params["messages"] = params_messages
+        return batches.written({"custom_id": request.key(), "params": params})
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """Return the id of the newest batch; the one about to be created comes after it."""
         async for data in self._pages(f"{self._path}?"):
             return str(data["id"])
-        return _NONE
+        return _NO_EARLIER_BATCH
 
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
-        requests = b'{"requests":[' + b",".join(batches.inline_requests(content)) + b"]}"
-        return self._batch(await self._http.send(self._path, requests, batches.TRANSFER_SECONDS))
+        lines = batches.inline_requests(content)
+        # The lines are JSON already, up to 50 MB of it: they are joined without parsing them.
+        body = b'{"requests":[' + b",".join(lines) + b"]}"
+        data = await self._http.send(self._path, body, batches.TRANSFER_SECONDS)
+        return self._batch(data)
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         """Return the first batch of `total` requests that was created after the batch `file`."""
-        first = None
+        oldest = None
+        # The list begins with the newest batch, so the last match is the oldest one.
         async for data in self._pages(f"{self._path}?"):
             if data["id"] == file:
                 break
             batch = self._batch(data)
-            first = batch if batch.total == total else first
-        return first
+            if batch.total == total:
+                oldest = batch
+        return oldest
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         for entry in super().lines(file):
@@ -85,35 +121,44 @@ class AnthropicBatchApi(BatchApi):
         return f"{self._path}/{quote(file, safe='')}/results"
 
     def _batch(self, data: Any) -> Batch:
-        id, names = batches.id_of(data, self._http.url, "batch"), ("errored", "canceled", "expired")
-        running, succeeded, *others = batches.counts(
-            data.get("request_counts"), "processing", "succeeded", *names
+        batch_id = batches.id_of(data, self._http.url, "batch")
+        running, succeeded, *failed = batches.counts(
+            data.get("request_counts"), "processing", "succeeded", *_FAILED_COUNTS
         )
-        done = succeeded + sum(others)
-        files = (id,) if data.get("results_url") else ()
-        why = ", ".join(
-            f"{count:,} {name}" for count, name in zip(others, names, strict=True) if count
+        done = succeeded + sum(failed)
+        failures = []
+        for name, count in zip(_FAILED_COUNTS, failed, strict=True):
+            if count:
+                failures.append(f"{count:,} {name}")
+        return Batch(
+            batch_id,
+            str(data.get("processing_status")),
+            done=done,
+            total=running + done,
+            files=(batch_id,) if data.get("results_url") else (),
+            why=", ".join(failures),
         )
-        return Batch(id, str(data.get("processing_status")), done, running + done, files, why=why)
 
 
 def _completion(result: Any) -> Body:
     """Return a message as a chat completion. Raises TypeError, LookupError, AttributeError."""
     message = result["message"]
-    text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
-    used = message["usage"]
-    fresh, read, stored, written = batches.counts(
-        used,
+    texts = [block["text"] for block in message["content"] if block["type"] == "text"]
+    uncached, cached, cache_written, written = batches.counts(
+        message["usage"],
         "input_tokens",
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
         "output_tokens",
     )
-    details = {"cached_tokens": read, "cache_write_tokens": stored}
-    return {
-        "model": message["model"],
-        "choices": [{"finish_reason": _FINISH.get(message["stop_reason"], "stop"), "message": {"content": text}}],
-        "usage": {
-            "prompt_tokens": fresh + read + stored, "completion_tokens": written, "prompt_tokens_details": details,
-        },
-    }  # fmt: skip
+    choice = {
+        "finish_reason": _FINISH_REASONS.get(message["stop_reason"], "stop"),
+        "message": {"content": "".join(texts)},
+    }
+    # Anthropic counts cached tokens besides `input_tokens`, OpenAI among `prompt_tokens`.
+    usage = {
+        "prompt_tokens": uncached + cached + cache_written,
+        "completion_tokens": written,
+        "prompt_tokens_details": {"cached_tokens": cached, "cache_write_tokens": cache_written},
+    }
+    return {"model": message["model"], "choices": [choice], "usage": usage}

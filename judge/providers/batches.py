@@ -1,7 +1,7 @@
 """The Batch API of OpenAI and compatible vendors: answers within a day for half the price.
 
-`anthropic_batch` and `google_batch` use those vendors' own formats. To the engine their batches look like OpenAI's: one
-chat completion per line.
+`anthropic_batch` and `google_batch` use those vendors' own formats. To the engine their batches
+look like OpenAI's: one chat completion per line.
 """
 
 from __future__ import annotations
@@ -19,31 +19,35 @@ from judge.providers.http_client import (
     MAX_REPLY_BYTES,
     HttpClient,
     Options,
-    body_error,
-    redact_and_truncate,
 )
+from judge.providers.http_errors import body_error, redact_and_truncate
 
+# Bytes per request that a file of answers may have on average.
 _MAX_ANSWER_BYTES = 4_000_000
-"""Bytes per request that a file of answers may have on average."""
-_CHAT = "/v1/chat/completions"
-_NAME = "judge"
+_CHAT_PATH = "/v1/chat/completions"
+# The key of a batch's name in its metadata, by which an interrupted run finds it again
+# (docs/decisions/0023-a-batch-is-found-by-its-name.md).
+_NAME_KEY = "judge"
 PAGE = 100
 MAX_PAGES = 20
 TRANSFER_SECONDS = 1800.0
 """Timeout of an upload or download, in seconds."""
 _FINAL_STATES = {"completed", "ended", "succeeded", "failed", "expired", "cancelled"}
-_NOT_FOUND = {404, 405, 501}
+_NO_SUCH_PATH = {404, 405, 501}
+# JSON allows these characters inside a text, but some readers split lines at them.
 _ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""JSON allows these characters inside a text, but some readers split lines at them."""
+# "0", "50000"
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,15}")
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The state of a batch: `done` of its `total` requests have an answer or an error, which are in `files`.
+    """The state of a batch.
 
-    If the whole batch failed, `why` is the reason and `code` the vendor's name for it.
+    `done` of its `total` requests have an answer or an error; both kinds are in `files`. If the
+    whole batch failed, `why` is the reason and `code` the vendor's name for it.
     """
 
     id: str
@@ -65,16 +69,22 @@ class Batch:
 
 
 class BatchApi:
-    """The Batch API of a chat endpoint. `body` writes a request as the endpoint does; `read` reads the reply.
+    """The Batch API of a chat endpoint.
 
-    `most_requests` and `most_bytes` limit one batch. If `inline`, nothing is uploaded: the requests are sent when the
-    batch is created, and `upload` returns what `find` needs to recognize the batch. All methods raise Transient or
-    Refused, as the endpoint does, and `fetch` raises StorageError if the disk is full.
+    `body` writes a request as the endpoint does, and `read` reads the reply. `most_requests` and
+    `most_bytes` limit one batch. If `inline`, nothing is uploaded: the requests are sent when the
+    batch is created, and `upload` returns what `find` needs to recognize the batch.
+
+    All methods raise Transient or Refused, as the endpoint does, and `fetch` raises StorageError
+    if the disk is full.
     """
 
-    most_requests, most_bytes = 50_000, 200_000_000
+    most_requests = 50_000
+    most_bytes = 200_000_000
     inline = False
-    _path, _cursor, _page_size = "/batches", "after", "limit"
+    _path = "/batches"
+    _cursor = "after"
+    _page_size = "limit"
 
     def __init__(
         self,
@@ -82,27 +92,32 @@ class BatchApi:
         body: Callable[[Request], Body],
         read: Callable[[Request, Body, Any], Response],
     ) -> None:
-        self.body, self.read = body, read
+        self.body = body
+        self.read = read
         self._http = http
 
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
-        """Return the client that reaches the batches of the chat endpoint that `http` reaches."""
+        """Return the client for the batches of the chat endpoint that `http` reaches."""
         return http
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     def line(self, request: Request, body: Body) -> bytes:
-        """Return a request as a line of JSON. Raises ConfigError for a parameter that a batch does not accept."""
-        return written({"custom_id": request.key(), "method": "POST", "url": _CHAT, "body": body})
+        """Return a request as a line of JSON.
+
+        Raises ConfigError for a parameter that a batch does not accept.
+        """
+        entry = {"custom_id": request.key(), "method": "POST", "url": _CHAT_PATH, "body": body}
+        return written(entry)
 
     async def check(self) -> None:
         """Raise ConfigError if the address has no Batch API. Costs nothing."""
         try:
             await self._http.get(f"{self._path}?{self._page_size}=1")
         except Refused as error:
-            if error.status not in _NOT_FOUND:
+            if error.status not in _NO_SUCH_PATH:
                 raise
             raise ConfigError(
                 f"--engine batch: {self._http.url} has no Batch API; leave the option out"
@@ -122,24 +137,24 @@ class BatchApi:
         """Start a batch of an uploaded file, or `inline` of the requests in `content`."""
         request = {
             "input_file_id": file,
-            "endpoint": _CHAT,
+            "endpoint": _CHAT_PATH,
             "completion_window": "24h",
-            "metadata": {_NAME: name},
+            "metadata": {_NAME_KEY: name},
         }
-        return self._batch((await self._http.post(self._path, request)).data)
+        reply = await self._http.post(self._path, request)
+        return self._batch(reply.data)
 
     async def get(self, id: str) -> Batch:
-        return self._batch(await self._http.get(f"{self._path}/{quote(id, safe='')}"))
+        data = await self._http.get(f"{self._path}/{quote(id, safe='')}")
+        return self._batch(data)
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         """Return the batch created with this name, among the last 2,000, if it has not failed."""
         async for data in self._pages(f"{self._path}?"):
             metadata = data.get("metadata")
-            if (
-                isinstance(metadata, dict)
-                and metadata.get(_NAME) == name
-                and data.get("status") != "failed"
-            ):
+            if not isinstance(metadata, dict) or metadata.get(_NAME_KEY) != name:
+                continue
+            if data.get("status") != "failed":
                 return self._batch(data)
         return None
 
@@ -154,15 +169,16 @@ class BatchApi:
 
     async def fetch(self, file: str, into: IO[bytes], requests: int = 50_000) -> None:
         """Download a file of answers or errors to at most `requests` requests."""
-        most = MAX_REPLY_BYTES + min(requests, self.most_requests) * _MAX_ANSWER_BYTES
-        await self._http.download(self._content_path(file), into, most, TRANSFER_SECONDS)
+        answers = min(requests, self.most_requests)
+        most_bytes = MAX_REPLY_BYTES + answers * _MAX_ANSWER_BYTES
+        path = self._content_path(file)
+        await self._http.download(path, into, most_bytes, TRANSFER_SECONDS)
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """Yield the JSON objects of a downloaded file, in any order; other lines are skipped."""
         file.seek(0)
-        while line := file.readline(
-            MAX_REPLY_BYTES
-        ):  # a longer one arrives in pieces, which are no JSON
+        # A line longer than the limit arrives in pieces, which are not JSON and are skipped.
+        while line := file.readline(MAX_REPLY_BYTES):
             try:
                 entry = json.loads(self._http.redacted(line))
             except (ValueError, RecursionError):
@@ -174,49 +190,72 @@ class BatchApi:
         return f"/files/{quote(file, safe='')}/content"
 
     async def _pages(self, path: str) -> AsyncIterator[Body]:
-        after = ""
+        cursor = ""
         for _ in range(MAX_PAGES):
-            page = await self._http.get(f"{path}limit={PAGE}{after}")
-            listed = page.get("data") if isinstance(page, dict) else None
-            if not isinstance(listed, list):
+            page = await self._http.get(f"{path}limit={PAGE}{cursor}")
+            entries = page.get("data") if isinstance(page, dict) else None
+            if not isinstance(entries, list):
                 raise body_error(page, self._http.url, "list")
-            for data in listed:
-                if isinstance(data, dict) and data.get("id"):
-                    yield data
-                    after = f"&{self._cursor}={quote(str(data['id']), safe='')}"
-            if not listed or not page.get("has_more"):
+            for entry in entries:
+                if isinstance(entry, dict) and entry.get("id"):
+                    yield entry
+                    last_id = quote(str(entry["id"]), safe="")
+                    cursor = f"&{self._cursor}={last_id}"
+            if not entries or not page.get("has_more"):
                 return
 
     def _batch(self, data: Any) -> Batch:
-        id = id_of(data, self._http.url, "batch")
-        done, failed, total = counts(data.get("request_counts"), "completed", "failed", "total")
-        files = tuple(
-            str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name)
+        batch_id = id_of(data, self._http.url, "batch")
+        completed, failed, total = counts(
+            data.get("request_counts"), "completed", "failed", "total"
         )
-        errors = data.get("errors") or {}
-        listed = errors.get("data") if isinstance(errors, dict) else errors
-        first = next((entry for entry in listed or () if isinstance(entry, dict)), {})
-        code, why = str(first.get("code") or ""), redact_and_truncate(first.get("message") or "")
-        return Batch(id, str(data.get("status")), done + failed, total, files, code, why)
+        file_ids = [data.get("output_file_id"), data.get("error_file_id")]
+        error = _first_error(data)
+        return Batch(
+            batch_id,
+            str(data.get("status")),
+            done=completed + failed,
+            total=total,
+            files=tuple(str(file_id) for file_id in file_ids if file_id),
+            code=str(error.get("code") or ""),
+            why=redact_and_truncate(error.get("message") or ""),
+        )
+
+
+def _first_error(data: Body) -> Body:
+    """Return the first error of a batch, {} if it has none."""
+    errors = data.get("errors") or {}
+    # OpenAI wraps the list in an object. A bare list is read, too.
+    entries = errors.get("data") if isinstance(errors, dict) else errors
+    for entry in entries or ():
+        if isinstance(entry, dict):
+            return entry
+    return {}
 
 
 def written(entry: Body) -> bytes:
     """Return an object as one line of JSON."""
-    return (
-        json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS)
-        + "\n"
-    ).encode()
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+    return f"{text.translate(_ESCAPED_BREAKS)}\n".encode()
 
 
 def counts(data: Any, *names: str) -> list[int]:
     """Return the counts with these names; 0 for one that is missing or not a whole number."""
-    stated = [str(data.get(name)) if isinstance(data, dict) else "" for name in names]
-    return [int(count) if re.fullmatch(r"[0-9]{1,15}", count) else 0 for count in stated]
+    numbers = []
+    for name in names:
+        # Google sends its counts as texts, the others as numbers.
+        stated = str(data.get(name)) if isinstance(data, dict) else ""
+        numbers.append(int(stated) if _WHOLE_NUMBER.fullmatch(stated) else 0)
+    return numbers
 
 
 def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collection[str]) -> Body:
-    """Return a chat request's parameters by the vendor's names. Raises ConfigError for one the vendor does not know."""
-    if unknown := body.keys() - names.keys() - {"model", "messages", *ignored}:
+    """Return a chat request's parameters by the vendor's names.
+
+    Raises ConfigError for a parameter that the vendor does not know.
+    """
+    unknown = body.keys() - names.keys() - {"model", "messages", *ignored}
+    if unknown:
         raise ConfigError(
             f"--engine batch: {vendor}'s batches take no {min(unknown)}; leave it or the engine out"
         )
@@ -224,11 +263,12 @@ def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collecti
 
 
 def answer(custom_id: Any, reply: Any, completion: Callable[[Any], Body]) -> Body:
-    """Return a vendor's reply in the form of an OpenAI result line; an error if `completion` cannot read it."""
+    """Return a vendor's reply as an OpenAI result line, an error if `completion` cannot read it."""
     try:
-        return {"custom_id": custom_id, "response": {"status_code": 200, "body": completion(reply)}}
+        body = completion(reply)
     except (TypeError, LookupError, AttributeError, ValueError):
         return {"custom_id": custom_id, "error": "no answer"}
+    return {"custom_id": custom_id, "response": {"status_code": 200, "body": body}}
 
 
 def inline_requests(content: IO[bytes] | None) -> list[bytes]:
@@ -240,7 +280,7 @@ def inline_requests(content: IO[bytes] | None) -> list[bytes]:
 
 
 def id_of(data: Any, url: str, kind: str, field: str = "id") -> str:
-    """Return the id in a reply. Raises Refused if the reply does not describe an object of this kind."""
+    """Return the id in a reply. Raises Refused if the reply is not an object of this kind."""
     if not isinstance(data, dict) or not isinstance(data.get(field), str):
         raise body_error(data, url, kind)
     return str(data[field])

@@ -1,6 +1,7 @@
-"""An endpoint of typed questions: probabilities over a scale's labels in one forward pass, and no text.
+"""An endpoint of typed questions: probabilities over a scale's labels in one forward pass, no text.
 
-Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that run open models.
+Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that run open models
+(docs/decisions/0007-a-decision-endpoint-is-a-judge-of-its-own.md).
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
 from judge.core.request_options import TokenPrice
-from judge.providers.http_client import HttpClient, Options, body_error, options, usage
+from judge.providers.http_client import HttpClient, Options, Reply, options, usage
+from judge.providers.http_errors import body_error
 from judge.providers.pricing import DEFAULT_URL
 
 _NO_SUCH_PATH = (404, 405, 501)
+# Of November 2026. genai-prices lacks the prices of typed questions.
 _PRICE_LIST = "LiteLLM's price map 1.106"
-"""Of November 2026. genai-prices lacks the prices of typed questions."""
+# Typed questions at OpenAI: answers are free, and there is no discount for cached tokens.
 _PUBLISHED_PRICES = {"gpt-6-luna": TokenPrice(input=0.10, output=0.0)}
-"""Typed questions at OpenAI: answers are free, and nothing is cheaper for being cached."""
+# By how much a probability in single precision may come out above 1.
 _ROUNDING = 1e-6
-"""By how much a probability in single precision may come out above 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,80 +37,107 @@ class _Question:
 
 
 class _OpenAI:
-    """The form of `/decisions`. `predicate` is its word for that type of question, `truth` for the answer's share."""
+    """The form of `/decisions`.
 
-    path, predicate, truth = "/decisions", "predicate", "probability"
+    `predicate` is its word for that type of question, and `truth` the key under which its answer
+    has the probability of yes.
+    """
+
+    path = "/decisions"
+    predicate = "predicate"
+    truth = "probability"
 
     def kind(self, question: _Question) -> str:
         return self.predicate if question.type == "predicate" else question.type
 
     def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
-        """The questions as they are sent."""
+        """Return the body of a request with these questions about a text."""
         bodies = []
-        for q in questions:
-            labels = {"score": ("levels", "label"), "choice": ("choices", "value")}.get(q.type)
-            listed = {labels[0]: [{labels[1]: label} for label in q.labels]} if labels else {}
-            bodies.append(
-                {"name": q.name, "type": q.type, "instructions": q.instructions, **listed}
-            )
+        for question in questions:
+            body: dict[str, Any] = {
+                "name": question.name,
+                "type": question.type,
+                "instructions": question.instructions,
+            }
+            if question.type == "score":
+                body["levels"] = [{"label": label} for label in question.labels]
+            elif question.type == "choice":
+                body["choices"] = [{"value": label} for label in question.labels]
+            bodies.append(body)
         return {"input": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
-        """The answers in the order of the questions. Raises ValueError."""
+        """Return the answers in the order of the questions. Raises ValueError."""
         if not isinstance(data, list) or len(data) != len(questions):
             raise ValueError(f"do not come to {len(questions)}, one for each question")
-        names = [answer.get("name") if isinstance(answer, dict) else None for answer in data]
-        if strange := [n for n, q in zip(names, questions, strict=True) if n not in (None, q.name)]:
-            raise ValueError(
-                f"are not in the order of the questions: {strange[0]!r} is out of place"
-            )
+        for answer, question in zip(data, questions, strict=True):
+            name = answer.get("name") if isinstance(answer, dict) else None
+            # The name of an answer is optional; if there is one, it has to fit.
+            if name not in (None, question.name):
+                raise ValueError(f"are not in the order of the questions: {name!r} is out of place")
         return data
 
-    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
-        """The probabilities of an answer by label. Raises what a look into another shape raises."""
-        label = "label" if question.type == "score" else "value"
-        return [(entry[label], entry["probability"]) for entry in answer]
+    def probabilities(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
+        """Return pairs of a label and its probability.
+
+        Raises TypeError, LookupError or AttributeError for an answer of another shape.
+        """
+        label_key = "label" if question.type == "score" else "value"
+        return [(entry[label_key], entry["probability"]) for entry in answer]
 
 
 class _SystemOne(_OpenAI):
     """The form of `/systemone`."""
 
-    path, predicate, truth = "/systemone", "noul", "noul"
+    path = "/systemone"
+    # This form calls a question with yes or no `noul`, and has the probability of yes under that.
+    predicate = "noul"
+    truth = "noul"
 
     def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
-        bodies: dict[str, dict[str, Any]] = {}
-        for q in questions:
-            bodies[q.name] = {"type": self.kind(q), "instructions": q.instructions}
-            if q.type != "predicate":
-                bodies[q.name]["criteria"] = (
-                    list(q.labels) if q.type == "score" else dict.fromkeys(q.labels)
-                )
+        bodies = {}
+        for question in questions:
+            body: dict[str, Any] = {
+                "type": self.kind(question),
+                "instructions": question.instructions,
+            }
+            # Levels are a list, because their order counts; choices are the keys of an object.
+            if question.type == "score":
+                body["criteria"] = list(question.labels)
+            elif question.type == "choice":
+                body["criteria"] = dict.fromkeys(question.labels)
+            bodies[question.name] = body
         return {"state": text, "questions": bodies}
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         if not isinstance(data, dict):
             raise ValueError("do not have the questions' names")
-        if missing := [q.name for q in questions if q.name not in data]:
-            raise ValueError(f"lack one, to {missing[0]!r}")
-        return [data[q.name] for q in questions]
+        answers = []
+        for question in questions:
+            if question.name not in data:
+                raise ValueError(f"lack one, to {question.name!r}")
+            answers.append(data[question.name])
+        return answers
 
-    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
-        """A level is called by its place: "0" is the first."""
+    def probabilities(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
         if question.type == "choice":
             return list(answer.items())
-        names = {str(place): label for place, label in enumerate(question.labels)}
-        if strange := [place for place in answer if place not in names]:
-            raise ValueError(f"has a level that was not offered: {strange[0]!r}")
-        return [(names[place], p) for place, p in answer.items()]
+        # A level is named by its index: "0" is the first one.
+        label_by_index = {str(index): label for index, label in enumerate(question.labels)}
+        for index in answer:
+            if index not in label_by_index:
+                raise ValueError(f"has a level that was not offered: {index!r}")
+        return [(label_by_index[index], probability) for index, probability in answer.items()]
 
 
 _FORMS = (_OpenAI(), _SystemOne())
 
 
 class DecisionsProvider:
-    """A provider for `POST {base_url}/decisions` or `POST {base_url}/systemone`, in one event loop at a time.
+    """A provider for `POST {base_url}/decisions` or `POST {base_url}/systemone`.
 
-    Which of the two a server has is found out with the first request it answers.
+    The first request that the server answers shows which of the two it has. Used in one event loop
+    at a time.
     """
 
     name = "decisions"
@@ -128,12 +157,13 @@ class DecisionsProvider:
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> DecisionsProvider:
-        """The provider of a plan. Raises ConfigError."""
+        """Return the provider of a run configuration. Raises ConfigError."""
         return cls(model, **options(config))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make it again in another process. No key is in it."""
-        return partial(type(self), self.model, path=self.shared_state, **self._http.options), ()
+        """Return what makes the provider in another process, which does not include a key."""
+        factory = partial(type(self), self.model, path=self.shared_state, **self._http.options)
+        return factory, ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -141,54 +171,72 @@ class DecisionsProvider:
 
     @property
     def shared_state(self) -> str:
-        """The path that the server has; "" if it is not known."""
+        """The path that the server has; "" if it is not known yet."""
         return self._form.path if self._form else ""
 
     @shared_state.setter
     def shared_state(self, path: str) -> None:
-        self._form: _OpenAI | None = next((form for form in _FORMS if form.path == path), None)
+        self._form: _OpenAI | None = None
+        for form in _FORMS:
+            if form.path == path:
+                self._form = form
 
     async def complete(self, request: Request) -> Response:
-        """One choice for each of the `questions`, in their order. Raises Transient or Refused.
+        """Return one choice per question, in their order. Raises Transient or Refused.
 
-        A question that the model refuses has a choice without shares. Of the other parameters none is sent.
+        A question that the model refuses has a choice without probabilities. Only the texts and
+        the questions are sent, no other parameters.
         """
-        questions, text = (
-            _questions(request),
-            "\n\n".join(whole(m["content"]) for m in request.messages),
-        )
-        known = self._form
-        for form in (known,) if known else _FORMS:
+        questions = _questions(request)
+        text = "\n\n".join(whole(message["content"]) for message in request.messages)
+        if self._form is not None:
+            reply = await self._post(self._form, request, text, questions)
+            return self._read(self._form, reply, questions)
+        for form in _FORMS:
             try:
-                data, limits = await self._http.post(
-                    form.path, {"model": request.model, **form.body(text, questions)}
-                )
+                reply = await self._post(form, request, text, questions)
             except ProviderError as error:
-                no_such_path = (
-                    isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
-                )
-                about_model = isinstance(error, Refused) and error.param == "model"
-                if known is None and no_such_path and not about_model:
+                if _lacks_path(error):
                     continue
                 raise
-            response = _response(data, form, questions, self.endpoint, named_by=self._http.named_by)
-            self._form = form
-            return replace(response, limits=limits)
+            return self._read(form, reply, questions)
         raise Refused(
-            f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; check "
-            f"{self._http.named_by}, or ask a model there that writes, without decisions/ before its name",
+            f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; "
+            f"check {self._http.named_by}, or ask a model there that writes, without decisions/ "
+            "before its name",
             stops="always",
         )
+
+    async def _post(
+        self, form: _OpenAI, request: Request, text: str, questions: Sequence[_Question]
+    ) -> Reply:
+        body = {"model": request.model, **form.body(text, questions)}
+        return await self._http.post(form.path, body)
+
+    def _read(self, form: _OpenAI, reply: Reply, questions: Sequence[_Question]) -> Response:
+        """Return the response in a reply, and remember that the server has this form's path."""
+        named_by = self._http.named_by
+        response = _response(reply.data, form, questions, self.endpoint, named_by=named_by)
+        self._form = form
+        return replace(response, limits=reply.limits)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
 
+def _lacks_path(error: ProviderError) -> bool:
+    """Return whether the server does not have the path. A 404 may also be about the model."""
+    if isinstance(error, Refused) and error.param == "model":
+        return False
+    return isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
+
+
 def _questions(request: Request) -> list[_Question]:
-    """The questions as UTF-8 can carry them, under names of which no two are equal."""
+    """Return the questions in valid UTF-8, with distinct names."""
     questions: list[_Question] = []
     for spec in request.params["questions"]:
         name = whole(spec["name"])
+        # Two names that differ only in lone surrogates become equal in UTF-8.
         while any(name == earlier.name for earlier in questions):
             name += "_"
         labels = tuple(whole(label) for label in spec["labels"])
@@ -205,49 +253,61 @@ def _response(
         answers = form.answers(data["answers"], questions)
     except ValueError as error:
         raise Refused(f"{url}{form.path}: the answers {error}") from error
-    choices = tuple(
-        _choice(form, q, answer, url) for q, answer in zip(questions, answers, strict=True)
+    choices = []
+    for question, answer in zip(questions, answers, strict=True):
+        choices.append(_choice(form, question, answer, url))
+    model = data.get("model")
+    return Response(
+        tuple(choices),
+        usage(data.get("usage"), "input", "output"),
+        model if isinstance(model, str) else "",
     )
-    model, used = data.get("model"), usage(data.get("usage"), "input", "output")
-    return Response(choices, used, model if isinstance(model, str) else "")
 
 
 def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
-    where = f"{url}{form.path}: the answer to {question.name!r}"
+    subject = f"{url}{form.path}: the answer to {question.name!r}"
     try:
         kind = answer["type"]
         if kind == "refusal":
             return Choice("", "refusal")
         if kind != form.kind(question):
             raise ValueError(f"is a {kind}, not a {form.kind(question)}")
-        shares = _shares(form, question, answer)
+        probabilities = _probabilities(form, question, answer)
     except ValueError as error:
-        raise Refused(f"{where} {error}") from error
+        raise Refused(f"{subject} {error}") from error
     except (TypeError, LookupError, AttributeError) as error:
-        raise Refused(f"{where} has not the shape of one") from error
-    likeliest, most = max(shares, key=lambda share: share[1])
-    if not most:
-        raise Refused(f"{where} gives no label any probability")
-    return Choice(likeliest, shares=shares)
+        raise Refused(f"{subject} has not the shape of one") from error
+    label, highest = max(probabilities, key=lambda pair: pair[1])
+    if not highest:
+        raise Refused(f"{subject} gives no label any probability")
+    return Choice(label, shares=probabilities)
 
 
-def _shares(form: _OpenAI, question: _Question, answer: Any) -> tuple[tuple[str, float], ...]:
-    """The probability of each label. Raises ValueError where one is missing, is too many, or is no probability."""
+def _probabilities(
+    form: _OpenAI, question: _Question, answer: Any
+) -> tuple[tuple[str, float], ...]:
+    """Return the probability of each label.
+
+    Raises ValueError if a label is missing, unknown or repeated, or if a value is no probability.
+    """
     if question.type == "predicate":
-        true = _probability(answer[form.truth])
-        return tuple(zip(question.labels, (1 - true, true), strict=True))
-    listed = form.shares(question, answer["probabilities"])
-    shares = {label: _probability(p) for label, p in listed}
-    if strange := shares.keys() - set(question.labels):
-        raise ValueError(f"has a label that was not offered: {min(strange)!r}")
-    if missing := [label for label in question.labels if label not in shares]:
-        raise ValueError(f"has no probability for {missing[0]!r}")
-    if len(listed) > len(shares):
+        yes = _probability(answer[form.truth])
+        return tuple(zip(question.labels, (1 - yes, yes), strict=True))
+    pairs = form.probabilities(question, answer["probabilities"])
+    probability_by_label = {label: _probability(value) for label, value in pairs}
+    unknown = probability_by_label.keys() - set(question.labels)
+    if unknown:
+        raise ValueError(f"has a label that was not offered: {min(unknown)!r}")
+    for label in question.labels:
+        if label not in probability_by_label:
+            raise ValueError(f"has no probability for {label!r}")
+    if len(pairs) > len(probability_by_label):
         raise ValueError("has two probabilities for one label")
-    return tuple((label, shares[label]) for label in question.labels)
+    return tuple((label, probability_by_label[label]) for label in question.labels)
 
 
 def _probability(value: Any) -> float:
+    # bool is an int in Python, but `true` is no probability.
     if type(value) not in (float, int) or not 0 <= value <= 1 + _ROUNDING:
         raise ValueError(f"holds {str(value)[:40]!r} where a probability should be")
     return min(float(value), 1.0)

@@ -1,7 +1,8 @@
-"""Google's batches for Gemini: `POST /v1beta/models/{model}:batchGenerateContent`, in its own format.
+"""Google's batches for Gemini: `POST /v1beta/models/{model}:batchGenerateContent`, in its format.
 
-As documented in November 2026. The OpenAI-compatible address has batches too, but their files need another upload; here
-the requests are sent inline. Neither log probabilities nor several candidates are requested (`judge.providers.vendors`).
+As documented in November 2026. The OpenAI-compatible address has batches too, but their files need
+another upload; here the requests are sent inline. Neither log probabilities nor several candidates
+are requested (`judge.providers.vendors`).
 """
 
 from __future__ import annotations
@@ -18,26 +19,39 @@ from judge.providers.http_client import (
     MAX_REPLY_BYTES,
     HttpClient,
     Options,
-    body_error,
-    redact_and_truncate,
 )
+from judge.providers.http_errors import body_error, redact_and_truncate
 
-_NAMES = {
-    "max_completion_tokens": "maxOutputTokens", "max_tokens": "maxOutputTokens", "temperature": "temperature",
-    "top_p": "topP", "top_k": "topK", "seed": "seed", "stop": "stopSequences",
-    "frequency_penalty": "frequencyPenalty", "presence_penalty": "presencePenalty",
-}  # fmt: skip
-_SPECIAL = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
-_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
-_MOST_BUDGET = 24_576
-"""Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it."""
-_FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
+_GEMINI_NAMES = {
+    "max_completion_tokens": "maxOutputTokens",
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "seed": "seed",
+    "stop": "stopSequences",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
+# `_generation` translates the effort and the format; Gemini refuses the others.
+_OTHER_PARAMETERS = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
+# Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it.
+_THINKING_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
+_MOST_THINKING = 24_576
+_FINISH_REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
+# The answers are part of the batch's state, so that reply is longer than any other.
+_MAX_STATE_BYTES = 8 * MAX_REPLY_BYTES
 
 
 class GoogleBatchApi(BatchApi):
-    """Batches of inline requests, found again by their display name. The answers come with the batch's state."""
+    """Batches of inline requests, found again by their display name.
 
-    most_requests, most_bytes = 2_000, 19_000_000
+    The answers come with the batch's state.
+    """
+
+    most_requests = 2_000
+    # Google takes 20 MB for all inline requests; the rest is for the words around them.
+    most_bytes = 19_000_000
     inline = True
     _page_size = "pageSize"
 
@@ -49,15 +63,19 @@ class GoogleBatchApi(BatchApi):
 
     def line(self, request: Request, body: Body) -> bytes:
         """Return a `generateContent` request with the request's key as metadata."""
-        content: Body = {"model": f"models/{body['model'].removeprefix('models/')}", "contents": []}
+        model = body["model"].removeprefix("models/")
+        system_parts: list[Body] = []
+        contents: list[Body] = []
         for message in body["messages"]:
-            parts = {"parts": [{"text": message["content"]}]}
+            part = {"text": message["content"]}
             if message["role"] == "system":
-                content.setdefault("systemInstruction", {"parts": []})["parts"] += parts["parts"]
+                system_parts.append(part)
             else:
-                content["contents"].append(
-                    {"role": "model" if message["role"] == "assistant" else "user"} | parts
-                )
+                role = "model" if message["role"] == "assistant" else "user"
+                contents.append({"role": role, "parts": [part]})
+        content: Body = {"model": f"models/{model}", "contents": contents}
+        if system_parts:
+            content["systemInstruction"] = {"parts": system_parts}
         content["generationConfig"] = _generation(body)
         return batches.written({"request": content, "metadata": {"key": request.key()}})
 
@@ -66,119 +84,149 @@ class GoogleBatchApi(BatchApi):
 
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         requests = batches.inline_requests(content)
-        model = json.loads(requests[0])["request"]["model"]
-        start = json.dumps(
-            {"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}}
-        )
-        whole = start.encode().replace(b"[]", b"[" + b",".join(requests) + b"]")
-        path = f"/models/{quote(model.removeprefix('models/'), safe='')}:batchGenerateContent"
-        return self._batch(await self._http.send(path, whole, batches.TRANSFER_SECONDS))
+        model = json.loads(requests[0])["request"]["model"].removeprefix("models/")
+        frame = {"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}}
+        # The requests are JSON already: they are put into the frame without parsing them again.
+        array = b"[" + b",".join(requests) + b"]"
+        body = json.dumps(frame).encode().replace(b"[]", array)
+        path = f"/models/{quote(model, safe='')}:batchGenerateContent"
+        data = await self._http.send(path, body, batches.TRANSFER_SECONDS)
+        return self._batch(data)
 
     async def get(self, id: str) -> Batch:
-        return self._batch(await self._http.get(self._content_path(id), 8 * MAX_REPLY_BYTES))
+        data = await self._http.get(self._content_path(id), _MAX_STATE_BYTES)
+        return self._batch(data)
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         async for data in self._pages("/batches?"):
-            if (
-                _metadata(data).get("displayName") == name
-                and (batch := self._batch(data)).status != "failed"
-            ):
+            if _metadata(data).get("displayName") != name:
+                continue
+            batch = self._batch(data)
+            if batch.status != "failed":
                 return batch
         return None
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
-        """Yield each inlined response in the form of an OpenAI result line; none if the file is damaged."""
+        """Yield each inlined response as an OpenAI result line; none if the file is damaged."""
         file.seek(0)
         try:
-            answers = _output(json.loads(self._http.redacted(file.read())))["inlinedResponses"][
-                "inlinedResponses"
-            ]
+            data = json.loads(self._http.redacted(file.read()))
+            answers = _output(data)["inlinedResponses"]["inlinedResponses"]
         except (ValueError, RecursionError, LookupError, TypeError):
             return
-        for entry in answers if isinstance(answers, list) else ():
+        if not isinstance(answers, list):
+            return
+        for entry in answers:
             if isinstance(entry, dict):
-                key = (
-                    entry["metadata"].get("key")
-                    if isinstance(entry.get("metadata"), dict)
-                    else None
-                )
+                key = _metadata(entry).get("key")
                 yield batches.answer(key, entry.get("response"), _completion)
 
     def _content_path(self, file: str) -> str:
         return f"/batches/{quote(file.removeprefix('batches/'), safe='')}"
 
     async def _pages(self, path: str) -> AsyncIterator[Body]:
-        token = ""
+        cursor = ""
         for _ in range(batches.MAX_PAGES):
-            page = await self._http.get(f"{path}pageSize={batches.PAGE}{token}")
+            page = await self._http.get(f"{path}pageSize={batches.PAGE}{cursor}")
             if not isinstance(page, dict):
                 raise body_error(page, self._http.url, "list")
-            listed = page.get("operations")
-            for data in listed if isinstance(listed, list) else ():
+            operations = page.get("operations")
+            for data in operations if isinstance(operations, list) else ():
                 if isinstance(data, dict) and data.get("name"):
                     yield data
-            if not page.get("nextPageToken"):
+            page_token = page.get("nextPageToken")
+            if not page_token:
                 return
-            token = f"&pageToken={quote(str(page['nextPageToken']), safe='')}"
+            cursor = f"&pageToken={quote(str(page_token), safe='')}"
 
     def _batch(self, data: Any) -> Batch:
-        id = batches.id_of(data, self._http.url, "batch", "name")
-        about = _metadata(data)
-        status = str(about.get("state")).rpartition("_")[2].lower()
-        names = ("successfulRequestCount", "failedRequestCount", "requestCount")
-        succeeded, failed, total = batches.counts(about.get("batchStats"), *names)
-        files = (id,) if isinstance(_output(data), dict) else ()
+        batch_id = batches.id_of(data, self._http.url, "batch", "name")
+        metadata = _metadata(data)
+        # "BATCH_STATE_SUCCEEDED" becomes "succeeded".
+        status = str(metadata.get("state")).rpartition("_")[2].lower()
+        succeeded, failed, total = batches.counts(
+            metadata.get("batchStats"),
+            "successfulRequestCount",
+            "failedRequestCount",
+            "requestCount",
+        )
         error = data.get("error")
-        why = redact_and_truncate(error.get("message") or "") if isinstance(error, dict) else ""
-        return Batch(id, status, succeeded + failed, total, files, why=why)
+        message = error.get("message") if isinstance(error, dict) else None
+        return Batch(
+            batch_id,
+            status,
+            done=succeeded + failed,
+            total=total,
+            files=(batch_id,) if isinstance(_output(data), dict) else (),
+            why=redact_and_truncate(message or ""),
+        )
 
 
 def _metadata(data: Body) -> Body:
-    about = data.get("metadata")
-    return about if isinstance(about, dict) else {}
+    metadata = data.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _output(data: Any) -> Any:
+    """Return the answers of a batch, which are in `response` or in `metadata.output`."""
     return data.get("response") or _metadata(data).get("output")
 
 
 def _generation(body: Body) -> Body:
     """Return a chat request's parameters as Gemini's generationConfig."""
-    config = batches.renamed("Google", body, _NAMES, _SPECIAL)
+    config = batches.renamed("Google", body, _GEMINI_NAMES, _OTHER_PARAMETERS)
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
-    if form := body.get("response_format"):
+    response_format = body.get("response_format")
+    if response_format:
         config["responseMimeType"] = "application/json"
-        if "json_schema" in form:
-            config["responseJsonSchema"] = form["json_schema"]["schema"]
-    if effort := body.get("reasoning_effort"):
-        if "gemini-2" in body["model"]:
-            config["thinkingConfig"] = {"thinkingBudget": _BUDGETS.get(effort, _MOST_BUDGET)}
-        else:
-            lowest = "low" if "pro" in body["model"] else "minimal"
-            config["thinkingConfig"] = {
-                "thinkingLevel": (lowest if effort == "minimal" else effort).upper()
-            }
+        if "json_schema" in response_format:
+            config["responseJsonSchema"] = response_format["json_schema"]["schema"]
+    effort = body.get("reasoning_effort")
+    if effort:
+        config["thinkingConfig"] = _thinking_config(body["model"], effort)
     return config
 
 
+def _thinking_config(model: str, effort: str) -> Body:
+    """Return a reasoning effort as Gemini 2 takes it, in tokens, or as later models do, by level."""
+    if "gemini-2" in model:
+        return {"thinkingBudget": _THINKING_BUDGETS.get(effort, _MOST_THINKING)}
+    # The Pro models have no level MINIMAL.
+    lowest = "low" if "pro" in model else "minimal"
+    level = lowest if effort == "minimal" else effort
+    return {"thinkingLevel": level.upper()}
+
+
 def _completion(response: Any) -> Body:
-    """Return Gemini's response as a chat completion. Raises TypeError, LookupError, AttributeError."""
+    """Return Gemini's response as a chat completion.
+
+    Raises TypeError, LookupError, AttributeError.
+    """
     choices = []
     for candidate in response["candidates"]:
         parts = candidate.get("content", {}).get("parts", ())
-        text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
-        finish = _FINISH.get(candidate.get("finishReason", "STOP"), "content_filter")
-        choices.append({"finish_reason": finish, "message": {"content": text}})
+        texts = [part["text"] for part in parts if "text" in part and not part.get("thought")]
+        finish_reason = candidate.get("finishReason", "STOP")
+        choices.append(
+            {
+                # Any other reason names a filter: SAFETY, RECITATION, PROHIBITED_CONTENT.
+                "finish_reason": _FINISH_REASONS.get(finish_reason, "content_filter"),
+                "message": {"content": "".join(texts)},
+            }
+        )
     prompt, cached, replied, reasoned = batches.counts(
         response.get("usageMetadata"),
-        "promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "thoughtsTokenCount",
-    )  # fmt: skip
-    return {
-        "model": response.get("modelVersion"),
-        "choices": choices,
-        "usage": {
-            "prompt_tokens": prompt, "prompt_tokens_details": {"cached_tokens": cached},
-            "completion_tokens": replied + reasoned, "completion_tokens_details": {"reasoning_tokens": reasoned},
-        },
-    }  # fmt: skip
+        "promptTokenCount",
+        "cachedContentTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+    )
+    # Google counts reasoning besides the reply, OpenAI among the completion's tokens.
+    usage = {
+        "prompt_tokens": prompt,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens": replied + reasoned,
+        "completion_tokens_details": {"reasoning_tokens": reasoned},
+    }
+    return {"model": response.get("modelVersion"), "choices": choices, "usage": usage}

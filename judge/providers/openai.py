@@ -17,7 +17,8 @@ from judge.core.request_options import TokenPrice
 from judge.providers.anthropic_batch import AnthropicBatchApi
 from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
-from judge.providers.http_client import MAX_TEXT, HttpClient, Options, body_error, options, usage
+from judge.providers.http_client import MAX_TEXT, HttpClient, Options, options, usage
+from judge.providers.http_errors import body_error
 from judge.providers.message_text import is_only_thinking, message_text
 from judge.providers.pricing import per_token
 from judge.providers.refusals import (

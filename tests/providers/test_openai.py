@@ -23,7 +23,7 @@ from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.records import Request, Response, Usage
 from judge.execution.layers.retried import Policy
 from judge.providers import Provider
-from judge.providers.http_client import connection_error
+from judge.providers.http_errors import connection_error
 from judge.providers.openai import OpenAIProvider, _response
 from judge.providers.vendors import VENDORS
 from tests.senders import Sender

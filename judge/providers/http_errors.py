@@ -1,0 +1,247 @@
+"""Errors of HTTP replies and connections, in the classes that decide about retries.
+
+No message repeats a secret, spans several lines, or contains what a terminal would interpret.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from judge.core.errors import ProviderError, Refused, Stops, Transient
+from judge.core.messages import option
+from judge.providers.sdk import sdk
+
+# Timeout, conflict and rate limit. A server error (5xx) is retried as well.
+_RETRIED_STATUSES = {408, 409, 429}
+# A wrong key or address concerns every request, so the run stops at the first one.
+_STOPPING_STATUSES = {401, 404}
+# OpenAI answers 429 for these, too, but waiting does not help.
+_OUT_OF_MONEY_CODES = ("insufficient_quota", "billing_hard_limit_reached")
+_MAX_MESSAGE = 300
+_MAX_MESSAGE_READ = 100_000
+# "The model `m` does not exist", but not "/v1/models/m not found".
+_MODEL_WORD = re.compile(r"(?<![\w/])model\b", re.IGNORECASE)
+
+
+def status_error(
+    reply: Any,
+    content: bytes,
+    url: str,
+    secrets: Sequence[str],
+    status: int,
+    *,
+    key: str = "the key",
+    named_by: str = "",
+) -> ProviderError:
+    """Return the error of a reply whose status is not 2xx.
+
+    `key` and `named_by` are what the user set the key and the address with, for the message.
+    Secrets that the server repeats are redacted.
+    """
+    headers = reply.headers
+    error = _error_object(content)
+    fields = error if isinstance(error, dict) else {}
+    code = fields.get("code")
+    param = fields.get("param")
+    reason = _reason(error, content, secrets, reply.reason_phrase)
+    message = f"{url} answered {status}: {reason}"
+    if code in _OUT_OF_MONEY_CODES:
+        advice = "top up, then start the same command again"
+        return Refused(f"{message}; {advice}", status=status, stops="always")
+    is_server_error = status >= 500
+    may_retry = headers.get("x-should-retry") != "false"
+    if (status in _RETRIED_STATUSES or is_server_error) and may_retry:
+        return Transient(
+            message,
+            status=status,
+            retry_after=retry_after(headers),
+            stops="if_first" if is_server_error else "never",
+            limits=limits(headers),
+        )
+    named_by = named_by or option("base_url")
+    if status == 401:
+        message = f"{message.rstrip('.')}; check {key}"
+    elif status == 404:
+        message = f"{message.rstrip('.')}; check {option('model')} and {named_by}"
+        if code == "model_not_found" or _MODEL_WORD.search(reason):
+            param = "model"
+    elif 300 <= status < 400:
+        # Redirects are not followed: the texts go to no host that the user did not name.
+        target = redact_and_truncate(headers.get("location", "another place"), secrets)
+        message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
+    stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
+    return Refused(
+        message,
+        status=status,
+        param=param if isinstance(param, str) else None,
+        stops=stops,
+    )
+
+
+def _error_object(content: bytes) -> Any:
+    """Return the error in the body of a reply: an object, or a text if the body is not JSON."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace").strip()
+    return data.get("error", data) if isinstance(data, dict) else data
+
+
+def _reason(error: Any, content: bytes, secrets: Sequence[str], phrase: str) -> str:
+    """Return the server's own words; `phrase` is the name of the status, for an empty body."""
+    if isinstance(error, dict) and error.get("message"):
+        return redact_and_truncate(error["message"], secrets)
+    words = error if isinstance(error, str) else content.decode("utf-8", "replace")
+    text = redact_and_truncate(words, secrets)
+    # Proxies answer with HTML, of which 300 characters say nothing.
+    return "a web page, not an API error" if text.startswith("<") else text or phrase
+
+
+def error_status(data: Any) -> int:
+    """Return the status that an error inside a 200 reply states, 0 if it states none.
+
+    Some gateways send the errors of the server behind them like this.
+    """
+    error = data.get("error") if isinstance(data, dict) else None
+    if not isinstance(error, dict):
+        return 0
+    code = str(error.get("code") or error.get("status"))
+    if code.isascii() and code.isdigit() and len(code) == 3:
+        return int(code) if code >= "400" else 0
+    name = f"{code} {error.get('type')}".lower()
+    if "rate_limit" in name:
+        return 429
+    return 503 if "overloaded" in name else 0
+
+
+def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:
+    """Return the error of a 200 reply whose JSON is not of a kind such as "chat completion"."""
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, dict | str) and error:
+        message = error.get("message") if isinstance(error, dict) else error
+        return Refused(f"{url} answered: {redact_and_truncate(message or error)}")
+    return Refused(
+        f"{url} answered with JSON that is no {kind}; is {named_by or option('base_url')} right?",
+        stops="if_first",
+    )
+
+
+def connection_error(
+    error: Exception, url: str, timeout: float, received: int, named_by: str = ""
+) -> Transient:
+    """Return the error of a connection that ended after `received` bytes of the reply.
+
+    All of these are transient, and stop the run if they are its first answer.
+    """
+    import aiohttp
+
+    # Under aiohttp the SDK raises a timeout for a refused connection: only the cause tells them
+    # apart.
+    for cause in _causes(error):
+        if isinstance(cause, aiohttp.ClientConnectorCertificateError):
+            return _untrusted_certificate(cause.certificate_error, url)
+        if isinstance(
+            cause,
+            aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL,
+        ):
+            reason = getattr(cause, "strerror", None) or type(cause).__name__
+            advice = f"{named_by or option('base_url')} names another address"
+            return Transient(
+                f"cannot connect to {url} ({reason}): is it started? {advice}",
+                unreachable=True,
+                stops="if_first",
+            )
+        if isinstance(cause, TimeoutError):
+            return Transient(
+                f"{url} did not answer within {timeout:g} s (see {option('timeout')})",
+                billed=True,
+                stops="if_first",
+            )
+    if isinstance(error, sdk().http.DecodingError):
+        problem = "sent a reply that cannot be decompressed"
+    elif received:
+        problem = f"cut its reply off after {received:,} bytes"
+    else:
+        problem = "dropped the connection"
+    return Transient(f"{url} {problem}", stops="if_first")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, its cause, the cause of that, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _untrusted_certificate(certificate_error: Exception, url: str) -> Transient:
+    reason = getattr(certificate_error, "verify_message", "") or str(certificate_error)
+    return Transient(
+        f"cannot connect to {url}: its certificate is not trusted ({reason}). For a certificate "
+        "of your own authority, name the authority's file (.pem) in $SSL_CERT_FILE",
+        unreachable=True,
+        stops="if_first",
+    )
+
+
+def redact_and_truncate(words: Any, secrets: Sequence[str] = ()) -> str:
+    """Return words as one short line without secrets and without control characters."""
+    text = redact(str(words), secrets)
+    line = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
+    # A terminal would obey an escape sequence.
+    return "".join(
+        character if character.isprintable() else f"\\x{ord(character):02x}" for character in line
+    )
+
+
+def redact(text: str, secrets: Sequence[str]) -> str:
+    """Return a text with `***` in place of each secret."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def retry_after(headers: Any) -> float | None:
+    """Return the seconds to wait as the server asks, None if it does not.
+
+    The header is `retry-after-ms`, or `retry-after` in seconds or as a date. A time in the past
+    is 0. A value that is neither a number nor a date, such as NaN, counts as absent.
+    """
+    for name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            wait = float(headers[name]) * seconds_per_unit
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(wait):
+            return max(0.0, wait)
+    until = _parse_date(headers.get("retry-after"))
+    if until is None:
+        return None
+    # The date is compared with the reply's own, in case this machine's clock is wrong.
+    now = _parse_date(headers.get("date"))
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _parse_date(date: str | None) -> float | None:
+    """Return a header's date as seconds since 1970, None if it is not a date."""
+    if not date:
+        return None
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def limits(headers: Any) -> dict[str, str]:
+    """Return the `x-ratelimit-*` headers by their lower-case names; empty if there are none."""
+    values = {}
+    for name, value in headers.raw:
+        if name[:12].lower() == b"x-ratelimit-":
+            values[name.decode("ascii", "replace").lower()] = value.decode("latin-1")
+    return values
