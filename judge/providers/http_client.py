@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, Refused, StorageError, Transient
+from judge.core.errors import ConfigError, ProviderError, Refused, StorageError, Transient
 from judge.core.messages import in_python, option
 from judge.core.records import Usage, whole_value
 from judge.core.request_options import hidden
@@ -343,7 +343,7 @@ class HttpClient:
         ) as error:
             raise connection_error(error, self.url, longest, received, self.named_by) from error
 
-    async def _status_error(self, reply: Any, *, has_command: bool) -> Exception:
+    async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
         parts: list[bytes] = []
         await _read(reply, self.url, MAX_REPLY_BYTES, parts.append)

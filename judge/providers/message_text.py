@@ -6,26 +6,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 _THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
+# Servers name a model's reasoning differently: Ollama and vLLM, DeepSeek, and a few gateways.
 _THINKING_FIELDS = ("reasoning", "reasoning_content", "thinking")
-"""Where servers put what a model thought: Ollama and vLLM, DeepSeek, and a few gateways."""
 
 
 class MessageText(NamedTuple):
-    """What a message says. `refused`: the text is a refusal."""
+    """The text of a message. `refused`: the text is a refusal."""
 
     text: str
     refused: bool = False
 
 
-_OPEN, _CLOSE = "<think>", "</think>"
+_OPEN = "<think>"
+_CLOSE = "</think>"
 
 
 def message_text(message: Mapping[str, Any]) -> MessageText:
     """Return the text of a chat message.
 
-    Its content may be a text, a list of parts (Mistral's reasoning models), or the arguments of a tool call, by which
-    some gateways ask for JSON. If there is only thinking, it is returned between `<think>` and `</think>`, so that a
-    reader of the reply sees it and no score is read from it.
+    Its content may be a text, a list of parts (Mistral's reasoning models), or the arguments of a
+    tool call, by which some gateways ask for JSON. If there is only thinking, it is returned
+    between `<think>` and `</think>`, so that a reader of the reply sees it and no score is read
+    from it.
 
     Raises ValueError, which names the type, if the content is no text.
     """
@@ -36,7 +38,8 @@ def message_text(message: Mapping[str, Any]) -> MessageText:
     refusal = message.get("refusal") or _refusal_in(content)
     if isinstance(refusal, str) and refusal.strip():
         return MessageText(refusal, refused=True)
-    if arguments := _tool_arguments(message):
+    arguments = _tool_arguments(message)
+    if arguments:
         return MessageText(arguments)
     thinking = _thinking(message)
     if thinking.strip():
@@ -46,9 +49,10 @@ def message_text(message: Mapping[str, Any]) -> MessageText:
 
 def is_only_thinking(text: str) -> bool:
     """Return whether `message_text` found nothing but thinking, or nothing at all."""
-    return not text or (
-        text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1
-    )
+    if not text:
+        return True
+    # A second end mark has text before it that is no thinking.
+    return text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1
 
 
 def _joined(content: Any) -> str:
@@ -73,22 +77,28 @@ def _joined(content: Any) -> str:
 
 
 def _parts(content: Any) -> list[Mapping[str, Any]]:
-    listed = content if isinstance(content, list) else [content]
-    return [part for part in listed if isinstance(part, Mapping)]
+    """Return the objects of a content, which is a list of them or a single one."""
+    parts = content if isinstance(content, list) else [content]
+    return [part for part in parts if isinstance(part, Mapping)]
 
 
 def _refusal_in(content: Any) -> Any:
     """Return the text of a part that is a refusal, as OpenAI sends it beside JSON schemas."""
-    return next(
-        (part.get("refusal") for part in _parts(content) if part.get("type") == "refusal"), None
-    )
+    for part in _parts(content):
+        if part.get("type") == "refusal":
+            return part.get("refusal")
+    return None
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the only tool call, "" if there is none or more than one."""
     calls = message.get("tool_calls")
-    functions = [call.get("function") for call in _parts(calls)] if isinstance(calls, list) else []
-    functions = functions or [message.get("function_call")]
+    functions = []
+    if isinstance(calls, list):
+        functions = [call.get("function") for call in _parts(calls)]
+    if not functions:
+        # `function_call` is the older form, before a message could have several calls.
+        functions = [message.get("function_call")]
     if len(functions) != 1 or not isinstance(functions[0], Mapping):
         return ""
     arguments = functions[0].get("arguments")
@@ -102,8 +112,14 @@ def _thinking(message: Mapping[str, Any]) -> str:
     texts = []
     for part in _parts(message.get("content")):
         if part.get("type") in _THINKING_PARTS:
-            thought = next(
-                (part[name] for name in (*_THINKING_FIELDS, "text") if part.get(name)), ""
-            )
+            thought = _thought(part)
+            # Mistral nests the thinking in parts of its own.
             texts.append(thought if isinstance(thought, str) else _joined(thought))
     return "".join(texts)
+
+
+def _thought(part: Mapping[str, Any]) -> Any:
+    for name in (*_THINKING_FIELDS, "text"):
+        if part.get(name):
+            return part[name]
+    return ""

@@ -30,13 +30,15 @@ from judge.providers.refusals import (
 from judge.providers.server_capabilities import Caching, RequestAdapter
 from judge.providers.vendors import Vendor
 
+# The vendors whose batches are in a format of their own.
 _OWN_BATCHES: Mapping[str, type[BatchApi]] = {
     "anthropic": AnthropicBatchApi,
     "gemini": GoogleBatchApi,
 }
-"""The vendors whose batches are in a format of their own."""
+# The run stops if this many texts are refused without any parameter. One alone may be too long, or
+# filtered.
 _TEXTS_BEFORE_STOPPING = 3
-"""So many texts are refused without any parameter before the run stops: one alone may be too long, or filtered."""
+_LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
 
 
 class OpenAIProvider:
@@ -53,38 +55,38 @@ class OpenAIProvider:
         dialect: RequestAdapter | None = None,
         **http_options: Unpack[Options],
     ) -> None:
-        self.name, self.model = name, model
+        self.name = name
+        self.model = model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
-        # What to tell a server of prompt caching; where to break it off only for a model whose cache costs to write
-        # to.
-        http = self._http
-        prices = per_token(model, http.url) if http.caching == "explicit" else None
-        read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)
-        self._adapter = replace(
-            dialect or RequestAdapter(),
-            caching="key"
-            if http.caching == "explicit" and written <= read_afresh
-            else http.caching,
-        )
+        caching = _caching_of(model, self._http)
+        self._adapter = replace(dialect or RequestAdapter(), caching=caching)
         self.price: TokenPrice | None = None
         self._answered = False
+        # The optional parameters that the server has accepted, with the largest value of each.
         self._accepted: dict[str, int] = {}
-        """The optional parameters that the server has accepted, with the most of each."""
         self._texts_refused: set[str] = set()
         self._searching = asyncio.Lock()
-        batches = _OWN_BATCHES.get(name, BatchApi)
-        self.batches = batches(
-            batches.client(http, http_options),
-            lambda request: self._adapter.body(request),
-            lambda request, body, data: _response(
-                data, body, self._adapter.unmet(request, body), http.url, {}
-            ),
+        batch_api = _OWN_BATCHES.get(name, BatchApi)
+        self.batches = batch_api(
+            batch_api.client(self._http, http_options),
+            body=self._batch_body,
+            read=self._batch_response,
         )
+
+    def _batch_body(self, request: Request) -> dict[str, Any]:
+        return self._adapter.body(request)
+
+    def _batch_response(self, request: Request, body: dict[str, Any], data: Any) -> Response:
+        unmet = self._adapter.unmet(request, body)
+        return _response(data, body, unmet, self._http.url, {})
 
     @classmethod
     def open(cls, model: str, config: RunConfig, vendor: Vendor | None = None) -> OpenAIProvider:
-        """The provider of a plan, whose address and key's variable go before a vendor's. Raises ConfigError."""
+        """Return the provider of a run configuration. Raises ConfigError.
+
+        The configuration's address and key variable take precedence over those of the vendor.
+        """
         http_options = options(config)
         if vendor is None:
             return cls(model, **http_options)
@@ -92,20 +94,21 @@ class OpenAIProvider:
             raise ConfigError(
                 f"{option('model', f'{vendor.name}/')}: write the model's name after the slash"
             )
-        named = "key_env" in config.model_fields_set
+        names_key = "key_env" in config.model_fields_set
         http_options["base_url"] = config.base_url or vendor.address
         if vendor.url_env and not config.base_url:
             http_options["named_by"] = f"${vendor.url_env}"
-        http_options["key_env"] = config.key_env if named else vendor.key_env
-        http_options["needs_key"] = named or not (vendor.local or config.base_url)
+        http_options["key_env"] = config.key_env if names_key else vendor.key_env
+        http_options["needs_key"] = names_key or not (vendor.local or config.base_url)
         http_options["caching"] = vendor.caching
         return cls(model, name=vendor.name, dialect=vendor.dialect, **http_options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make it again in another process. No key is in it."""
-        return partial(
+        """Return what makes the provider in another process, which does not include a key."""
+        factory = partial(
             type(self), self.model, name=self.name, dialect=self._adapter, **self._http.options
-        ), ()
+        )
+        return factory, ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -113,7 +116,7 @@ class OpenAIProvider:
 
     @property
     def shared_state(self) -> RequestAdapter:
-        """The words that this server takes, as far as they are known."""
+        """The form of requests that this server accepts, as far as it is known."""
         return self._adapter
 
     @shared_state.setter
@@ -122,67 +125,84 @@ class OpenAIProvider:
 
     @property
     def caching(self) -> Caching:
-        """What this server is told of prompt caching."""
+        """What this server is told about prompt caching."""
         return self._adapter.caching
 
     async def complete(self, request: Request) -> Response:
-        """Return one response, whose `unmet` says what this server does not do. Raises Transient or Refused.
+        """Return one response. Raises Transient or Refused.
 
-        It has a choice for each of the `n` wanted, or fewer. What the server accepts after a refusal is remembered.
+        Its `unmet` names what this server does not do. It has `n` choices or fewer. What the
+        server accepts after a refusal is remembered.
         """
         adapter = self._adapter
         try:
             return await self._send(adapter, request)
         except Refused as refused:
             body = adapter.body(request)
-            if (
-                refused.param in body and refused.status is None
-            ):  # hidden reasoning used up the limit
+            # Without a status the refusal is ours: hidden reasoning used up the whole limit.
+            if refused.param in body and refused.status is None:
                 self._adapter = replace(self._adapter, too_short=body[refused.param])
                 return await self._send(self._adapter, request)
-            if refused.status not in REFUSED_STATUSES or not self._may_be_a_parameter(
-                refused, body
-            ):
+            if refused.status not in REFUSED_STATUSES:
+                raise
+            if not self._may_be_a_parameter(refused, body):
                 raise
             return await self._search(adapter, request, refused)
 
     def _may_be_a_parameter(self, refused: Refused, body: Mapping[str, Any]) -> bool:
-        """Return whether a refusal may be about a parameter: one that was never accepted, or one that it names."""
-        present = optional_parameters(body)
-        unproven = any(value > self._accepted.get(name, 0) for name, value in present.items())
-        return unproven or mentions_parameter(refused, body)
+        """Return whether a refusal may concern an optional parameter.
+
+        It may if one was never accepted with this value, or if the refusal names one.
+        """
+        for name, value in optional_parameters(body).items():
+            if value > self._accepted.get(name, 0):
+                return True
+        return mentions_parameter(refused, body)
 
     async def _search(
         self, adapter: RequestAdapter, request: Request, refused: Refused
     ) -> Response:
-        """Find out by trying what this server accepts, one request at a time: what one learns, the others use."""
+        """Find out by trying what this server accepts.
+
+        Only one request searches at a time, and the others use what it learned.
+        """
         async with self._searching:
-            if adapter != self._adapter:  # another request has learned something meanwhile
+            if adapter != self._adapter:
+                # Another request learned something while this one waited.
                 adapter = self._adapter
                 try:
                     return await self._send(adapter, request)
-                except Refused as again:
-                    if again.status not in REFUSED_STATUSES:
+                except Refused as still_refused:
+                    if still_refused.status not in REFUSED_STATUSES:
                         raise
-                    refused = again
+                    refused = still_refused
+            search = RefusalSearch(adapter, request, lambda changed: self._send(changed, request))
             try:
-                accepted, response = await RefusalSearch(
-                    adapter, request, lambda changed: self._send(changed, request)
-                ).run(refused)
+                accepted, response = await search.run(refused)
             except Refused as error:
-                if error is refused and not self._answered:
-                    self._texts_refused.add(request.key())
-                    if len(self._texts_refused) >= _TEXTS_BEFORE_STOPPING:
-                        error.stops = "always"
+                if error is refused:
+                    self._note_refused_text(request, error)
                 raise
-            self._adapter = accepted.with_max_choices(len(response.choices), accepted.body(request))
+            body = accepted.body(request)
+            self._adapter = accepted.with_max_choices(len(response.choices), body)
             return response
+
+    def _note_refused_text(self, request: Request, error: Refused) -> None:
+        """Let the error stop the run if several texts were refused and none was ever answered."""
+        if self._answered:
+            return
+        self._texts_refused.add(request.key())
+        if len(self._texts_refused) >= _TEXTS_BEFORE_STOPPING:
+            error.stops = "always"
 
     async def _send(self, adapter: RequestAdapter, request: Request) -> Response:
         body = adapter.body(request)
-        data, limits = await self._http.post("/chat/completions", body)
+        reply = await self._http.post("/chat/completions", body)
         unmet = adapter.unmet(request, body)
-        response = _response(data, body, unmet, self.endpoint, limits, named_by=self._http.named_by)
+        named_by = self._http.named_by
+        response = _response(
+            reply.data, body, unmet, self.endpoint, reply.limits, named_by=named_by
+        )
         self._answered = True
         for name, value in optional_parameters(body).items():
             self._accepted[name] = max(value, self._accepted.get(name, 0))
@@ -191,9 +211,24 @@ class OpenAIProvider:
         return response
 
     async def aclose(self) -> None:
-        self._searching = asyncio.Lock()  # the old one belongs to the event loop that ends
+        # The old lock belongs to the event loop that ends.
+        self._searching = asyncio.Lock()
         await self._http.aclose()
         await self.batches.aclose()
+
+
+def _caching_of(model: str, http: HttpClient) -> Caching:
+    """Return what to tell a server about prompt caching.
+
+    Breakpoints are only for a model whose cache costs to write to (OpenAI from gpt-5.6 on: 1.25 of
+    the price of an uncached token). Older models refuse them.
+    """
+    if http.caching != "explicit":
+        return http.caching
+    prices = per_token(model, http.url)
+    if prices is None or prices.cache_written <= prices.uncached:
+        return "key"
+    return http.caching
 
 
 def _response(
@@ -208,37 +243,44 @@ def _response(
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion", named_by)
     choices = tuple(_choice(choice, url) for choice in data["choices"])
-    requested, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
+    requested = body.get("n", 1)
     if not 1 <= len(choices) <= requested:
+        problem = f"{len(choices)} choices where {requested} were asked for"
+        raise Refused(f"{url} sent {problem}", billed=True)
+    if any(_is_used_up(choice) for choice in choices):
+        limit_names = [name for name in _LIMIT_NAMES if name in body]
         raise Refused(
-            f"{url} sent {len(choices)} choices where {requested} were asked for", billed=True
-        )
-    if any(
-        c.finish_reason == "length" and not c.tokens and is_only_thinking(c.text) for c in choices
-    ):
-        limit = next(
-            (name for name in ("max_completion_tokens", "max_tokens") if name in body), None
-        )
-        raise Refused(
-            f"{url}: the model spent its whole token limit on hidden reasoning; {advice_on_thinking()}",
-            param=limit,
+            f"{url}: the model spent its whole token limit on hidden reasoning; "
+            f"{advice_on_thinking()}",
+            param=limit_names[0] if limit_names else None,
             billed=True,
         )
+    # Several servers ignore `n` or the log probabilities in silence.
     if len(choices) < requested and "n" not in unmet:
         unmet = (*unmet, "n")
-    if body.get("logprobs") and (lacking := _lacking_probabilities(choices)):
-        unmet = tuple(dict.fromkeys((*unmet, lacking)))
-    served_by = "/".join(str(data[k]) for k in ("model", "system_fingerprint") if data.get(k))
-    return Response(choices, used, served_by, unmet, limits)
+    ignored = _ignored_probabilities(choices) if body.get("logprobs") else ""
+    if ignored and ignored not in unmet:
+        unmet = (*unmet, ignored)
+    served_by = [str(data[key]) for key in ("model", "system_fingerprint") if data.get(key)]
+    used = usage(data.get("usage"), "prompt", "completion")
+    return Response(choices, used, "/".join(served_by), unmet, limits)
 
 
-def _lacking_probabilities(choices: Sequence[Choice]) -> str:
-    """Return which wish for token probabilities was ignored in silence, "" if both were fulfilled."""
+def _is_used_up(choice: Choice) -> bool:
+    """Return whether the limit was reached before the model wrote any text."""
+    ended_by_limit = choice.finish_reason == "length" and not choice.tokens
+    return ended_by_limit and is_only_thinking(choice.text)
+
+
+def _ignored_probabilities(choices: Sequence[Choice]) -> str:
+    """Return which parameter for token probabilities the server ignored in silence, else ""."""
     if any(choice.tokens is None for choice in choices):
         return "logprobs"
     # Some servers give the probability of the chosen token and of no other.
-    alone = any(token.lacks_alternatives for choice in choices for token in choice.tokens or ())
-    return "top_logprobs" if alone else ""
+    for choice in choices:
+        if any(token.lacks_alternatives for token in choice.tokens or ()):
+            return "top_logprobs"
+    return ""
 
 
 def _choice(data: Any, url: str) -> Choice:
@@ -246,35 +288,40 @@ def _choice(data: Any, url: str) -> Choice:
     if not isinstance(message, dict):
         raise Refused(f"{url} sent a choice without a message", billed=True)
     try:
-        read = message_text(message)
+        content = message_text(message)
     except ValueError as error:
-        raise Refused(
-            f"{url} sent a message whose content is {error}, not text", billed=True
-        ) from error
-    if len(read.text) > MAX_TEXT:
-        raise Refused(
-            f"{url} sent a text of more than 1 MB, which no judge's reply has", billed=True
-        )
-    finish = "refusal" if read.refused else str(data.get("finish_reason") or "stop")
-    return Choice(read.text, finish, _tokens(data.get("logprobs")))
+        problem = f"sent a message whose content is {error}, not text"
+        raise Refused(f"{url} {problem}", billed=True) from error
+    if len(content.text) > MAX_TEXT:
+        problem = "sent a text of more than 1 MB, which no judge's reply has"
+        raise Refused(f"{url} {problem}", billed=True)
+    finish_reason = str(data.get("finish_reason") or "stop")
+    if content.refused:
+        finish_reason = "refusal"
+    return Choice(content.text, finish_reason, _tokens(data.get("logprobs")))
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
-    """The tokens with their alternatives; None where there are none, or where any of it is not what it should be."""
-    listed = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(listed, list):
+    """Return the tokens with their alternatives, None if there are none or any is malformed."""
+    entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(entries, list):
         return None
     try:
-        return (
-            tuple(Token(*_pair(t), tuple(map(_pair, t.get("top_logprobs") or ()))) for t in listed)
-            or None
-        )
+        return tuple(map(_token, entries)) or None
     except (TypeError, AttributeError, LookupError, ValueError, OverflowError):
         return None
 
 
+def _token(entry: Any) -> Token:
+    text, logprob = _pair(entry)
+    alternatives = tuple(map(_pair, entry.get("top_logprobs") or ()))
+    return Token(text, logprob, alternatives)
+
+
 def _pair(data: Any) -> tuple[str, float]:
-    text, logprob = data["token"], data["logprob"]
+    text = data["token"]
+    logprob = data["logprob"]
     if not isinstance(text, str):
         raise TypeError("a token is text")
+    # JSON has no infinity: some servers write null for a probability of 0.
     return text, -math.inf if logprob is None else float(logprob)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.metadata import version
 from ipaddress import ip_address
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from judge.core.records import Usage
@@ -14,21 +15,33 @@ DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 0.5
 """What a request costs in a batch, as a share of its price online (OpenAI, Anthropic and Google, 2026)."""
 _NO_USAGE = Usage()
-_MILLION = 1e6
-TokenPrices = tuple[float, float, float, float]
-"""US dollars for a token that is read afresh, read from the provider's cache, written to it, and put out."""
+_PER_MILLION = 1e6
+# genai-prices calculates the price of a request. So many tokens keep digits that one would lose.
 _SAMPLE_TOKENS = 1000
+
+
+class TokenPrices(NamedTuple):
+    """US dollars for a token.
+
+    An input token is uncached, read from the provider's cache, or written to it.
+    """
+
+    uncached: float
+    cached: float
+    cache_written: float
+    output: float
 
 
 def cost_usd(
     model: str, endpoint: str, usage: Usage, *, batched: Usage = _NO_USAGE
 ) -> float | None:
-    """US dollars for the tokens of many requests, or None where the endpoint's prices are not known: never a guess.
+    """Return US dollars for the tokens of many requests, None if the prices are unknown.
 
-    Nothing used costs 0. A server of one's own has no known price. `batched` is the part of the usage that was
-    answered in batches.
-    Priced as requests of ordinary length: some models charge more for one of several hundred thousand tokens, and a
-    sum must not be taken for such a one.
+    Nothing used costs 0. A server of the user's own has no known price. `batched` is the part of
+    the usage that was answered in batches.
+
+    The price is that of requests of ordinary length. Some models charge more for a request of
+    several hundred thousand tokens, which the sum of many requests must not be taken for.
     """
     if usage == Usage():
         return 0.0
@@ -36,9 +49,9 @@ def cost_usd(
 
 
 def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> float | None:
-    """US dollars for the tokens of many requests to a provider, at the user's price or else the published one.
+    """Return US dollars for the tokens of many requests to a provider.
 
-    None if neither is known.
+    The price is the user's, or else the published one. None if neither is known.
     """
     if usage == Usage():
         return 0.0
@@ -46,13 +59,19 @@ def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> 
 
 
 def prices_of(provider: Provider) -> TokenPrices | None:
-    """The price of a provider's token: the user's, else the published one, else None."""
+    """Return the prices of a provider's tokens: the user's, else the published ones, else None."""
     capabilities = Capabilities.of(provider)
     price = capabilities.price or capabilities.published_price
     if price is not None:
-        read, written = price.input / _MILLION, price.output / _MILLION
-        return read, read, read, written
-    if capabilities.price_list or provider.decides:  # genai-prices has the prices of chats
+        input_price = price.input / _PER_MILLION
+        return TokenPrices(
+            uncached=input_price,
+            cached=input_price,
+            cache_written=input_price,
+            output=price.output / _PER_MILLION,
+        )
+    # genai-prices has the prices of chats and not those of typed questions.
+    if capabilities.price_list or provider.decides:
         return None
     return per_token(provider.model, provider.endpoint)
 
@@ -64,36 +83,36 @@ def _discounted(usage: Usage, batched: Usage, prices: TokenPrices | None) -> flo
 
 
 def cost(usage: Usage, prices: TokenPrices) -> float:
-    """US dollars for tokens at the prices that `per_token` gives."""
-    fresh = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
-    counts = (fresh, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
+    """Return US dollars for tokens at these prices."""
+    uncached = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
+    counts = (uncached, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
     return sum(count * price for count, price in zip(counts, prices, strict=True))
 
 
 @lru_cache
 def per_token(model: str, endpoint: str) -> TokenPrices | None:
-    """The price of a token in genai-prices, None if there is none."""
+    """Return the prices of a token in genai-prices, None if it has none."""
     import genai_prices
 
     def price(**tokens: int) -> float:
-        calculation = genai_prices.calc_price(
-            genai_prices.Usage(**tokens), model, provider_api_url=endpoint
-        )
+        usage = genai_prices.Usage(**tokens)
+        calculation = genai_prices.calc_price(usage, model, provider_api_url=endpoint)
         return float(calculation.total_price) / _SAMPLE_TOKENS
 
-    n = _SAMPLE_TOKENS
+    tokens = _SAMPLE_TOKENS
     try:
-        cached, stored = (
-            price(input_tokens=n, cache_read_tokens=n),
-            price(input_tokens=n, cache_write_tokens=n),
+        return TokenPrices(
+            uncached=price(input_tokens=tokens),
+            cached=price(input_tokens=tokens, cache_read_tokens=tokens),
+            cache_written=price(input_tokens=tokens, cache_write_tokens=tokens),
+            output=price(output_tokens=tokens),
         )
-        return price(input_tokens=n), cached, stored, price(output_tokens=n)
     except (LookupError, ValueError):
         return None
 
 
 def price_source(provider: Provider) -> str:
-    """Where the prices of a provider are from, with the source's version."""
+    """Return where the prices of a provider are from, with the source's version."""
     if Capabilities.of(provider).price is not None:
         return "the price given for this model"
     return _price_list(provider)
@@ -104,22 +123,25 @@ def _price_list(provider: Provider) -> str:
 
 
 def why_unknown(provider: Provider) -> str:
-    """Why there is no price, in a few words."""
+    """Return why there is no price, in a few words."""
     endpoint = provider.endpoint
     if endpoint.startswith("local:"):
         return "computed here: no known price"
     if is_own(endpoint):
         return "a server of your own: no known price"
-    place = urlsplit(endpoint).netloc or "this provider"
-    return f"{_price_list(provider)} has no price for {provider.model} at {place}"
+    host = urlsplit(endpoint).netloc or "this provider"
+    return f"{_price_list(provider)} has no price for {provider.model} at {host}"
+
+
+# A domain ending that is only resolved inside a network.
+_PRIVATE_DOMAINS = (".local", ".internal", ".lan", ".localhost")
 
 
 def is_own(endpoint: str) -> bool:
-    """Whether an address is on this machine or in a network of one's own."""
+    """Return whether an address is on this machine or in a private network."""
     host = urlsplit(endpoint).hostname or ""
     try:
         return not ip_address(host).is_global
     except ValueError:
-        return bool(host) and (
-            "." not in host or host.endswith((".local", ".internal", ".lan", ".localhost"))
-        )
+        # A name without a dot, such as `localhost` or `gpu-server`, is in the own network.
+        return bool(host) and ("." not in host or host.endswith(_PRIVATE_DOMAINS))

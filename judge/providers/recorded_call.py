@@ -12,11 +12,13 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 from judge.core.invalid_values import first_invalid_value
 from judge.core.records import Choice, Request, Response, Token, Usage
 
-_PARTS = ("\ufffd", "bytes:", "\\x", "<0x")
+# Tokens that are parts of a character: its replacement mark, and how servers write lone bytes
+# ("bytes:\xe2\x80", "\xe2", "<0xE2>").
+_PARTIAL_CHARACTER = ("\ufffd", "bytes:", "\\x", "<0x")
 
 
 class Call(NamedTuple):
-    """What was asked; equal calls differ in the draw alone. `params` is JSON, without `n`."""
+    """A request without its draw: equal calls differ in the draw alone. `params` has no `n`."""
 
     model: str
     messages: str
@@ -24,7 +26,7 @@ class Call(NamedTuple):
 
 
 class RecordedCall(NamedTuple):
-    """A call, the server it went to where the line says so, and its replies by draw."""
+    """A call, the server it went to if the line names one, and its replies by draw."""
 
     call: Call
     endpoint: str
@@ -32,55 +34,69 @@ class RecordedCall(NamedTuple):
 
 
 def call_of(request: Request) -> Call:
-    """The call that a request is one of, whatever its draws."""
+    """Return the call of a request, without its draws."""
     params = {name: value for name, value in request.params.items() if name != "n"}
-    return Call(request.model, _json([dict(m) for m in request.messages]), _json(params))
+    messages = [dict(message) for message in request.messages]
+    return Call(request.model, _json(messages), _json(params))
 
 
 def request_of(call: Call, draw: int, endpoint: str) -> Request:
-    """The request for one draw of a call."""
-    return Request(
-        call.model, tuple(json.loads(call.messages)), json.loads(call.params), draw, endpoint
-    )
+    """Return the request for one draw of a call."""
+    messages = tuple(json.loads(call.messages))
+    return Request(call.model, messages, json.loads(call.params), draw, endpoint)
 
 
 def server_of(request: Request) -> str:
-    """The address of the server that a request goes to; nothing where it goes to none: scripted, or replayed."""
+    """Return the address of the server of a request, "" if it has none: scripted, or replayed."""
     return request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
 
 
 def line_of(request: Request, response: Response) -> RecordedCall:
-    """The line of a reply to a request for one draw."""
+    """Return the line for the reply to a request for one draw."""
     return RecordedCall(call_of(request), server_of(request), {request.draw: response})
 
 
 def digest(call: Call) -> str:
-    """That of the messages: the `prompt` of its line."""
-    return hashlib.sha256(call.messages.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """Return the digest of the messages, which a line has as its `prompt`."""
+    content = call.messages.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def write(line: RecordedCall) -> bytes:
-    """The line with its end."""
-    call, endpoint, responses = line
+    """Return a line with its line end."""
     replies = []
-    for draw, response in sorted(responses.items()):
-        choice = response.choices[0]
-        usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
-        tokens = (
-            None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
-        )
-        fields = {  # what says nothing is left out
-            "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None, "tokens": tokens,
-            "shares": choice.shares, "usage": usage or None, "served_by": response.served_by or None,
-            "unmet": response.unmet or None,
-        }  # fmt: skip
-        known = {name: value for name, value in fields.items() if value is not None}
-        replies.append({"draw": draw, "text": choice.text, **known})
-    values = {
-        "prompt": digest(call), "model": call.model, **({"endpoint": endpoint} if endpoint else {}),
-        "params": json.loads(call.params), "messages": json.loads(call.messages), "replies": replies,
-    }  # fmt: skip
+    for draw, response in sorted(line.replies.items()):
+        replies.append({"draw": draw, **_reply_values(response)})
+    values: dict[str, Any] = {"prompt": digest(line.call), "model": line.call.model}
+    if line.endpoint:
+        values["endpoint"] = line.endpoint
+    values["params"] = json.loads(line.call.params)
+    values["messages"] = json.loads(line.call.messages)
+    values["replies"] = replies
     return encoded(values)
+
+
+def _reply_values(response: Response) -> dict[str, Any]:
+    """Return the JSON of a reply, without the fields that have their default."""
+    choice = response.choices[0]
+    tokens = None
+    if choice.tokens is not None:
+        tokens = [[token.text, token.logprob, token.top] for token in choice.tokens]
+    usage = {}
+    for name in Usage.__slots__:
+        count = getattr(response.usage, name)
+        if count:
+            usage[name] = count
+    optional = {
+        "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
+        "tokens": tokens,
+        "shares": choice.shares,
+        "usage": usage or None,
+        "served_by": response.served_by or None,
+        "unmet": response.unmet or None,
+    }
+    stated = {name: value for name, value in optional.items() if value is not None}
+    return {"text": choice.text, **stated}
 
 
 def encoded(values: Mapping[str, Any]) -> bytes:
@@ -98,17 +114,11 @@ class _Reply(BaseModel):
     unmet: list[StrictStr] = []
 
     def response(self) -> Response:
-        tokens = (
-            None
-            if self.tokens is None
-            else tuple(Token(text, p, tuple(top)) for text, p, top in self.tokens)
-        )
-        choice = Choice(
-            self.text,
-            self.finish_reason,
-            tokens,
-            None if self.shares is None else tuple(self.shares),
-        )
+        tokens = None
+        if self.tokens is not None:
+            tokens = tuple(Token(text, logprob, tuple(top)) for text, logprob, top in self.tokens)
+        shares = None if self.shares is None else tuple(self.shares)
+        choice = Choice(self.text, self.finish_reason, tokens, shares)
         return Response((choice,), Usage(**self.usage), self.served_by, tuple(self.unmet))
 
 
@@ -122,37 +132,52 @@ class _Line(BaseModel):
 
 
 def read(line: bytes) -> RecordedCall | str:
-    """The line that `write` wrote, or a person in the same form; or the note in its place. Raises ValueError."""
+    """Return a line that `write` wrote, or a person in the same form; or the text of a note.
+
+    Raises ValueError.
+    """
     try:
         values = json.loads(line.decode("utf-8", "surrogatepass"))
         if isinstance(values, dict) and set(values) == {"note"}:
             return str(values["note"])
-        read = _Line.model_validate(values)
-        replies = {reply.draw: reply.response() for reply in read.replies}
+        model = _Line.model_validate(values)
+        replies = {reply.draw: reply.response() for reply in model.replies}
     except ValidationError as error:
         raise ValueError(str(first_invalid_value(error))) from error
     except (TypeError, RecursionError) as error:
+        # A `usage` with unknown names is a TypeError, JSON of extreme depth a RecursionError.
         raise ValueError(str(error)) from error
-    call = Call(read.model, _json(read.messages), _json(read.params))
-    if read.prompt != digest(call):
-        raise ValueError(f"the messages do not match their digest {read.prompt}: record them again")
-    return RecordedCall(call, read.endpoint, replies)
+    call = Call(model.model, _json(model.messages), _json(model.params))
+    if model.prompt != digest(call):
+        raise ValueError(
+            f"the messages do not match their digest {model.prompt}: record them again"
+        )
+    return RecordedCall(call, model.endpoint, replies)
 
 
 def contradiction(line: RecordedCall) -> str:
-    """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
+    """Return what is wrong with a line whose text and tokens differ, "" if nothing is.
+
+    That happens if a person edits the text and not the tokens, or the tokens and not the text.
+    """
     for draw, reply in line.replies.items():
         for choice in reply.choices:
-            # What a reply says, however it is spaced; nothing of tokens that are parts of characters.
-            text, token_text = (
-                ""
-                if any(mark in part for mark in _PARTS)
-                else "".join(filter(str.isalnum, part.casefold()))
-                for part in (choice.text, "".join(t.text for t in choice.tokens or ()))
-            )
-            if text and token_text and text not in token_text and token_text not in text:
-                return f"draw {draw} has the text {choice.text!r:.60}, but its tokens differ: record it again"
+            text = _letters(choice.text)
+            token_text = _letters("".join(token.text for token in choice.tokens or ()))
+            if not text or not token_text:
+                continue
+            # Servers leave an end token or a code fence out of one of the two.
+            if text not in token_text and token_text not in text:
+                excerpt = f"{choice.text!r:.60}"
+                return f"draw {draw} has the text {excerpt}, but its tokens differ: record it again"
     return ""
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, "" if it has parts of characters."""
+    if any(mark in text for mark in _PARTIAL_CHARACTER):
+        return ""
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _json(value: Any) -> str:

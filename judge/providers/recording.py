@@ -1,11 +1,12 @@
-"""Replies written down, to be read again offline: one line of JSON for each prompt, sorted, without keys.
+"""Recorded replies, to be read again offline: one line of JSON for each prompt, sorted, without keys.
 
-A line holds `prompt` (the digest of `messages`), `model`, `params`, `messages` and `replies`, one for each draw; where
-they came from a server also `endpoint`, its address. A line may be `{"note": "..."}` instead, a sentence that every
-report of these replies shows.
+A line has `prompt` (the digest of `messages`), `model`, `params`, `messages` and `replies`, one for
+each draw; if they came from a server also `endpoint`, its address. A line may be `{"note": "..."}`
+instead, a sentence that every report of these replies shows.
 
-`Recorder` appends each reply to the file and sorts it at the end. `RecordingFile` reads replies on demand and keeps
-only their positions in memory, and `ReplayProvider` answers from it, offline.
+`Recorder` appends each reply to the file and sorts it at the end. `RecordingFile` reads replies on
+demand and keeps only their positions in memory, and `ReplayProvider` answers from it, offline
+(docs/decisions/0015-recordings-and-replay.md).
 """
 
 from __future__ import annotations
@@ -36,42 +37,51 @@ from judge.core.records import Message, Request, Response, Usage
 from judge.providers import Provider, recorded_call
 from judge.providers.recorded_call import Call, RecordedCall, call_of, digest, encoded
 
-_MAX_DIFFERENCES, _CONTEXT_WORDS, _MAX_CHARACTERS = 5, 4, 160
-"""Differences that are shown, words around each, and characters of each."""
+_MAX_DIFFERENCES = 5
+# Words of context before and after a difference.
+_CONTEXT_WORDS = 4
+_MAX_CHARACTERS = 160
+# `<output 3f9ac2d1>`: the digest of a fence, which differs for each text.
 _FENCE_DIGEST = re.compile(r" [0-9a-f]{8}(?=>)")
-"""That of a fence around a text: another text has another."""
-_BEGINNINGS = (b'{"prompt"', b'{"note"')
+_LINE_STARTS = (b'{"prompt"', b'{"note"')
 
 
 def _text(call: Call) -> str:
-    """The messages as one text, without the digests of fences."""
+    """Return the messages as one text, without the digests of fences."""
     messages: list[Message] = json.loads(call.messages)
-    return _FENCE_DIGEST.sub(
-        "", "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-    )
+    text = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+    return _FENCE_DIGEST.sub("", text)
 
 
-def _differences(recorded: str, asked: str) -> str:
-    """Where two texts differ, word by word, with the words around it."""
-    before, after = recorded.split(), asked.split()
+def _differences(recorded: str, requested: str) -> str:
+    """Return where two texts differ, word by word, with the words around each difference."""
+    before = recorded.split()
+    after = requested.split()
     changes = []
-    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal":
-            lead, rest = (
-                " ".join(before[max(0, i - _CONTEXT_WORDS) : i]),
-                " ".join(before[j : j + _CONTEXT_WORDS]),
-            )
-            was, now = (
-                shorten(" ".join(words) or "(nothing)", _MAX_CHARACTERS, placeholder="…")
-                for words in (before[i:j], after[k:m])
-            )
-            changes.append(f"\n  … {lead} [- {was}] [+ {now}] {rest} …")
-    more = (
-        f"\n… {len(changes) - _MAX_DIFFERENCES} more places"
-        if len(changes) > _MAX_DIFFERENCES
-        else ""
-    )
-    return "".join(changes[:_MAX_DIFFERENCES]) + more
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        words_before = " ".join(before[max(0, start - _CONTEXT_WORDS) : start])
+        words_after = " ".join(before[end : end + _CONTEXT_WORDS])
+        removed = _shortened(before[start:end])
+        added = _shortened(after[new_start:new_end])
+        changes.append(f"\n  … {words_before} [- {removed}] [+ {added}] {words_after} …")
+    text = "".join(changes[:_MAX_DIFFERENCES])
+    if len(changes) > _MAX_DIFFERENCES:
+        text += f"\n… {len(changes) - _MAX_DIFFERENCES} more places"
+    return text
+
+
+def _shortened(words: Sequence[str]) -> str:
+    return shorten(" ".join(words) or "(nothing)", _MAX_CHARACTERS, placeholder="…")
+
+
+class _Span(NamedTuple):
+    """The position of a line in the file, in bytes."""
+
+    start: int
+    length: int
 
 
 class _Key(NamedTuple):
@@ -84,60 +94,79 @@ class _Key(NamedTuple):
 
 
 class RecordingFile:
-    """The replies in a file: a later one stands in the place of others to the same call.
+    """The replies in a file; of several replies to the same draw of a call, the last one counts.
 
-    It is as the file is when it is opened, whatever is added to it or put in its place meanwhile. `note` is what it
-    says of all replies, and `digest` the sha256 of its lines. A last line that is not finished is left out; `cut` says
-    so. Takes some 0.5 KB of memory for each prompt. Raises DataError, with the line, for a file that is no recording;
-    where `strict` also for a reply that contradicts its tokens, as after an edit by hand.
+    It reads the file as it is when it is opened, even if lines are added or the file is replaced
+    meanwhile. `note` is what the file says about all replies, and `digest` the SHA-256 of its
+    lines. `cut` is whether the last line is unfinished, and left out. Takes some 0.5 KB of memory
+    for each prompt.
+
+    Raises DataError, with the line, for a file that is no recording; if `strict` also for a reply
+    that contradicts its tokens, as after an edit by hand.
     """
 
     def __init__(self, path: Path, *, strict: bool = False) -> None:
         self.note = ""
         self.reasoning: set[str] = set()
         """The models that a reply shows to reason before they answer."""
+        self.cut = False
         self._path = path
-        self._places: dict[_Key, dict[int, tuple[int, int]]] = {}
-        """The start and the length of the line with each draw."""
+        # For each call, the line that has each of its draws.
+        self._spans: dict[_Key, dict[int, _Span]] = {}
         self._servers = {""}
         self._file = _opened(path)
         self._close = finalize(self, self._file.close)
-        hashed = hashlib.sha256()
         try:
-            self.cut = False
-            start = 0
-            for number, raw in enumerate(self._file, 1):
-                place, start = (start, len(raw)), start + len(raw)
-                if not raw.strip():
-                    continue
-                try:
-                    line = recorded_call.read(raw)
-                except ValueError as error:
-                    self.cut = raw.startswith(_BEGINNINGS) and not raw.endswith(b"\n")
-                    if self.cut:
-                        break
-                    raise DataError(
-                        f"{path}:{number}: not a line of a recording: {error}"
-                    ) from error
-                hashed.update(raw)
-                if isinstance(line, str):
-                    self.note = self.note if line in self.note else f"{self.note} {line}".strip()
-                elif strict and (wrong := recorded_call.contradiction(line)):
-                    raise DataError(f"{path}:{number}: {wrong}")
-                else:
-                    self._index(line, place)
+            self.digest = self._read_lines(strict)
         except DataError:
             self.close()
             raise
-        self.digest = hashed.hexdigest()
 
-    def _index(self, line: RecordedCall, place: tuple[int, int]) -> None:
-        (model, _, params), endpoint, replies = line
-        key = _Key(intern(model), digest(line.call), intern(params), intern(endpoint))
+    def _read_lines(self, strict: bool) -> str:
+        """Index all lines and return their digest."""
+        hashed = hashlib.sha256()
+        start = 0
+        for number, raw_line in enumerate(self._file, 1):
+            span = _Span(start, len(raw_line))
+            start += len(raw_line)
+            if not raw_line.strip():
+                continue
+            try:
+                line = recorded_call.read(raw_line)
+            except ValueError as error:
+                # A killed process may have left a part of a line, which has no line end.
+                self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(b"\n")
+                if self.cut:
+                    break
+                raise DataError(
+                    f"{self._path}:{number}: not a line of a recording: {error}"
+                ) from error
+            hashed.update(raw_line)
+            if isinstance(line, str):
+                self._add_note(line)
+                continue
+            problem = recorded_call.contradiction(line) if strict else ""
+            if problem:
+                raise DataError(f"{self._path}:{number}: {problem}")
+            self._index(line, span)
+        return hashed.hexdigest()
+
+    def _add_note(self, note: str) -> None:
+        if note not in self.note:
+            self.note = f"{self.note} {note}".strip()
+
+    def _index(self, line: RecordedCall, span: _Span) -> None:
+        # Most lines share their model, parameters and server: one text of each is enough.
+        key = _Key(
+            model=intern(line.call.model),
+            prompt=digest(line.call),
+            params=intern(line.call.params),
+            endpoint=intern(line.endpoint),
+        )
         self._servers.add(key.endpoint)
-        if any(response.reasoned for response in replies.values()):
-            self.reasoning.add(model)
-        self._places.setdefault(key, {}).update(dict.fromkeys(replies, place))
+        if any(response.reasoned for response in line.replies.values()):
+            self.reasoning.add(key.model)
+        self._spans.setdefault(key, {}).update(dict.fromkeys(line.replies, span))
 
     def __enter__(self) -> Self:
         return self
@@ -146,116 +175,137 @@ class RecordingFile:
         self.close()
 
     def __len__(self) -> int:
-        """How many calls have replies."""
-        return len(self._places)
+        """Return the number of calls with replies."""
+        return len(self._spans)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()
 
     @property
     def models(self) -> tuple[str, ...]:
         """The models that were asked, sorted."""
-        return tuple(sorted({key.model for key in self._places}))
+        return tuple(sorted({key.model for key in self._spans}))
 
     def draws(self, model: str) -> int:
         """Return the most replies of this model that any prompt has."""
-        return max(
-            (len(places) for key, places in self._places.items() if key.model == model), default=0
-        )
+        counts = [len(spans) for key, spans in self._spans.items() if key.model == model]
+        return max(counts, default=0)
 
     @property
     def ambiguous_servers(self) -> tuple[str, ...]:
-        """The servers of a call that has replies of several; empty where none has."""
-        named = sorted(self._servers - {""})
-        for key in self._places if len(named) > 1 else ():
-            having = [server for server in named if key._replace(endpoint=server) in self._places]
-            if len(having) > 1:
-                return tuple(having)
+        """The servers of the first call that has replies of several; empty if there is none."""
+        servers = sorted(self._servers - {""})
+        if len(servers) < 2:
+            return ()
+        for key in self._spans:
+            servers_of_call = [
+                server for server in servers if key._replace(endpoint=server) in self._spans
+            ]
+            if len(servers_of_call) > 1:
+                return tuple(servers_of_call)
         return ()
 
     def decides(self, model: str) -> bool:
-        """Whether all that a model was asked were typed questions."""
-        params = {key.params for key in self._places if key.model == model}
+        """Return whether a model was asked nothing but typed questions."""
+        params = {key.params for key in self._spans if key.model == model}
         return bool(params) and all('"questions"' in text for text in params)
 
     def lines(self) -> Iterator[RecordedCall]:
-        """Each call with the replies that count. Raises DataError where the file was changed under way."""
-        for key, drawn in self._places.items():
-            read = {place: self._read(place) for place in set(drawn.values())}
-            replies = {draw: read[place].replies[draw] for draw, place in drawn.items()}
-            yield RecordedCall(read[next(iter(read))].call, key.endpoint, replies)
+        """Yield each call with the replies that count.
+
+        Raises DataError if the file was changed meanwhile.
+        """
+        for key in self._spans:
+            yield self._merged_line(key)
 
     def find(self, request: Request) -> list[Response]:
-        """The replies to the draws that a request asks for, as many as there are from the first one on.
+        """Return the replies to a request's draws, from the first one to the first missing one.
 
-        Raises DataError where the file was changed under way.
+        Raises DataError if the file was changed meanwhile.
         """
         call = call_of(request)
-        drawn = self._places.get(self._key(call), {})
-        lines: dict[tuple[int, int], RecordedCall] = {}
-        found: list[Response] = []
-        for draw in range(request.draw, request.draw + int(request.params.get("n", 1))):
-            if (place := drawn.get(draw)) is None:
+        spans = self._spans.get(self._key(call), {})
+        lines: dict[_Span, RecordedCall] = {}
+        responses: list[Response] = []
+        for draw in range(request.draw, _end_of_draws(request)):
+            span = spans.get(draw)
+            if span is None:
                 break
-            if place not in lines:
-                lines[place] = self._read(place)
-            if lines[place].call != call:
+            if span not in lines:
+                lines[span] = self._read(span)
+            # The key has a short digest of the messages, so two calls might share it.
+            if lines[span].call != call:
                 return []
-            found.append(lines[place].replies[draw])
-        return found
+            responses.append(lines[span].replies[draw])
+        return responses
 
     def explain(self, request: Request) -> str:
-        """Why there is no reply to a request: what differs from the call that is most like it."""
+        """Return why there is no reply to a request: the difference from the most similar call."""
         call = call_of(request)
-        key, keys = self._key(call), [key for key in self._places if key.model == request.model]
+        key = self._key(call)
+        keys = [recorded for recorded in self._spans if recorded.model == request.model]
         if not keys:
-            return f"it holds replies of {', '.join(self.models) or 'no model'}, none of {request.model}"
-        if key in self._places:
-            last = request.draw + int(request.params.get("n", 1))
-            held = len(self._places[key])
-            return f"it holds {held} draws of this prompt, and draw {last} was asked for (--draws {held})"
-        if same := next((other for other in keys if other.prompt == key.prompt), None):
-            recorded, asked = json.loads(same.params), json.loads(call.params)
-            differences = [
-                f"{name} {recorded.get(name, 'none')!s:.60}, not {asked.get(name, 'none')!s:.60}"
-                for name in sorted({*recorded, *asked})
-                if recorded.get(name) != asked.get(name)
-            ]
-            return f"this prompt was recorded with {'; '.join(differences)} (--weighting, --temperature, --max-tokens)"
+            models = ", ".join(self.models) or "no model"
+            return f"it holds replies of {models}, none of {request.model}"
+        if key in self._spans:
+            draw = _end_of_draws(request)
+            count = len(self._spans[key])
+            return (
+                f"it holds {count} draws of this prompt, and draw {draw} was asked for "
+                f"(--draws {count})"
+            )
+        for recorded in keys:
+            if recorded.prompt == key.prompt:
+                differences = _differences_of_params(recorded.params, call.params)
+                return (
+                    f"this prompt was recorded with {differences} "
+                    "(--weighting, --temperature, --max-tokens)"
+                )
         text = _text(call)
-        texts = (_text(self._call(other)) for other in keys)
+        texts = (_text(self._call(recorded)) for recorded in keys)
         nearest, *_ = process.extractOne(text, texts, scorer=fuzz.ratio)
-        return f"the most similar recorded prompt differs (- recorded, + asked):{_differences(nearest, text)}"
+        differences = _differences(nearest, text)
+        return f"the most similar recorded prompt differs (- recorded, + asked):{differences}"
 
     def write(self, path: Path) -> None:
-        """Write everything into one file, sorted, whole or not at all. Raises OSError."""
+        """Write all lines into a file, sorted, completely or not at all. Raises OSError."""
         with files.replacing(path) as file:
-            file.write(encoded({"note": self.note}) if self.note else b"")
-            for key in sorted(self._places):
-                drawn = self._places[key]
-                places = set(drawn.values())
-                if len(places) == 1:
-                    file.write(self._raw(*places))
-                    continue
-                read = {place: self._read(place) for place in places}
-                replies = {draw: read[place].replies[draw] for draw, place in drawn.items()}
-                file.write(
-                    recorded_call.write(RecordedCall(self._call(key), key.endpoint, replies))
-                )
+            if self.note:
+                file.write(encoded({"note": self.note}))
+            for key in sorted(self._spans):
+                spans = set(self._spans[key].values())
+                if len(spans) == 1:
+                    # Nothing to merge: the line is copied without parsing it.
+                    file.write(self._raw(*spans))
+                else:
+                    file.write(recorded_call.write(self._merged_line(key)))
+
+    def _merged_line(self, key: _Key) -> RecordedCall:
+        """Return one line with all replies to a call, which may be on several lines."""
+        spans = self._spans[key]
+        lines = {span: self._read(span) for span in set(spans.values())}
+        replies = {draw: lines[span].replies[draw] for draw, span in spans.items()}
+        first_line = next(iter(lines.values()))
+        return RecordedCall(first_line.call, key.endpoint, replies)
 
     def _key(self, call: Call) -> _Key:
+        """Return the key of the line of a call; without a server if there is no such line."""
         plain_key = _Key(call.model, digest(call), call.params, "")
-        # "" last: it is older.
-        at = (plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True))
-        return next((key for key in at if key in self._places), plain_key)
+        # "" comes last, because lines without a server are older.
+        for server in sorted(self._servers, reverse=True):
+            key = plain_key._replace(endpoint=server)
+            if key in self._spans:
+                return key
+        return plain_key
 
     def _call(self, key: _Key) -> Call:
-        return self._read(next(iter(self._places[key].values()))).call
+        first_span = next(iter(self._spans[key].values()))
+        return self._read(first_span).call
 
-    def _read(self, place: tuple[int, int]) -> RecordedCall:
+    def _read(self, span: _Span) -> RecordedCall:
         try:
-            line = recorded_call.read(self._raw(place))
+            line = recorded_call.read(self._raw(span))
         except ValueError:
             line = ""
         if isinstance(line, str):
@@ -264,11 +314,27 @@ class RecordingFile:
             )
         return line
 
-    def _raw(self, place: tuple[int, int]) -> bytes:
-        start, length = place
-        self._file.seek(start)
-        raw = self._file.read(length)
-        return raw if raw.endswith(b"\n") else raw + b"\n"
+    def _raw(self, span: _Span) -> bytes:
+        self._file.seek(span.start)
+        raw_line = self._file.read(span.length)
+        return raw_line if raw_line.endswith(b"\n") else raw_line + b"\n"
+
+
+def _end_of_draws(request: Request) -> int:
+    """Return the number of the draw after the last one of a request."""
+    return request.draw + int(request.params.get("n", 1))
+
+
+def _differences_of_params(recorded_json: str, requested_json: str) -> str:
+    recorded = json.loads(recorded_json)
+    requested = json.loads(requested_json)
+    differences = []
+    for name in sorted({*recorded, *requested}):
+        if recorded.get(name) != requested.get(name):
+            old_value = f"{recorded.get(name, 'none')!s:.60}"
+            new_value = f"{requested.get(name, 'none')!s:.60}"
+            differences.append(f"{name} {old_value}, not {new_value}")
+    return "; ".join(differences)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -281,54 +347,66 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 class Recorder:
-    """Adds replies to a recording, in the place of others to the same call.
+    """Adds replies to a recording; a new reply replaces an earlier one to the same draw of a call.
 
-    Each reply is in the file before `add` returns, so that a run that is killed loses none; `close` sorts it. Several
-    may record into one file at once. `note` is what every report of these replies must say.
+    Each reply is in the file before `add` returns, so that a killed run loses none; `close` sorts
+    the file. Several processes may record into one file at once. `note` is a sentence that every
+    report of these replies shows.
 
-    Raises DataError for a file that is no recording, and StorageError for one that cannot be written.
+    Raises DataError for a file that is no recording, and StorageError if it cannot be written.
     """
 
     def __init__(self, path: Path, note: str = "") -> None:
         self._path = path
         self._has_calls = False
-        self._pending: list[bytes] = [encoded({"note": note})] if note else []
+        self._pending: list[bytes] = []
+        if note:
+            self._pending.append(encoded({"note": note}))
         if path.exists() and not path.is_file():
             raise DataError(f"recording {path}: not a file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with locked(path), RecordingFile(path):  # which says what is wrong with it
+            # Opening the file raises the error of a file that is no recording.
+            with locked(path), RecordingFile(path):
                 pass
         except OSError as error:
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
 
     def add(self, request: Request, response: Response) -> None:
-        """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
-        if response.choices:
-            line = recorded_call.line_of(request, response)
-            self._has_calls = True
-            self._pending.append(recorded_call.write(line))
-            with suppress(OSError):
-                self._write()
+        """Record the reply to a request for one draw. `flush` retries what cannot be written."""
+        if not response.choices:
+            return
+        line = recorded_call.line_of(request, response)
+        self._has_calls = True
+        self._pending.append(recorded_call.write(line))
+        with suppress(OSError):
+            self._write()
 
     def flush(self) -> None:
-        """Raises StorageError where replies are not in the file yet; they are kept for the next try."""
+        """Write the replies that are not in the file yet.
+
+        Raises StorageError if that fails; the replies are kept for the next try.
+        """
         try:
             if self._has_calls:
                 self._write()
         except OSError as error:
             raise StorageError(
-                f"recording {self._path}: {error.strerror or error}; make room on the disk, or record elsewhere, and "
-                "start the same command again: what is in the cache is recorded without asking"
+                f"recording {self._path}: {error.strerror or error}; make room on the disk, or "
+                "record elsewhere, and start the same command again: what is in the cache is "
+                "recorded without asking"
             ) from error
 
     def close(self) -> None:
-        """Sort the recording. Raises StorageError and DataError; it then holds what was taken down, as it came."""
+        """Sort the recording.
+
+        Raises StorageError and DataError; the file then has all replies in the order they came.
+        """
         self.flush()
         try:
             if self._has_calls:
-                with locked(self._path), RecordingFile(self._path) as whole:
-                    whole.write(self._path)
+                with locked(self._path), RecordingFile(self._path) as recording:
+                    recording.write(self._path)
         except OSError as error:
             raise StorageError(f"recording {self._path}: {error.strerror or error}") from error
 
@@ -339,7 +417,7 @@ class Recorder:
         self.close()
 
     def _write(self) -> None:
-        """Append what is left to write, or nothing of it."""
+        """Append the pending lines, or nothing if not all can be written."""
         if not self._pending:
             return
         with locked(self._path) as file:
@@ -347,81 +425,97 @@ class Recorder:
             size = os.fstat(file.fileno()).st_size
             try:
                 while text:
-                    text = text[file.write(text) or 0 :]
+                    written = file.write(text) or 0
+                    text = text[written:]
             except OSError:
                 os.ftruncate(file.fileno(), size)
                 raise
         self._pending.clear()
 
     def _line_end(self, file: FileIO) -> bytes:
-        """Return what the last line lacks; cut it off if a killed process left it unfinished."""
-        with self._path.open("rb") as whole:
-            size = whole.seek(0, os.SEEK_END)
-            whole.seek(max(size - 1, 0))
-            if whole.read(1) in (b"", b"\n"):
+        """Return the line end that the last line lacks; cut an unfinished line off.
+
+        A killed process leaves a line unfinished, an editor may leave out the last line end.
+        """
+        with self._path.open("rb") as content:
+            size = content.seek(0, os.SEEK_END)
+            content.seek(max(size - 1, 0))
+            if content.read(1) in (b"", b"\n"):
                 return b""
-            whole.seek(0)
-            last = deque(whole, maxlen=1)[0]
+            content.seek(0)
+            last_line = deque(content, maxlen=1)[0]
         try:
-            recorded_call.read(last)
+            recorded_call.read(last_line)
         except ValueError:
-            os.ftruncate(file.fileno(), size - len(last))
+            os.ftruncate(file.fileno(), size - len(last_line))
             return b""
         return b"\n"
 
 
+# Misses that are explained. Finding the most similar prompt takes longer than everything else.
 _MAX_EXPLAINED = 20
-"""Misses of which it is said what differs: finding that takes longer than all the rest."""
 
 
 class ReplayProvider(Provider):
-    """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
+    """Answers what was asked when the recording was made, and refuses everything else with a reason.
 
-    `decides` where all that the model was asked were typed questions, `reasons` where a reply shows it. Nothing it
-    answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
+    `decides` if the model was asked nothing but typed questions, `reasons` if a reply shows that it
+    does. `draws` are the most that a prompt has. Nothing costs anything: the usage is that of
+    today, not of the recording.
     """
 
     name = "replay"
+    # Each question of a checklist was recorded separately.
     splits_merged_criteria = True
-    """Each question of a checklist was recorded by itself."""
 
     def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides = recorded.decides(model)
-        self.notice = (
-            recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
-        )
-        self.draws, self.reasons = recorded.draws(model), model in recorded.reasoning
-        self._path, self._recorded = path, recorded
+        self.notice = recorded.note
+        if not self.notice:
+            self.notice = f"Recorded replies ({path.name}): no model was asked in this run."
+        self.draws = recorded.draws(model)
+        self.reasons = model in recorded.reasoning
+        self._path = path
+        self._recorded = recorded
         self._explained = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make it again where the same file is."""
+        """Return what makes the provider in another process that has the same file."""
         return _rebuild, (self._path.absolute(), self.model)
 
     async def complete(self, request: Request) -> Response:
-        """The recorded reply. Raises Unrecorded where there is none."""
-        responses = list(self._recorded.find(request))
+        """Return the recorded reply. Raises Unrecorded if there is none."""
+        responses = self._recorded.find(request)
         if not responses:
-            if any(message["role"] == "assistant" for message in request.messages):
-                raise Unrecorded(f"{self._path.name} does not hold the reply to it")
-            self._explained += 1
-            why = f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
-            if self._explained <= _MAX_EXPLAINED:
-                why = self._recorded.explain(request)
-            raise Unrecorded(
-                f"{self._path.name} does not hold the reply: {why}\n"
-                f"To record it, run this again with {option('model')} and {option('record', str(self._path))} "
-                f"instead of {option('replay')}",
-                stops="if_first",
+            raise self._unrecorded(request)
+        choices = []
+        unmet = []
+        for response in responses:
+            choices += response.choices
+            unmet += response.unmet
+        served_by = responses[0].served_by
+        return Response(tuple(choices), Usage(), served_by, tuple(dict.fromkeys(unmet)))
+
+    def _unrecorded(self, request: Request) -> Unrecorded:
+        # This is a repair question: only it has a message of the assistant, the reply it is about.
+        if any(message["role"] == "assistant" for message in request.messages):
+            return Unrecorded(f"{self._path.name} does not hold the reply to it")
+        self._explained += 1
+        if self._explained <= _MAX_EXPLAINED:
+            reason = self._recorded.explain(request)
+        else:
+            reason = (
+                "another prompt was recorded, or none "
+                f"(the first {_MAX_EXPLAINED} failures say what differs)"
             )
-        unmet = dict.fromkeys(name for response in responses for name in response.unmet)
-        return Response(
-            tuple(c for response in responses for c in response.choices),
-            Usage(),
-            responses[0].served_by,
-            tuple(unmet),
+        record = option("record", str(self._path))
+        return Unrecorded(
+            f"{self._path.name} does not hold the reply: {reason}\n"
+            f"To record it, run this again with {option('model')} and {record} "
+            f"instead of {option('replay')}",
+            stops="if_first",
         )
 
 
@@ -430,18 +524,22 @@ def _rebuild(path: Path, model: str) -> ReplayProvider:
 
 
 def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
-    """A provider for each of these models, or for all that were recorded. Raises DataError and ConfigError."""
+    """Return a provider for each of these models, by default for all that were recorded.
+
+    Raises DataError and ConfigError.
+    """
     recorded = RecordingFile(path, strict=True)
     if not recorded:
         raise DataError(f"recording {path}: it holds no replies")
-    if servers := recorded.ambiguous_servers:
+    servers = recorded.ambiguous_servers
+    if servers:
         raise DataError(
-            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(servers)}: "
+            f"recording {path}: it holds replies of two servers to one prompt, "
+            f"{' and '.join(servers)}: "
             "judge doctor cache export --base-url URL writes those of one"
         )
     for model in models:
         if model not in recorded.models:
-            raise ConfigError(
-                f"--replay {path}: {unknown_name_message('model', model, list(recorded.models))}"
-            )
+            message = unknown_name_message("model", model, list(recorded.models))
+            raise ConfigError(f"--replay {path}: {message}")
     return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -1,8 +1,9 @@
 """Find the request that a server accepts in place of one that it refused, by trying.
 
-Servers refuse a parameter in words of their own: "Logprobs is not enabled for models/…", "`temperature` is deprecated
-for this model", "Cannot request more than 5 logprobs". So the words decide nothing here. They only say which parameter
-to try without first. What the server then accepts is what counts.
+Servers refuse a parameter in words of their own: "Logprobs is not enabled for models/…",
+"`temperature` is deprecated for this model", "Cannot request more than 5 logprobs". So the words
+decide nothing here. They only suggest which parameter to try without first; the result depends on
+what the server then accepts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from judge.core.errors import Refused
 from judge.core.records import Request, Response
@@ -19,50 +20,65 @@ from judge.providers.server_capabilities import RequestAdapter
 REFUSED_STATUSES = (400, 403, 422)
 """The statuses with which servers refuse a parameter. A wrong key or address has another one."""
 
-# The optional parameters in the order in which they are tried without: first what changes no score,
-# last what the user asked for. `limit` is the limit on the reply's length, under either of its names.
 _CACHE_KEY = "prompt_cache_key"
 _CACHE_OPTIONS = "prompt_cache_options"
 _LOGPROBS = "logprobs"
+# The limit on the reply's length, under either of its names.
 _LIMIT = "limit"
 _EFFORT = "reasoning_effort"
 _LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
+# How servers name each optional parameter, such as `top_n_tokens` for `logprobs` (TGI). The
+# parameters are in the order in which they are tried without: first those that change no score,
+# last those that the user set.
 _MENTIONS = {
+    # "Unknown parameter: prompt_cache_key"
     _CACHE_KEY: r"prompt_cache_key|cache[_ ]key",
+    # "prompt_cache_options is not supported", "cache breakpoint"
     _CACHE_OPTIONS: r"prompt_cache_(?:options|breakpoint)|cache[_ ](?:options|breakpoint)",
+    # "Logprobs is not enabled", "top_n_tokens"
     _LOGPROBS: r"log[_ ]?prob|top_n_tokens|token probabilit",
+    # "n must be 1", "Multiple candidates is not enabled"; not the n of "\\n" or "n_ctx"
     "n": r"(?<![\w\\])n(?!\w)|candidate|choices|best_of|num_return_sequences|samples",
+    # "`temperature` is deprecated for this model"
     "temperature": r"temperature|sampling parameter",
+    # "response_format", "JSON mode is not supported"
     "response_format": r"response[_ ]?format|json[_ -]?(?:schema|mode|object)|structured output",
+    # "max_tokens", "maximum output tokens"
     _LIMIT: r"max(?:imum)?[_ ](?:completion[_ ]|new[_ ]|output[_ ])?tokens",
+    # "reasoning_effort", "thinking is always on"
     _EFFORT: r"reasoning|thinking",
+    # "Unsupported parameter: seed"
     "seed": r"\bseed\b",
 }
-"""How servers name each parameter, such as `top_n_tokens` for `logprobs` (TGI) or `candidates` for `n` (Gemini)."""
 _MENTIONED = {name: re.compile(words, re.IGNORECASE) for name, words in _MENTIONS.items()}
+# "Unrecognized request argument", "Extra inputs are not permitted"
 _UNKNOWN = r"unknown|unrecogni[sz]ed|unexpected|cannot find|extra (?:inputs|fields)"
 _NEVER_SUPPORTED = re.compile(_UNKNOWN, re.IGNORECASE)
+# "`logprobs` is not supported". A smaller number will hardly be accepted then, so it is tried last.
 _UNSUPPORTED = re.compile(
-    rf"{_UNKNOWN}|unsupported|not support|not enabled|not available|unavailable|deprecated|not allowed|no longer",
+    rf"{_UNKNOWN}|unsupported|not support|not enabled|not available|unavailable|deprecated"
+    r"|not allowed|no longer",
     re.IGNORECASE,
 )
-"""In these words there is little hope that the server accepts a smaller number, so that is tried last."""
+# "the maximum context length is 8192 tokens": about the text, although it may name a limit.
 _ABOUT_TEXT = re.compile(
     r"context|too (?:long|large|many)|prompt is|policy|content|safety", re.IGNORECASE
 )
-"""Such a message is about the text, such as "the maximum context length is 8192 tokens", though it may name a limit."""
+# The 5 of "more than 5 logprobs", but no part of "gpt-5.4-mini" or "2.5".
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
+# "8192", "gpt-5.4", "req_01a": words that may differ between two refusals for the same reason.
+_WORD_WITH_DIGIT = re.compile(r"\S*\d\S*")
+# Several servers list at most 5 probabilities for a token.
 _FEWER_PROBABILITIES = (5, 2)
-"""Several servers list at most 5 probabilities for a token."""
+# No known server needs a dozen. The limit ends the search if every refusal is worded differently.
 _MOST_TRIALS = 40
-"""No known server needs a dozen. This ends the search where every refusal is worded differently."""
 
 Send = Callable[[RequestAdapter], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A change of one parameter. `adds` says that it adds one, which has to help at once."""
+    """A change of one parameter. If it `adds` one, it has to help at once."""
 
     name: str
     adapter: RequestAdapter
@@ -73,7 +89,8 @@ class _Step:
 def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
     """Return the optional parameters of a body, in the order in which they are tried without.
 
-    The number of replies and of probabilities come with their value, everything else with 1.
+    The numbers of replies and of probabilities are the values of `n` and `logprobs`; all others
+    have the value 1.
     """
     present = {name: 1 for name in _MENTIONS if name in body}
     if _LOGPROBS in body:
@@ -87,8 +104,10 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
 
 def mentions_parameter(refused: Refused, body: Mapping[str, Any]) -> bool:
     """Return whether a refusal names an optional parameter of the body and does not seem to be about the text."""
-    named = _mentioned_in(refused) & optional_parameters(body).keys()
-    return bool(named) and not _ABOUT_TEXT.search(_server_message(refused))
+    named_parameters = _mentioned_in(refused) & optional_parameters(body).keys()
+    if not named_parameters:
+        return False
+    return not _ABOUT_TEXT.search(_server_message(refused))
 
 
 class RefusalSearch:
@@ -107,13 +126,16 @@ class RefusalSearch:
     async def run(self, refused: Refused) -> tuple[RequestAdapter, Response]:
         """Return the adapter whose body the server accepts, and its response.
 
-        Parameters are dropped or lowered one at a time. A change stays if the server then accepts the request or
-        refuses it for another reason. If no single change helps, the bare request is sent. At the end, what was dropped
-        without a word of the server is put back as far as it is accepted. The usage is that of all accepted requests.
+        Parameters are dropped or lowered one at a time. A change stays if the server then accepts
+        the request or refuses it for another reason. If no single change helps, the bare request
+        is sent. At the end, parameters that the server never mentioned are put back if it accepts
+        them. The usage is that of all accepted requests.
 
         Raises `refused` if the bare request is refused too, as then no parameter is the reason.
         """
-        accepted = await self._drop_one_at_a_time(refused) or await self._drop_all(refused)
+        accepted = await self._drop_one_at_a_time(refused)
+        if accepted is None:
+            accepted = await self._drop_all(refused)
         if accepted is None:
             raise refused
         return await self._put_back(*accepted)
@@ -126,6 +148,7 @@ class RefusalSearch:
                 self._changes.append(step)
                 return step.adapter, answer
             if answer is not None and self._is_progress(step, refused, answer):
+                # The next steps change what this step left.
                 self._changes.append(step)
                 refused = answer
                 steps = _steps(step.adapter, self._request, refused)
@@ -142,9 +165,8 @@ class RefusalSearch:
     async def _drop_all(self, refused: Refused) -> tuple[RequestAdapter, Response] | None:
         present = optional_parameters(self._before.body(self._request))
         if _ABOUT_TEXT.search(_server_message(refused)):
-            present.pop(
-                _LIMIT, None
-            )  # a shorter limit would help one text, and none at all costs all others
+            # Without a limit this text might fit, but all others would cost more.
+            present.pop(_LIMIT, None)
         bare = self._before
         self._changes = []
         for name in present:
@@ -158,8 +180,8 @@ class RefusalSearch:
     ) -> tuple[RequestAdapter, Response]:
         if len(self._changes) == 1:
             return adapter, response
-        guessed = dict.fromkeys(step.name for step in self._changes if not step.mentioned)
-        for name in guessed:
+        guessed_names = dict.fromkeys(step.name for step in self._changes if not step.mentioned)
+        for name in guessed_names:
             for restored in _restored(name, adapter, self._before):
                 answer = await self._try(restored)
                 if isinstance(answer, Response):
@@ -169,7 +191,10 @@ class RefusalSearch:
         return adapter, response
 
     async def _try(self, adapter: RequestAdapter) -> Response | Refused | None:
-        """Return the server's answer, None if this was tried before. Raises what is no refusal of a parameter."""
+        """Return the server's answer, None if this was tried before.
+
+        Raises other errors than a refusal of a parameter.
+        """
         if adapter in self._tried or len(self._tried) > _MOST_TRIALS:
             return None
         self._tried.add(adapter)
@@ -187,7 +212,8 @@ def _steps(adapter: RequestAdapter, request: Request, refused: Refused) -> Itera
     message = _server_message(refused)
     mentioned = _mentioned_in(refused)
     present = list(optional_parameters(body))
-    for name in sorted(present, key=lambda name: name not in mentioned):
+    present.sort(key=lambda name: name not in mentioned)
+    for name in present:
         is_mentioned = name in mentioned
         if name == _LOGPROBS:
             yield from _logprobs_steps(adapter, body, refused, is_mentioned)
@@ -195,8 +221,9 @@ def _steps(adapter: RequestAdapter, request: Request, refused: Refused) -> Itera
             for fewer in _fewer_replies(body["n"], message, is_mentioned):
                 yield _Step(name, replace(adapter, n=fewer), is_mentioned)
         elif name == _LIMIT:
-            other = _LIMIT_NAMES[adapter.limit_name == _LIMIT_NAMES[0]]
-            yield _Step(name, replace(adapter, limit_name=other), is_mentioned)
+            newer_name, older_name = _LIMIT_NAMES
+            other_name = older_name if adapter.limit_name == newer_name else newer_name
+            yield _Step(name, replace(adapter, limit_name=other_name), is_mentioned)
             if not _ABOUT_TEXT.search(message):
                 yield _Step(name, _without(name, adapter), is_mentioned)
         else:
@@ -206,39 +233,50 @@ def _steps(adapter: RequestAdapter, request: Request, refused: Refused) -> Itera
 def _logprobs_steps(
     adapter: RequestAdapter, body: Mapping[str, Any], refused: Refused, mentioned: bool
 ) -> Iterator[_Step]:
-    """Yield ways to go on without 20 probabilities for a token: fewer, without reasoning, or none."""
+    """Yield ways without 20 probabilities for a token: fewer, without reasoning, or none."""
     message = _server_message(refused)
-    without = _Step(_LOGPROBS, _without(_LOGPROBS, adapter), mentioned)
-    asked = body["top_logprobs"]
-    named = _largest_below(asked, message)
-    numbers = [named] if named else []
-    numbers += [fewer for fewer in _FEWER_PROBABILITIES if fewer < asked and fewer != named]
+    requested = body["top_logprobs"]
+    stated = _largest_below(requested, message)
+    numbers = [stated] if stated else []
+    numbers += [n for n in _FEWER_PROBABILITIES if n < requested and n != stated]
     lowered = [
-        _Step(_LOGPROBS, replace(adapter, top_logprobs=fewer), mentioned) for fewer in numbers
+        _Step(_LOGPROBS, replace(adapter, top_logprobs=number), mentioned) for number in numbers
     ]
-    hopeless = mentioned and not named and _UNSUPPORTED.search(message)
+    hopeless = mentioned and not stated and _UNSUPPORTED.search(message)
     if not hopeless:
         yield from lowered
-    # Models that reason by default give probabilities only with an effort of `none` (OpenAI), and a temperature, too.
-    untold = _EFFORT not in body and _EFFORT not in adapter.dropped
-    if mentioned and untold and refused.status != 403 and not _NEVER_SUPPORTED.search(message):
+    if mentioned and _may_need_no_reasoning(adapter, body, refused):
+        # Models that reason by default give probabilities only with an effort of `none` (OpenAI),
+        # and then accept a temperature, too.
         unthinking = replace(adapter, unthinking=True, dropped=adapter.dropped - {"temperature"})
         yield _Step(_LOGPROBS, unthinking, mentioned, adds=True)
-    yield without
+    yield _Step(_LOGPROBS, _without(_LOGPROBS, adapter), mentioned)
     if hopeless:
         yield from lowered
 
 
-def _fewer_replies(asked: int, message: str, mentioned: bool) -> list[int]:
-    """Return the numbers of replies to try: the largest one that the message names, halves, and 1."""
-    if not mentioned or (_UNSUPPORTED.search(message) and not _largest_below(asked, message)):
+def _may_need_no_reasoning(
+    adapter: RequestAdapter, body: Mapping[str, Any], refused: Refused
+) -> bool:
+    """Return whether log probabilities may only be refused because the model reasons."""
+    if _EFFORT in body or _EFFORT in adapter.dropped:
+        return False
+    # OpenAI answers 400 then. "Unknown parameter" means that no model here has probabilities.
+    return refused.status != 403 and not _NEVER_SUPPORTED.search(_server_message(refused))
+
+
+def _fewer_replies(requested: int, message: str, mentioned: bool) -> list[int]:
+    """Return the numbers of replies to try: the largest one that the message names, halves, 1."""
+    stated = _largest_below(requested, message)
+    if not mentioned or (_UNSUPPORTED.search(message) and not stated):
         return [1]
-    numbers = [_largest_below(asked, message)]
-    half = asked // 2
+    numbers = [stated] if stated else []
+    half = requested // 2
     while half >= 1:
-        numbers.append(half)
+        if half != stated:
+            numbers.append(half)
         half //= 2
-    return [number for number in dict.fromkeys(numbers) if number]
+    return numbers
 
 
 def _without(name: str, adapter: RequestAdapter) -> RequestAdapter:
@@ -246,14 +284,15 @@ def _without(name: str, adapter: RequestAdapter) -> RequestAdapter:
         return replace(adapter, n=1)
     if name == _LIMIT:
         return replace(adapter, limit_name=None)
-    if name == _LOGPROBS or (
-        name == _EFFORT and adapter.unthinking
-    ):  # the effort was for the probabilities
-        own_effort = {_EFFORT} if adapter.unthinking else set()
-        return replace(
-            adapter, unthinking=False, dropped=adapter.dropped | {_LOGPROBS} | own_effort
-        )
-    return replace(adapter, dropped=adapter.dropped | {name})
+    dropped = adapter.dropped | {name}
+    if name == _EFFORT and adapter.unthinking:
+        # The effort was only sent for the sake of the probabilities.
+        dropped |= {_LOGPROBS}
+    if name == _LOGPROBS and adapter.unthinking:
+        dropped |= {_EFFORT}
+    if name in (_LOGPROBS, _EFFORT):
+        return replace(adapter, unthinking=False, dropped=dropped)
+    return replace(adapter, dropped=dropped)
 
 
 def _restored(name: str, adapter: RequestAdapter, before: RequestAdapter) -> list[RequestAdapter]:
@@ -270,15 +309,24 @@ def _restored(name: str, adapter: RequestAdapter, before: RequestAdapter) -> lis
     return [replace(adapter, dropped=dropped)]
 
 
-def _reason(refused: Refused) -> tuple[int | None, str | None, str]:
-    """Return what tells two refusals apart: not the numbers in their messages, which may be those of the request."""
-    return refused.status, refused.param, re.sub(r"\S*\d\S*", "#", _server_message(refused).lower())
+class _Reason(NamedTuple):
+    status: int | None
+    param: str | None
+    words: str
+
+
+def _reason(refused: Refused) -> _Reason:
+    """Return what distinguishes the reasons of two refusals.
+
+    Numbers are left out, because they may be those of the request.
+    """
+    words = _WORD_WITH_DIGIT.sub("#", _server_message(refused).lower())
+    return _Reason(refused.status, refused.param, words)
 
 
 def _mentioned_in(refused: Refused) -> set[str]:
     """Return the parameters that a refusal names: in its field `param`, else in its message."""
-    named = _names_in(refused.param or "")
-    return named or _names_in(_server_message(refused))
+    return _names_in(refused.param or "") or _names_in(_server_message(refused))
 
 
 def _names_in(words: str) -> set[str]:
@@ -291,7 +339,7 @@ def _server_message(refused: Refused) -> str:
     return message.partition(f" answered {refused.status}: ")[2] or message
 
 
-def _largest_below(asked: int, message: str) -> int:
-    """Return the largest number in a message that is less than what was asked for; 0 if there is none."""
-    numbers = [int(number) for number in _NUMBER.findall(message)]
-    return max((number for number in numbers if 0 < number < asked), default=0)
+def _largest_below(requested: int, message: str) -> int:
+    """Return the largest number in a message that is less than the requested one, else 0."""
+    numbers = [int(digits) for digits in _NUMBER.findall(message)]
+    return max((number for number in numbers if 0 < number < requested), default=0)

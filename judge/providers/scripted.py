@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judge.config import RunConfig
 from judge.core import yaml_lines
@@ -27,13 +27,14 @@ _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 class ScriptedProvider(Provider):
     """A judge that answers every request with `script(request)`.
 
-    A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one token with these
-    probabilities: the likeliest label, or at a temperature above 0 labels drawn in these proportions, the same every
-    time. A Response passes through. A Transient or Refused is raised. `seen` keeps the requests in order, `unused` the
-    numbers of a file's rules that answered none, with the cause.
+    A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one
+    token with these probabilities: the likeliest label, or at a temperature above 0 labels drawn
+    in these proportions, the same every time. A Response passes through. A Transient or Refused is
+    raised. `seen` has the requests in order, and `unused` the numbers of a file's rules that
+    answered none, with the cause.
 
-    With `decides`, it is an endpoint of typed questions: the script gets each question separately, a mapping gives the
-    answer's probabilities, and a str is the only label.
+    With `decides`, it is an endpoint of typed questions: the script gets each question separately,
+    a mapping gives the answer's probabilities, and a str is the only label.
     """
 
     name = "scripted"
@@ -57,7 +58,10 @@ class ScriptedProvider(Provider):
         self._file: Path | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make it again: from its file, or else with its script, if that can be pickled. It has seen nothing."""
+        """Return what makes the provider in another process, where `seen` starts empty.
+
+        It is made from its file, or else with its script, if that can be pickled.
+        """
         if self._file is not None:
             return _rebuild, (self._file,)
         factory = partial(
@@ -71,75 +75,58 @@ class ScriptedProvider(Provider):
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> ScriptedProvider:
-        """Return the provider of `--model scripted/FILE`, which does not keep requests. Raises ConfigError."""
+        """Return the provider of `--model scripted/FILE`, whose `seen` stays empty.
+
+        Raises ConfigError.
+        """
         return _rebuild(model)
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
-        """Return a provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
+        """Return a provider from YAML: a list of `{when: [text, ...], reply: ...}`.
 
-        A rule answers the prompts that hold all its texts, one without `when` every prompt; the first such rule counts.
-        A repair question, after a reply without a score, is only answered by a rule with a text of that question. If
-        the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
+        A reply is a text, or `{label: probability}`. A rule answers the prompts that contain all
+        its texts; a rule without `when` answers every prompt. The first such rule counts. A repair
+        question, after a reply without a score, is only answered by a rule with a text of that
+        question. If the first entry is `{note: text}`, reports show that text as their notice.
+        Raises ConfigError.
         """
-        try:
-            data, line = Path(path).read_bytes(), 1
-            root: Any = yaml_lines.tree(data)
-            entries = yaml_lines.construct(root)
-            if not isinstance(entries, list) or not entries:
-                raise ValueError("write a list, with a - before each rule")
-            has_note = isinstance(entries[0], dict) and "note" in entries[0]
-            note = str(entries[0]["note"]) if has_note else ""
-            rules = []
-            for node, rule in [*zip(root.value, entries, strict=True)][bool(note) :]:
-                line = node.start_mark.line + 1
-                rules.append(_rule(rule))
-        except OSError as error:
-            near = Path("scripted", path)
-            hint = f"; for the file {near}, write scripted/{near}" if near.is_file() else ""
-            raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
-        except (TypeError, ValueError) as error:
-            line = getattr(error, "line", None) or line
-            raise ConfigError(
-                f"scripted replies {path}:{line}: not a list of {{when, reply}} rules ({error})"
-            ) from error
-
-        def script(request: Request) -> Reply:
-            """Return the reply of the first rule whose texts all occur in the prompt."""
-            turns = [m["content"] for m in request.messages]
-            prompt, second = (
-                "\n".join(turns),
-                any(m["role"] == "assistant" for m in request.messages),
-            )
-            matching = [
-                number
-                for number, (texts, _) in enumerate(rules, 1)
-                if all(text in prompt for text in texts)
-                and (not second or any(text in turns[-1] for text in texts))
-            ]
-            if not matching:
-                return (Unrecorded if second else Refused)(f"{path} holds no reply for this prompt")
-            first, *later = matching
-            provider.unused.pop(first, None)
-            for number in later:
-                if number in provider.unused:
-                    provider.unused[number] = (
-                        f"rule {first} comes first and answers prompts with {wanted[number]}"
-                    )
-            return rules[first - 1][1]
-
+        rules = _read_rules(path)
         provider = cls(
-            script,
+            lambda request: provider._answer_of_rules(rules, request),
             model=Path(path).name,
-            endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}",
+            endpoint=f"scripted:{rules.digest[:12]}",
         )
-        provider.notice = note or cls.notice
-        wanted = {
-            n: " and ".join(map(repr, texts)) for n, (texts, _) in enumerate(rules, 1) if texts
-        }
-        provider.unused = {n: f"no prompt has {texts}" for n, texts in wanted.items()}
+        provider.notice = rules.note or cls.notice
+        for number, rule in enumerate(rules.rules, 1):
+            if rule.texts:
+                provider.unused[number] = f"no prompt has {rule.quoted_texts}"
         provider._file = Path(path).absolute()
         return provider
+
+    def _answer_of_rules(self, rules: _Rules, request: Request) -> Reply:
+        """Return the reply of the first rule whose texts all occur in the prompt."""
+        turns = [message["content"] for message in request.messages]
+        prompt = "\n".join(turns)
+        is_repair = any(message["role"] == "assistant" for message in request.messages)
+        matching = []
+        for number, rule in enumerate(rules.rules, 1):
+            if not all(text in prompt for text in rule.texts):
+                continue
+            # The last turn is the repair question; the first prompt stands before it.
+            if is_repair and not any(text in turns[-1] for text in rule.texts):
+                continue
+            matching.append(number)
+        if not matching:
+            message = f"{rules.path} holds no reply for this prompt"
+            raise Unrecorded(message) if is_repair else Refused(message)
+        first, *later = matching
+        self.unused.pop(first, None)
+        for number in later:
+            if number in self.unused:
+                texts = rules.rules[number - 1].quoted_texts
+                self.unused[number] = f"rule {first} comes first and answers prompts with {texts}"
+        return rules.rules[first - 1].reply
 
     async def complete(self, request: Request) -> Response:
         """Return the script's response. Raises the error that it returns, and ConfigError for other values."""
@@ -147,13 +134,11 @@ class ScriptedProvider(Provider):
             self.seen.append(request)
         if not self.decides:
             return self._answer(request)
-        each = [
-            self._answer(replace(request, params={"questions": [q]}))
-            for q in request.params["questions"]
-        ]
-        return Response(
-            tuple(choice for response in each for choice in response.choices), Usage(), "scripted"
-        )
+        choices: list[Choice] = []
+        for question in request.params["questions"]:
+            response = self._answer(replace(request, params={"questions": [question]}))
+            choices += response.choices
+        return Response(tuple(choices), Usage(), "scripted")
 
     def _answer(self, request: Request) -> Response:
         reply = self._script(request)
@@ -162,22 +147,21 @@ class ScriptedProvider(Provider):
         if isinstance(reply, Response):
             return reply
         if not isinstance(reply, str | int | Mapping):
-            raise ConfigError(
-                f"a script returns text, probabilities by label, a Response or an error, not {reply!r}"
-            )
+            expected = "text, probabilities by label, a Response or an error"
+            raise ConfigError(f"a script returns {expected}, not {reply!r}")
         if self.decides:
-            shares = reply if isinstance(reply, Mapping) else {reply: 1.0}
-            listed = tuple((str(label), float(p)) for label, p in shares.items())
-            return Response(
-                (
-                    Choice(
-                        max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed
-                    ),
-                ),
-                Usage(),
-                "scripted",
-            )
+            return Response((_decision(reply),), Usage(), "scripted")
         return Response(to_choices(reply, request), Usage(), "scripted")
+
+
+def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
+    """Return a reply as the answer to a typed question: a text is its only label."""
+    probability_by_label = reply if isinstance(reply, Mapping) else {reply: 1.0}
+    probabilities = tuple(
+        (str(label), float(probability)) for label, probability in probability_by_label.items()
+    )
+    likeliest, _ = max(probabilities, key=lambda pair: pair[1], default=("", 0.0))
+    return Choice(likeliest, shares=probabilities)
 
 
 def _rebuild(path: str | Path) -> ScriptedProvider:
@@ -186,50 +170,116 @@ def _rebuild(path: str | Path) -> ScriptedProvider:
     return provider
 
 
-def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
-    if not isinstance(rule, dict) or "reply" not in rule:
+class _Rule(NamedTuple):
+    """A reply to all prompts that contain these texts."""
+
+    texts: tuple[str, ...]
+    reply: Reply
+
+    @property
+    def quoted_texts(self) -> str:
+        return " and ".join(map(repr, self.texts))
+
+
+class _Rules(NamedTuple):
+    """The content of a file of rules, and the digest of its bytes."""
+
+    path: str | Path
+    rules: list[_Rule]
+    note: str
+    digest: str
+
+
+def _read_rules(path: str | Path) -> _Rules:
+    """Return the rules of a YAML file. Raises ConfigError with the line of a wrong one."""
+    line = 1
+    rules = []
+    try:
+        content = Path(path).read_bytes()
+        root: Any = yaml_lines.tree(content)
+        entries = yaml_lines.construct(root)
+        if not isinstance(entries, list) or not entries:
+            raise ValueError("write a list, with a - before each rule")
+        nodes = list(root.value)
+        note = _note(entries[0])
+        if note:
+            del nodes[0], entries[0]
+        for node, entry in zip(nodes, entries, strict=True):
+            line = node.start_mark.line + 1
+            rules.append(_rule(entry))
+    except OSError as error:
+        near = Path("scripted", path)
+        hint = f"; for the file {near}, write scripted/{near}" if near.is_file() else ""
+        raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
+    except (TypeError, ValueError) as error:
+        # An error of YAML itself has its own line.
+        line = getattr(error, "line", None) or line
+        raise ConfigError(
+            f"scripted replies {path}:{line}: not a list of {{when, reply}} rules ({error})"
+        ) from error
+    return _Rules(path, rules, note, hashlib.sha256(content).hexdigest())
+
+
+def _note(entry: Any) -> str:
+    """Return the note of a file's first entry, "" if that is a rule."""
+    return str(entry["note"]) if isinstance(entry, dict) and "note" in entry else ""
+
+
+def _rule(entry: Any) -> _Rule:
+    if not isinstance(entry, dict) or "reply" not in entry:
         raise ValueError("a rule has a reply, and under when the texts that the prompt must hold")
-    when = rule.get("when", [])
+    when = entry.get("when", [])
     if not isinstance(when, str | list):
         raise ValueError("write a text under when, or a list of texts")
-    reply = rule["reply"]
+    reply = entry["reply"]
     texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
     if isinstance(reply, dict):
         numbers = reply.values()
         if not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
             raise ValueError("probabilities are numbers from 0 to 1")
-        return texts, {str(label): float(share) for label, share in reply.items()}
+        return _Rule(texts, {str(label): float(number) for label, number in reply.items()})
     if reply is None or isinstance(reply, list):
         raise ValueError("a reply is a text, a number, or a probability for each label")
-    return texts, str(reply)
+    return _Rule(texts, str(reply))
 
 
 def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
-    """A reply, or probabilities by label, as the choices that a request asks for."""
+    """Return a reply, or probabilities by label, as the choices that a request asks for."""
     draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
     if isinstance(reply, str | int):
         return (Choice(str(reply)),) * len(draws)
-    top = int(request.params.get("top_logprobs", 0))
-    likely = sorted(
-        ((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1]
-    )
-    listed = tuple((label, math.log(p)) for label, p in likely)
+    most_alternatives = int(request.params.get("top_logprobs", 0))
+    possible = [
+        (str(label), probability) for label, probability in reply.items() if probability > 0
+    ]
+    possible.sort(key=lambda pair: -pair[1])
+    alternatives = tuple((label, math.log(probability)) for label, probability in possible)
     choices = []
     for draw in draws:
-        place = _choose_label(likely, draw) if request.params.get("temperature") else 0
-        text, logprob = listed[place] if listed else ("", 0.0)
-        choices.append(Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None))
+        index = _choose_label(possible, draw) if request.params.get("temperature") else 0
+        # A mapping without any probability above 0 is an empty reply.
+        text, logprob = alternatives[index] if alternatives else ("", 0.0)
+        tokens = None
+        if most_alternatives:
+            tokens = (Token(text, logprob, alternatives[:most_alternatives]),)
+        choices.append(Choice(text, "stop", tokens))
     return tuple(choices)
 
 
-def _choose_label(likely: list[tuple[str, float]], draw: int) -> int:
-    """The place of the label that a draw has: multiples of the golden ratio fill the unit interval evenly."""
-    remaining = (draw + 0.5) * _GOLDEN_RATIO % 1.0 * sum(p for _, p in likely)
-    for place, (_, p) in enumerate(likely):
-        remaining -= p
+def _choose_label(possible: list[tuple[str, float]], draw: int) -> int:
+    """Return the index of a draw's label, the same in every run.
+
+    Multiples of the golden ratio fill the unit interval evenly (Weyl's equidistribution), so that
+    few draws already have the labels in the right proportions.
+    """
+    total = sum(probability for _, probability in possible)
+    remaining = (draw + 0.5) * _GOLDEN_RATIO % 1.0 * total
+    for index, (_, probability) in enumerate(possible):
+        remaining -= probability
         if remaining < 0:
-            return place
-    return len(likely) - 1
+            return index
+    # Rounding may leave a remainder after the last label.
+    return len(possible) - 1
 
 
 Judged = str | float | Mapping[Any, float]
@@ -238,13 +288,13 @@ _MAX_REASON = 500
 
 
 class FunctionProvider(Provider):
-    """Answers every prompt with what `function(text)` returns, also where that has to be awaited.
+    """Answers every prompt with what `function(text)` returns, which may be a coroutine.
 
-    A str or a number is the reply as a model would write it; a mapping holds the probabilities by label. Whatever the
-    function raises, or returns besides, is a failed judgment with that as its message. A question for the score alone
-    follows the prompt and the reply in one text. Nothing is cached, as another
-    function may have the same name tomorrow. A plain function is called in one thread, one call after the other; an
-    `async` one is called as often at once as `max_concurrency` says.
+    A str or a number is the reply as a model would write it; a mapping has the probabilities by
+    label. An exception, or another return value, is a failed judgment with that as its message. A
+    question for the score alone follows the prompt and the reply in one text. Nothing is cached,
+    because another function may have the same name tomorrow. A plain function is called in one
+    thread, one call after the other; of an `async` one, `max_concurrency` calls run at once.
     """
 
     name = "function"
@@ -252,10 +302,13 @@ class FunctionProvider(Provider):
     decides = False
 
     def __init__(self, function: Function) -> None:
-        # A function's own name, that of what a partial calls, or of an object's class.
+        # A partial has no name, but the function that it calls has one; an object has its class's.
         inner = getattr(function, "func", function)
         self.model = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
-        self.notice = f"The replies came from the Python function {self.model}. judge cannot see which model it asks."
+        self.notice = (
+            f"The replies came from the Python function {self.model}. "
+            "judge cannot see which model it asks."
+        )
         self._function = function
         self._awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004  (an object whose call is async)
@@ -267,9 +320,9 @@ class FunctionProvider(Provider):
         return FunctionProvider, (self._function,)
 
     async def complete(self, request: Request) -> Response:
-        """Return what the function says, called once for each draw. Raises Refused with what it raised.
+        """Return what the function returns, called once for each draw.
 
-        A reply to a request for token probabilities is kept, as the same prompt follows without them.
+        Raises Refused with the message of the function's exception.
         """
         prompt = text_of(request)
         wants_probabilities = "top_logprobs" in request.params
@@ -279,23 +332,25 @@ class FunctionProvider(Provider):
         if reply is None:
             reply = self._validated(await self._call(prompt))
         if wants_probabilities and isinstance(reply, str):
+            # A text has no probabilities, so the same prompt follows without asking for them.
             self._first_replies[prompt] = reply
         if isinstance(reply, Mapping):
             return Response(to_choices(reply, request), Usage(), self.name)
-        others = [
-            _as_text(self._validated(await self._call(prompt)))
-            for _ in range(1, int(request.params.get("n", 1)))
-        ]
-        return Response(tuple(map(Choice, [reply, *others])), Usage(), self.name)
+        texts = [reply]
+        for _ in range(1, int(request.params.get("n", 1))):
+            next_reply = self._validated(await self._call(prompt))
+            texts.append(_as_text(next_reply))
+        return Response(tuple(map(Choice, texts)), Usage(), self.name)
 
     async def _call(self, prompt: str) -> object:
         try:
             if self._awaited:
                 return await self._function(prompt)  # type: ignore[misc]
+            # One thread, because the function need not be safe to call in several at once.
             self._thread = self._thread or ThreadPoolExecutor(1, "judge-function")
-            reply = await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._function, prompt
-            )
+            loop = asyncio.get_running_loop()
+            reply = await loop.run_in_executor(self._thread, self._function, prompt)
+            # A plain function may return a coroutine, as a lambda around an async one does.
             return await reply if inspect.isawaitable(reply) else reply
         except JudgeError:
             raise
@@ -316,14 +371,14 @@ class FunctionProvider(Provider):
             if all(0 <= float(share) <= 1 for share in reply.values()):
                 return reply
             raise Refused(
-                f"{self.model} returned {repr(reply)[:80]}, which holds no probabilities: they are numbers from 0 to "
-                "1. Divide weights by their sum"
+                f"{self.model} returned {_excerpt(reply)}, which holds no probabilities: they are "
+                "numbers from 0 to 1. Divide weights by their sum"
             )
         expected = (
             "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
         )
         raise Refused(
-            f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}"
+            f"{self.model} returned {_excerpt(reply)}; a judge's function returns {expected}"
         )
 
     async def aclose(self) -> None:
@@ -331,6 +386,10 @@ class FunctionProvider(Provider):
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
             self._thread = None
+
+
+def _excerpt(reply: object) -> str:
+    return repr(reply)[:80]
 
 
 def _is_number(value: object) -> bool:
@@ -345,5 +404,5 @@ def _as_text(reply: str | Mapping[Any, float]) -> str:
 
 
 def text_of(request: Request) -> str:
-    """The prompt as one text: its messages, one below the other."""
+    """Return the prompt as one text: its messages, one below the other."""
     return "\n\n".join(message["content"] for message in request.messages)

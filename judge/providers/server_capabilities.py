@@ -5,34 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from judge.core.records import Request, whole
+from judge.core.records import Message, Request, whole
 
 Caching = Literal["key", "explicit", ""]
-"""What a server is told of prompt caching: a group's key, also where to break the prefix off, or nothing."""
+"""What a server is told about prompt caching: a group's key, also where its prefix ends, or nothing."""
 _EFFORT = "reasoning_effort"
-_CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT = (
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_breakpoint",
-)
+_CACHE_KEY = "prompt_cache_key"
+_CACHE_OPTIONS = "prompt_cache_options"
+_BREAKPOINT = "prompt_cache_breakpoint"
+_LIMIT_NAMES = {"max_completion_tokens", "max_tokens"}
+# OpenAI gives at most 20 probabilities for a token.
+_MOST_PROBABILITIES = 20
+_DEFAULT_LIMIT_NAME = "max_completion_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAdapter:
-    """Turns what a request wants into a body this server accepts.
+    """Turns what a request asks for into a body that this server accepts.
 
-    `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
-    `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
-    them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
-    An effort that the request names takes precedence.
-    Limits of up to `too_short` tokens are not sent, because hidden reasoning has used them up.
+    `n` is the most choices to ask for at once, None for any number. Limits of up to `too_short`
+    tokens are not sent, because hidden reasoning has used them up.
 
-    `caching` "key" names a request's group, so that those of one document meet at one machine; "explicit" is for models
-    that charge for what is written to the cache: nothing is, but what will be read again.
+    `unthinking` sends a reasoning effort of `none` with a request for log probabilities: OpenAI's
+    later models give them only while they do not reason, and most of them do by default. It is
+    tried once, and only for log probabilities: no model stops reasoning for a temperature. An
+    effort in the request takes precedence.
+
+    `caching` "key" names a request's group, so that those of one document meet at one machine;
+    "explicit" is for models that charge for what is written to the cache: only what will be read
+    again is written.
     """
 
-    top_logprobs: int = 20
-    limit_name: str | None = "max_completion_tokens"
+    top_logprobs: int = _MOST_PROBABILITIES
+    limit_name: str | None = _DEFAULT_LIMIT_NAME
     n: int | None = None
     unthinking: bool = False
     dropped: frozenset[str] = frozenset()
@@ -41,84 +46,106 @@ class RequestAdapter:
 
     @property
     def known_limits(self) -> dict[str, Any]:
-        """What differs from the words for a server that takes everything, as plain JSON."""
-        dropped = (self.dropped - {_EFFORT}) | (
-            {"max_tokens"} if self.limit_name is None or self.too_short else set()
-        )
-        facts = {
-            "n": self.n,
-            "top_logprobs": self.top_logprobs
-            if self.top_logprobs != RequestAdapter().top_logprobs
-            else None,
-            "limit": self.limit_name if self.limit_name != RequestAdapter().limit_name else None,
-            _EFFORT: "none" if self.unthinking else None,
-            "dropped": sorted(dropped),
-        }
-        return {name: fact for name, fact in facts.items() if fact}
+        """What this server does not accept, as plain JSON."""
+        dropped = set(self.dropped - {_EFFORT})
+        if self.limit_name is None or self.too_short:
+            dropped.add("max_tokens")
+        facts: dict[str, Any] = {}
+        if self.n:
+            facts["n"] = self.n
+        if self.top_logprobs and self.top_logprobs != _MOST_PROBABILITIES:
+            facts["top_logprobs"] = self.top_logprobs
+        if self.limit_name and self.limit_name != _DEFAULT_LIMIT_NAME:
+            facts["limit"] = self.limit_name
+        if self.unthinking:
+            facts[_EFFORT] = "none"
+        if dropped:
+            facts["dropped"] = sorted(dropped)
+        return facts
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The JSON body for `POST /chat/completions`."""
-        messages: list[dict[str, Any]] = [
-            {name: whole(text) for name, text in m.items()} for m in request.messages
-        ]
-        # What there is to say about the prompt cache.
-        group, _ = request.prefix
-        key = {_CACHE_KEY: group} if self.caching and group else {}
-        explicit = {_CACHE_OPTIONS: {"mode": "explicit"}} if self.caching == "explicit" else {}
-        body: dict[str, Any] = {
-            "model": request.model,
-            "messages": messages,
-            **{name: value for name, value in (key | explicit).items() if name not in self.dropped},
-        }
+        """Return the JSON body for `POST /chat/completions`."""
+        body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
+        body |= self._cache_parameters(request)
         if _CACHE_OPTIONS in body and request.prefix[1]:
-            first = next(
-                place for place, message in enumerate(messages) if message["role"] != "system"
-            )
-            text, length = request.messages[first]["content"], request.prefix[1]
-            head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
-            tail = [{"type": "text", "text": whole(text[length:])}] if text[length:] else []
-            messages[first]["content"] = [head, *tail]
-        params = {
-            name: value for name, value in request.params.items() if name != "headers"
-        }  # the client sends them
-        if (
-            (limit := params.pop("max_tokens", None)) is not None
-            and self.limit_name
-            and limit > self.too_short
-        ):
+            _mark_prefix(body["messages"], request)
+        params = dict(request.params)
+        # The HTTP client sends the headers.
+        params.pop("headers", None)
+        limit = params.pop("max_tokens", None)
+        if limit is not None and self.limit_name and limit > self.too_short:
             body[self.limit_name] = limit
-        if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
-            body |= {"logprobs": True, "top_logprobs": min(top, self.top_logprobs)}
+        probabilities = params.pop("top_logprobs", None)
+        if probabilities is not None and "logprobs" not in self.dropped:
+            body["logprobs"] = True
+            body["top_logprobs"] = min(probabilities, self.top_logprobs)
         choices = params.pop("n", 1)
-        if (n := min(choices, self.n or choices)) > 1:
-            body["n"] = n
+        if self.n:
+            choices = min(choices, self.n)
+        if choices > 1:
+            body["n"] = choices
         body |= {name: value for name, value in params.items() if name not in self.dropped}
-        return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
+        if self.unthinking and "logprobs" in body:
+            return {_EFFORT: "none", **body}
+        return body
+
+    def _cache_parameters(self, request: Request) -> dict[str, Any]:
+        """Return the parameters about the provider's prompt cache."""
+        group, _ = request.prefix
+        parameters: dict[str, Any] = {}
+        if self.caching and group:
+            parameters[_CACHE_KEY] = group
+        if self.caching == "explicit":
+            # Without a breakpoint in the messages, this turns writing to the cache off.
+            parameters[_CACHE_OPTIONS] = {"mode": "explicit"}
+        return {name: value for name, value in parameters.items() if name not in self.dropped}
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
-        """The wanted parameters which that body does not ask for, or asks less of; and reasoning, where it is given up.
+        """Return the parameters of the request that a body lacks, or has with a smaller value.
 
-        A temperature of 1 needs no asking: a server that takes none samples so.
+        "reasoning" is among them if the body turns it off.
         """
-        requested = {
-            name: value
-            for name, value in request.params.items()
-            if (name, value) != ("temperature", 1)
-        }
+        requested = dict(request.params)
+        if requested.get("temperature") == 1:
+            # A server that takes no temperature samples at 1.
+            del requested["temperature"]
         checked_below = ("max_tokens", "top_logprobs", "n", "headers")
         missing = [name for name in requested if name not in body and name not in checked_below]
-        if "max_tokens" in requested and not body.keys() & {"max_completion_tokens", "max_tokens"}:
+        if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
         if "top_logprobs" in requested and body.get("top_logprobs", 0) < requested["top_logprobs"]:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         if body.get("n", 1) < requested.get("n", 1):
             missing.append("n")
-        if (
-            _EFFORT in body and _EFFORT not in requested
-        ):  # nobody wished for it, so it has to be said
+        if _EFFORT in body and _EFFORT not in requested:
+            # Nobody asked for that, so the report has to say it.
             missing.append("reasoning")
         return tuple(missing)
 
     def with_max_choices(self, choices: int, body: dict[str, Any]) -> RequestAdapter:
-        """The dialect for a server that sent this many choices: it need not be asked for more."""
+        """Return the adapter for a server that sent this many choices, so that no more are asked."""
         return replace(self, n=choices) if choices < body.get("n", 1) else self
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    """Return the messages in valid UTF-8."""
+    return [_valid_message(message) for message in request.messages]
+
+
+def _valid_message(message: Message) -> dict[str, Any]:
+    return {name: whole(text) for name, text in message.items()}
+
+
+def _mark_prefix(messages: list[dict[str, Any]], request: Request) -> None:
+    """Put a breakpoint after the prefix that other requests will read from the cache."""
+    index = 0
+    while messages[index]["role"] == "system":
+        index += 1
+    text = request.messages[index]["content"]
+    _, length = request.prefix
+    # Only a part of a message can have a breakpoint, so the message becomes a list of parts.
+    prefix = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
+    parts = [prefix]
+    if text[length:]:
+        parts.append({"type": "text", "text": whole(text[length:])})
+    messages[index]["content"] = parts
