@@ -208,7 +208,7 @@ def schema_command(file: str) -> None:
     The files are run.yaml, suites (*.judge.yaml) and the YAML header of a criterion (.jinja).
     """
     from judge.config import json_schema, run_schema
-    from judge.criteria.template import Header
+    from judge.criteria.header import Header
     from judge.suite.schema import schema
 
     schemas: dict[str, Callable[[], dict[str, Any]]] = {

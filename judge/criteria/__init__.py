@@ -1,4 +1,4 @@
-"""A criterion's file to a `Criterion`, with everything that can be wrong in it found before anything is sent.
+"""Read a criterion's file into a `Criterion`, and find all its errors before anything is sent.
 
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
@@ -7,7 +7,6 @@ from judge.criteria.default import default_criteria, no_default_of_unwritten
 from judge.criteria.draft import drafting, read_steps
 from judge.criteria.header_lists import with_lists, with_values, write_lists
 from judge.criteria.loading import (
-    HIDDEN,
     PARAPHRASES,
     builtin,
     check_samples,
@@ -17,7 +16,6 @@ from judge.criteria.loading import (
     load,
     of_file_text,
     paraphrase,
-    reads,
     validate_name,
 )
 from judge.criteria.template import (
@@ -27,10 +25,31 @@ from judge.criteria.template import (
     template_bodies,
     template_texts,
 )
+from judge.criteria.variables import HIDDEN, reads
 
 __all__ = [
-    "HIDDEN", "PARAPHRASES", "builtin", "builtin_prompts", "check_samples", "default_criteria",
-    "drafting", "finalize", "in_language", "is_packaged", "languages", "load", "no_default_of_unwritten",
-    "of_file_text", "paraphrase", "read_steps", "reads", "shared_layout", "template_bodies", "template_texts",
-    "validate_name", "with_lists", "with_values", "write_lists",
-]  # fmt: skip
+    "HIDDEN",
+    "PARAPHRASES",
+    "builtin",
+    "builtin_prompts",
+    "check_samples",
+    "default_criteria",
+    "drafting",
+    "finalize",
+    "in_language",
+    "is_packaged",
+    "languages",
+    "load",
+    "no_default_of_unwritten",
+    "of_file_text",
+    "paraphrase",
+    "read_steps",
+    "reads",
+    "shared_layout",
+    "template_bodies",
+    "template_texts",
+    "validate_name",
+    "with_lists",
+    "with_values",
+    "write_lists",
+]

@@ -14,7 +14,7 @@ from judge.data.rows import is_empty
 from judge.text import DEFAULT_LANGUAGE, LANGUAGES
 
 MOST_QUESTIONS = 50
-_FORMS = (
+_EXPECTED = (
     'write {text: "Is it polite?", weight: 2}, or the text alone, in quotes if it holds a colon'
 )
 
@@ -30,7 +30,10 @@ def part_name(name: str, number: int) -> str:
 
 
 def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
-    """Return the questions of a list of texts or mappings with `text` and `weight`. Raises ValueError."""
+    """Return the questions of a list of texts or of mappings with `text` and `weight`.
+
+    Raises ValueError.
+    """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence) or not raw:
         raise ValueError("a checklist is a list of at least one question")
     if len(raw) > MOST_QUESTIONS:
@@ -38,30 +41,37 @@ def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
     questions = [_question(number, entry) for number, entry in enumerate(raw, 1)]
     texts = [question.text.casefold() for question in questions]
     for number, text in enumerate(texts, 1):
-        if (first := texts.index(text) + 1) < number:
-            raise ValueError(
-                f"questions {first} and {number} are the same: {questions[number - 1].text!r:.80}"
-            )
+        first = texts.index(text) + 1
+        if first < number:
+            question = questions[number - 1]
+            raise ValueError(f"questions {first} and {number} are the same: {question.text!r:.80}")
     return tuple(questions)
 
 
 def _question(number: int, entry: Any) -> ChecklistQuestion:
-    text, weight = entry, 1.0
+    text = entry
+    weight = 1.0
     if isinstance(entry, ChecklistQuestion):
-        text, weight = entry.text, entry.weight
+        text = entry.text
+        weight = entry.weight
     elif isinstance(entry, Mapping) and "text" in entry and entry.keys() <= {"text", "weight"}:
-        text, weight = entry["text"], entry.get("weight", 1.0)
+        text = entry["text"]
+        weight = entry.get("weight", 1.0)
     if not isinstance(text, str):
-        raise ValueError(f"question {number} is {entry!r:.80}; {_FORMS}")
+        raise ValueError(f"question {number} is {entry!r:.80}; {_EXPECTED}")
     if not text.strip():
         raise ValueError(f"question {number} is empty")
+    # bool is an int in Python, but `weight: true` is a mistake.
     if type(weight) not in (int, float) or not 0 < weight < math.inf:
         raise ValueError(f"question {number}: the weight is a number above 0, not {weight!r:.40}")
     return ChecklistQuestion(" ".join(text.split()), float(weight))
 
 
 def has_questions(criterion: Criterion, sample: Sample) -> bool:
-    """Return whether a checklist has anything to ask about a text; without its own questions, a text fails."""
+    """Return whether a checklist has questions about a text.
+
+    If the questions are in a column, a text without them fails.
+    """
     column = criterion.questions_column
     return not column or not is_empty(sample.extra.get(column))
 
@@ -69,18 +79,21 @@ def has_questions(criterion: Criterion, sample: Sample) -> bool:
 def questions_of(criterion: Criterion, sample: Sample) -> tuple[ChecklistQuestion, ...]:
     """Return the questions that a checklist asks about a text.
 
-    A column has a list of them, or in CSV a JSON list or one question per line. Raises DataError for what it has else.
+    A column has a list of them, or in CSV a JSON list or one question per line. Raises DataError for
+    anything else.
     """
     if not criterion.questions_column:
         return criterion.questions
     raw = sample.extra.get(criterion.questions_column)
     try:
-        if isinstance(raw, str):
-            lines = [line for line in raw.split("\n") if line.strip()]
-            raw = packed_value(raw) if raw.lstrip().startswith("[") else lines
+        if isinstance(raw, str) and raw.lstrip().startswith("["):
+            raw = packed_value(raw)
+        elif isinstance(raw, str):
+            raw = [line for line in raw.split("\n") if line.strip()]
         return read_questions(raw)
     except ValueError as error:
-        place = f"{sample.where}: " if sample.where else ""
+        location = f"{sample.where}: " if sample.where else ""
+        text = text_name(sample.item, sample.system)
         raise DataError(
-            f"{place}{text_name(sample.item, sample.system)}, column {criterion.questions_column!r}: {error}"
+            f"{location}{text}, column {criterion.questions_column!r}: {error}"
         ) from error

@@ -1,16 +1,19 @@
-"""What a model is asked to write about a criterion: evaluation steps (auto-CoT; Liu et al. 2023, G-Eval, section 2.2)
-and revised wordings.
+"""Drafts by a model: evaluation steps of a criterion, and revised wordings.
+
+The steps are the auto-CoT of G-Eval (Liu et al. 2023, section 2.2).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from jinja2 import nodes
 
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion
+from judge.criteria.header import template_body
 from judge.criteria.template import (
     display_name,
     own_name,
@@ -18,61 +21,84 @@ from judge.criteria.template import (
     read_layouts,
     reference,
     template_bodies,
-    template_body,
 )
 
-FEWEST, MOST, LONGEST = 2, 12, 400
+FEWEST_STEPS = 2
+MOST_STEPS = 12
+LONGEST_STEP = 400
+# "1. Read the source.", "2） Compare …", "- Check each fact."; but not "1.5 points".
 _STEP = re.compile(r"(?:(?P<number>\d{1,2})[.)．）、](?!\d)\s*|[-•]\s+)(?P<text>\S.*)")
-_SYNTAX = ("{{", "{%", "{#")
+_TEMPLATE_SYNTAX = ("{{", "{%", "{#")
 
 
 def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
-    """The templates of a drafting prompt, by name: the criterion's own, the last one they extend replaced by the
-    layout of the task.
+    """Return the templates of a drafting prompt, by name.
 
-    Raises CriterionError where the criterion has no block `criterion` to draft from.
+    They are the criterion's own, with the layout of the task in place of the last template that
+    they extend. Raises CriterionError if there is no block `criterion` to draft from.
     """
     texts = template_bodies(criterion)
-    chain = [own_name(criterion)]  # the criterion's file, the template that it extends, and so on
-    while parent := parse_template(texts[chain[-1]]).find(nodes.Extends):
-        chain.append(reference(display_name(criterion, chain[-1]), parent))
-    named = (
-        block.name
-        for name in chain[:-1]
-        for block in parse_template(texts[name]).find_all(nodes.Block)
-    )
-    if "criterion" not in named:
+    chain = _chain_of_templates(criterion, texts)
+    if not any(_has_criterion_block(texts[name]) for name in chain[:-1]):
         raise CriterionError(
-            f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is judged into "
-            "{% block criterion %}"
+            f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
+            "judged into {% block criterion %}"
         )
     layout = f"layouts/{task}.jinja"
-    asking = replace(criterion, template=f'{{% extends "{layout}" %}}')
-    layouts = {name: template_body(text) for name, text in read_layouts(asking).items()}
+    drafting_criterion = replace(criterion, template=f'{{% extends "{layout}" %}}')
+    layouts = {}
+    for name, text in read_layouts(drafting_criterion).items():
+        layouts[name] = template_body(text)
     return {**texts, **layouts, chain[-1]: layouts[layout]}
 
 
-def read_steps(reply: str) -> tuple[str, ...]:
-    """The steps of a model's reply: a list and nothing else, numbered in order from 1 or with a bullet at each line.
+def _chain_of_templates(criterion: Criterion, texts: Mapping[str, str]) -> list[str]:
+    """Return the name of the criterion's file, of the template that it extends, and so on."""
+    chain = [own_name(criterion)]
+    while True:
+        name = chain[-1]
+        extends = parse_template(texts[name]).find(nodes.Extends)
+        if extends is None:
+            return chain
+        chain.append(reference(display_name(criterion, name), extends))
 
-    There are 2 to 12, each one line of at most 400 characters, without the signs of a template. Raises ParseError,
-    which keeps the reply, for all else.
+
+def _has_criterion_block(text: str) -> bool:
+    blocks = parse_template(text).find_all(nodes.Block)
+    return any(block.name == "criterion" for block in blocks)
+
+
+def read_steps(reply: str) -> tuple[str, ...]:
+    """Return the steps of a model's reply, which has to be a list and nothing else.
+
+    The steps are numbered in order from 1, or each has a bullet. There are 2 to 12, each one line of
+    at most 400 characters, without template syntax. Raises ParseError, which has the reply, for
+    anything else.
     """
     steps: list[str] = []
-    numbered = reply.lstrip()[:1].isdecimal()
-    for line in (line.strip() for line in reply.splitlines() if line.strip()):
-        match, position = _STEP.fullmatch(line), len(steps) + 1
-        if match is None or bool(match["number"]) != numbered:
-            raise ParseError(f"not a list of steps alone: {line[:80]!r}", reply)
-        if numbered and int(match["number"]) != position:
-            raise ParseError(f"step {position} carries the number {int(match['number'])}", reply)
-        if len(match["text"]) > LONGEST:
-            raise ParseError(
-                f"step {position} has {len(match['text'])} characters; at most {LONGEST}", reply
-            )
-        if any(sign in line for sign in _SYNTAX):
-            raise ParseError(f"step {position} holds template syntax", reply)
-        steps.append(match["text"])
-    if not FEWEST <= len(steps) <= MOST:
-        raise ParseError(f"{len(steps)} steps; expected {FEWEST} to {MOST}", reply)
+    is_numbered = reply.lstrip()[:1].isdecimal()
+    for raw_line in reply.splitlines():
+        line = raw_line.strip()
+        if line:
+            steps.append(_step(line, len(steps) + 1, is_numbered, reply))
+    if not FEWEST_STEPS <= len(steps) <= MOST_STEPS:
+        expected = f"expected {FEWEST_STEPS} to {MOST_STEPS}"
+        raise ParseError(f"{len(steps)} steps; {expected}", reply)
     return tuple(steps)
+
+
+def _step(line: str, position: int, is_numbered: bool, reply: str) -> str:
+    """Return the text of a step at this position, counted from 1. Raises ParseError."""
+    match = _STEP.fullmatch(line)
+    if match is None or bool(match["number"]) != is_numbered:
+        raise ParseError(f"not a list of steps alone: {line[:80]!r}", reply)
+    if is_numbered and int(match["number"]) != position:
+        raise ParseError(f"step {position} carries the number {int(match['number'])}", reply)
+    text = match["text"]
+    if len(text) > LONGEST_STEP:
+        problem = f"step {position} has {len(text)} characters; at most {LONGEST_STEP}"
+        raise ParseError(problem, reply)
+    # The steps go into a Jinja template: nothing that the model wrote may be run there.
+    if any(sign in line for sign in _TEMPLATE_SYNTAX):
+        raise ParseError(f"step {position} holds template syntax", reply)
+    return text

@@ -1,4 +1,7 @@
-"""Write values, such as steps or examples, into the header of a criterion's file; nothing else in it changes."""
+"""Write values, such as steps or examples, into the header of a criterion's file.
+
+Nothing else in the file changes.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +14,27 @@ import yaml
 
 from judge.core import files, yaml_lines
 from judge.core.errors import CriterionError
+from judge.criteria.header import front_matter, read_header, template_body
 from judge.criteria.loading import as_template, is_yaml
-from judge.criteria.template import (
-    MAX_CHARACTERS,
-    front_matter,
-    read_header,
-    read_text,
-    template_body,
-)
+from judge.criteria.template import MAX_CHARACTERS, read_text
 
 Lists = Mapping[str, Sequence[Any]]
+# "\r\n" is one line end and not two.
 _LINE_END = re.compile("\r\n|\r|\n")
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def write_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -> None:
-    """Write lists into a header by their keys. All else stays, except comments among replaced entries.
+    """Write lists into a header by their keys.
 
-    The file is replaced in one step, after the new text was read back with exactly these lists. Raises CriterionError
-    if the header already has one that is not among `replace`, StorageError if the file cannot be written.
+    Everything else stays, except comments among replaced entries. The file is replaced in one step,
+    after the new text was read back with exactly these lists. Raises CriterionError if the header
+    already has one that is not among `replace`, StorageError if the file cannot be written.
     """
-    new = with_lists(path, lists, replace)
+    content = with_lists(path, lists, replace)
     target = Path(path).resolve()
     mode = target.stat().st_mode
-    files.store(target.parent, {target.name: new})
+    files.store(target.parent, {target.name: content})
     target.chmod(mode)
 
 
@@ -48,53 +49,82 @@ def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) ->
 
 
 def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
-    """Return the characters of a file with these values in its header: numbers, texts, lists or mappings of texts.
+    """Return the characters of a file with these values in its header.
 
-    `path` tells the kind of file. Raises CriterionError if they do not fit into the header.
+    A value is a number, a text, a list, or a mapping of texts. `path` decides the kind of file.
+    Raises CriterionError if the values do not fit into the header.
     """
-    mark = "\ufeff" * raw.startswith("\ufeff")
-    end = match[0] if (match := _LINE_END.search(raw)) else "\n"
-    file = _LINE_END.sub("\n", raw.removeprefix(mark))
+    line_end = _LINE_END.search(raw)
+    file = _LINE_END.sub("\n", raw.removeprefix(_BYTE_ORDER_MARK))
     text = as_template(path, file)
     before = read_header(str(path), text)
     names = " and ".join(values)
-    # Only the values may differ. The template behind the header is the same, so that it loads as before.
-    misfit = f"{path}: the {names} do not fit into this header; write it as lines `key: value`, without & and *"
-    header = file if is_yaml(path) else front_matter(file)
-    rest = file[len(header) :] if header else f"---\n{file}"  # a text alone gets a header
-    header = header or "---\n"
+    misfit = (
+        f"{path}: the {names} do not fit into this header; "
+        "write it as lines `key: value`, without & and *"
+    )
     try:
-        for key, value in values.items():
-            header = _with_value(header, key, value)
-        new = as_template(path, header + rest * (not is_yaml(path)))
-        after = read_header(str(path), new)
+        new_file = _with_header_values(path, file, values)
+        new_text = as_template(path, new_file)
+        after = read_header(str(path), new_text)
     except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
-    if len(new) > MAX_CHARACTERS:
+    if len(new_text) > MAX_CHARACTERS:
         raise CriterionError(
             f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters"
         )
-    same_template = template_body(new).lstrip("\n") == template_body(text).lstrip("\n")
-    wanted = {
+    # Only the values may differ. The template is the same, so it loads as before.
+    expected = before.model_copy(update=_lists_for_tuples(values))
+    same_template = template_body(new_text).lstrip("\n") == template_body(text).lstrip("\n")
+    if after != expected or not same_template:
+        raise CriterionError(misfit)
+    if raw.startswith(_BYTE_ORDER_MARK):
+        new_file = _BYTE_ORDER_MARK + new_file
+    return new_file.replace("\n", line_end[0] if line_end else "\n")
+
+
+def _lists_for_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values as a header has them, which is read from YAML and knows no tuples."""
+    return {
         key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
     }
-    if after != before.model_copy(update=wanted) or not same_template:
-        raise CriterionError(misfit)
-    return mark + (header + rest * (not is_yaml(path))).replace("\n", end)
+
+
+def _with_header_values(path: Path, file: str, values: Mapping[str, Any]) -> str:
+    """Return a file's text with these values in its header."""
+    if is_yaml(path):
+        header = file
+        rest = ""
+    else:
+        header = front_matter(file)
+        rest = file[len(header) :]
+    if not header:
+        # A file that is a text alone gets a header.
+        header = "---\n"
+        rest = "" if is_yaml(path) else f"---\n{file}"
+    for key, value in values.items():
+        header = _with_value(header, key, value)
+    return header + rest
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, and writes texts of several lines as blocks, which people can read and edit."""
+    """Indents lists below their key, and writes texts of several lines as blocks.
+
+    Both are easier to read and edit.
+    """
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
 
 def _represent(dumper: _Dumper, text: str) -> yaml.Node:
-    usual = text.splitlines() == text.removesuffix("\n").split(
-        "\n"
-    )  # without breaks such as U+2028
-    style = ("|" if "\n" in text else None) if usual else '"'
+    # Breaks such as U+2028 would be normalized in a block, but quotes escape them.
+    only_newlines = text.splitlines() == text.removesuffix("\n").split("\n")
+    style = None
+    if not only_newlines:
+        style = '"'
+    elif "\n" in text:
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -103,30 +133,50 @@ _Dumper.add_representer(str, _represent)
 
 def _with_value(header: str, key: str, value: Any) -> str:
     """Return a header with a value in place of the key's old one, or at the end."""
-    plain: Any = list(value) if isinstance(value, tuple) else value
-    if isinstance(value, Mapping):  # labels as people write them: 1, not '1'
-        plain = {
-            int(key) if key.isdecimal() and str(int(key)) == key else key: value[key]
-            for key in value
-        }
     lines = yaml.dump(
-        {key: plain}, Dumper=_Dumper, allow_unicode=True, width=10**9, sort_keys=False
+        {key: _plain_value(value)},
+        Dumper=_Dumper,
+        allow_unicode=True,
+        width=10**9,
+        sort_keys=False,
     )
     tree = yaml.compose(header, Loader=yaml_lines.Loader)
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
+    # A header may be indented as a whole.
     margin = " " * pairs[0][0].start_mark.column if pairs else ""
     lines = re.sub("^(?=.)", margin, lines, flags=re.MULTILINE)
-    for name, old in pairs:
+    for name, old_value in pairs:
         if name.value == key:
             start = name.start_mark.index - len(margin)
-            return header[:start] + lines.removesuffix("\n") + header[_end_of(old, header) :]
-    return header + "\n" * (not header.endswith("\n")) + lines
+            end = _end_of(old_value, header)
+            return header[:start] + lines.removesuffix("\n") + header[end:]
+    if not header.endswith("\n"):
+        header += "\n"
+    return header + lines
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value as people write it in YAML: `1: Bad`, not `'1': Bad`."""
+    if isinstance(value, tuple):
+        return list(value)
+    if not isinstance(value, Mapping):
+        return value
+    texts: dict[Any, Any] = {}
+    for key, text in value.items():
+        # "01" keeps its quotes, because the number 1 is another label.
+        is_number = key.isdecimal() and str(int(key)) == key
+        texts[int(key) if is_number else key] = text
+    return texts
 
 
 def _end_of(node: yaml.Node, header: str) -> int:
-    """Return where a node's own characters end; for YAML, a list in lines ends at the next key, after comments."""
+    """Return the index after the node's own characters.
+
+    For YAML itself, a list in lines ends at the next key, after comments.
+    """
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end_of(last[1] if isinstance(last, tuple) else last, header)
-    start, stop = node.start_mark.index, node.end_mark.index
-    return start + len(header[start:stop].rstrip())
+    start = node.start_mark.index
+    end = node.end_mark.index
+    return start + len(header[start:end].rstrip())

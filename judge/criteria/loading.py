@@ -5,15 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import meta, nodes
-from jinja2.visitor import NodeTransformer
 
 from judge.core import yaml_lines
 from judge.core.criterion_entry import YAML_SUFFIXES, is_file, keys_of, name_of_file, to_entries
@@ -23,278 +20,145 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import has_questions, questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
+from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
 from judge.criteria.render import inputs, lacking_inputs, missing_message, template_variables
-from judge.criteria.sandbox import MOST_TEMPLATES
 from judge.criteria.template import (
-    Header,
     builtin_prompts,
     check_keys,
-    display_name,
-    front_matter,
     is_question_template,
-    make_header,
     own_name,
-    parse_template,
     question_template,
-    read_header,
     read_layouts,
     read_text,
-    reference,
     template_bodies,
-    template_body,
-    template_parser,
     template_texts,
 )
+from judge.criteria.variables import location_of, required_variables, variables_of
 from judge.text import LANGUAGES
 
-HIDDEN = {
-    "system": "a judge that knows which system wrote a text does not judge the text alone",
-    "human": "a judge that sees the people's ratings repeats them",
-    "item": "an item's id says nothing about the text, and would keep equal prompts from being asked once",
-}
-"""What no template may read, and why."""
-
+# Names that people give to the two texts of a comparison, the one shown first before the other.
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
+# The "---" that may start a YAML file, after comments and empty lines.
 _START_OF_YAML = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[ \t]*$", re.MULTILINE)
+# The "---" or "..." that may end it.
 _END_OF_YAML = re.compile(r"^(?:---|\.\.\.)\s*\Z", re.MULTILINE)
-_DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
-_FIELDS = ("source", "reference", "references")
-
-
-def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
-    """The variables that a rendering reads and cannot do without, of the templates in `texts` (`template_texts`).
-
-    A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
-    a default. Raises CriterionError for one that no judge may see.
-    """
-    free, optional, _ = _variables(criterion.path, tuple(texts.items()))
-    for name, reason in HIDDEN.items():
-        if name in free:
-            raise CriterionError(
-                f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}"
-            )
-    return free - optional - {"this", "self", "super"}
-
-
-def reads(criterion: Criterion, variable: str) -> bool:
-    """Whether a criterion's prompt shows a variable if the sample has it, needed or not."""
-    return variable in _variables(criterion.path, tuple(template_texts(criterion).items()))[0]
-
-
-@lru_cache(maxsize=MOST_TEMPLATES)
-def _variables(
-    path: str, texts: tuple[tuple[str, str], ...]
-) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The variables that are read by everything that is rendered as one template, and among them two kinds.
-
-    The first kind has a default or a test (`is defined`), the second is asked for its truth (`{% if question %}`).
-
-    A program reads the same criterion many times: each time it looks for an example, a paraphrase or a suite's case.
-    """
-    try:
-        tree = nodes.Template(_Flat(dict(texts)).body(Path(path).name), lineno=1)
-        tree.set_environment(template_parser())
-        free = meta.find_undeclared_variables(tree)
-    except RecursionError as error:
-        raise CriterionError(f"{path}: its templates are nested too deeply") from error
-    tested = [
-        node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")
-    ]
-    tested += [
-        node.node
-        for node in tree.find_all(nodes.Filter)
-        if node.name in ("default", "d") and node.node
-    ]
-    optional = frozenset(node.name for node in tested if isinstance(node, nodes.Name))
-    conditions = [node.test for node in tree.find_all(nodes.If)]
-    conditions += [node.test for node in tree.find_all(nodes.CondExpr)]
-    guarded = frozenset(name for condition in conditions for name in _asked_for_truth(condition))
-    return frozenset(free), optional, guarded & free
-
-
-def _asked_for_truth(condition: nodes.Node) -> Iterator[str]:
-    """Yield the variables of a condition that are false if they are empty: of `question and not topic`, both."""
-    if isinstance(condition, nodes.Name):
-        yield condition.name
-    elif isinstance(condition, nodes.Not):
-        yield from _asked_for_truth(condition.node)
-    elif isinstance(condition, nodes.And | nodes.Or):
-        yield from _asked_for_truth(condition.left)
-        yield from _asked_for_truth(condition.right)
+# "---" in the middle: what follows is another document.
+_DOCUMENT_MARK = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
+_TEXT_FIELDS = ("source", "reference", "references")
+# Folders of prompts/<language>/ whose templates are no criteria.
+_NO_CRITERIA = frozenset({"layouts", "qags", "claims"})
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Check that the samples have what the criterion's template reads.
 
-    Raises CriterionError for a variable that no sample has, for a template that never shows the text it is to judge,
-    and for a comparison that cannot tell who wins; DataError for a text that the data were read without (source,
-    references). A sample that alone lacks something fails when it is rendered, and the others are judged.
+    Raises CriterionError for a variable that no sample has, for a template that never shows the
+    judged text, and for a comparison whose scale does not say which text wins; DataError for a text
+    that the data were read without (source, references). If only some samples lack something, they
+    fail when they are rendered, and the others are judged.
     """
     if criterion.pairwise:
-        if "output" in criterion.needs:
-            at = _line(criterion, template_texts(criterion), "output")
-            raise CriterionError(
-                f"{at}: a comparison has no output; its texts are first and second"
-            )
-        scale = criterion.scale
-        if (scale.low, scale.high) != (0, 1):
-            raise CriterionError(
-                f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is "
-                "better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
-            )
-        values = {
-            label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)
-        }
-        for first, second in _NAMES_OF_TEXTS:
-            if {first, second} <= values.keys() and values[first] < values[second]:
-                raise CriterionError(
-                    f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
-                )
+        _check_comparison(criterion)
     _check_inputs(criterion, samples)
-    for sample in samples if criterion.questions_column else ():
-        if has_questions(criterion, sample):
-            questions_of(criterion, sample)
+    if criterion.questions_column:
+        for sample in samples:
+            if has_questions(criterion, sample):
+                questions_of(criterion, sample)
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
-            f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
+            f"{criterion.path}: never shows the judged text; put "
+            "{{ output | fenced('output') }} into it"
         )
 
 
+def _check_comparison(criterion: Criterion) -> None:
+    """Raise CriterionError if a comparison reads one text, or has a scale for one text."""
+    if "output" in criterion.needs:
+        location = location_of(criterion, template_texts(criterion), "output")
+        raise CriterionError(
+            f"{location}: a comparison has no output; its texts are first and second"
+        )
+    scale = criterion.scale
+    if (scale.low, scale.high) != (0, 1):
+        raise CriterionError(
+            f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 "
+            "where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
+        )
+    values = {}
+    for label, value in zip(scale.labels, scale.values, strict=True):
+        values[label.casefold()] = value
+    # {labels: [A, B], values: [0, 1]} would turn every result into its opposite.
+    for first, second in _NAMES_OF_TEXTS:
+        if {first, second} <= values.keys() and values[first] < values[second]:
+            raise CriterionError(
+                f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and "
+                f"{second} counts 0"
+            )
+
+
 def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
-    """Raise the error of `check_samples` for something that no text has, or that every text lacks one part of."""
+    """Raise the error of a variable that no text has, or if every text lacks some variable."""
     if not samples:
         return
     variables = [template_variables(sample) for sample in samples]
     for name in sorted(inputs(criterion)):
-        if not any(name in known for known in variables):
+        if not any(name in variables_of_sample for variables_of_sample in variables):
             raise _missing_variable(criterion, name, samples)
     lacking = [lacking_inputs(criterion, sample) for sample in samples]
     if all(lacking):
         name = lacking[0][0]
         message = missing_message(criterion, samples[0], name)
-        number = sum(name in names for names in lacking)
+        count = sum(name in names for names in lacking)
         raise DataError(
-            f"{message}; {number} of {len(samples)} texts lack it, and the others lack more"
+            f"{message}; {count} of {len(samples)} texts lack it, and the others lack more"
         )
 
 
 def _missing_variable(
     criterion: Criterion, name: str, samples: Sequence[Sample]
 ) -> CriterionError | DataError:
-    """What to raise for a variable that no sample has."""
-    known = sorted(set[str]().union(*map(template_variables, samples)) - {"this"})
+    """Return the error of a variable that no sample has."""
+    present: set[str] = set()
+    for sample in samples:
+        present.update(template_variables(sample))
+    present.discard("this")
     if criterion.pairwise:
-        known = sorted({"first", "second", *known} - {"output"})
-    at = _line(criterion, template_texts(criterion), name)
-    if name in _FIELDS:
-        reads = f"the criterion {criterion.name} reads {name}, which no sample has"
-        without = (
-            f"take {name} out of show"
-            if criterion.show
-            else f"{{% block {name} %}}{{% endblock %}}"
-        )
-        mend = (
-            f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: {without}"
-        )
-        return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
+        present.discard("output")
+        present |= {"first", "second"}
+    names = ", ".join(sorted(present))
+    location = location_of(criterion, template_texts(criterion), name)
+    if name in _TEXT_FIELDS:
+        problem = f"the criterion {criterion.name} reads {name}, which no sample has"
+        without = f"{{% block {name} %}}{{% endblock %}}"
+        if criterion.show:
+            without = f"take {name} out of show"
+        column = option("map", {name: "COLUMN"})
+        advice = f"name its column with {column}, or do without it: {without}"
+        return DataError(f"{location}: {problem}; {advice} (the data has: {names})")
     if any(name in sample.extra for sample in samples):
         return DataError(
-            f"{at}: the criterion {criterion.name} reads {name}, which is empty in all texts"
+            f"{location}: the criterion {criterion.name} reads {name}, which is empty in all texts"
         )
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return CriterionError(f"{at}: unknown variable {name!r}{hint} the data has: {', '.join(known)}")
-
-
-def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
-    """`file:line` of the first place that reads a variable."""
-    if variable in criterion.show:
-        return f"{criterion.path}: show"
-    trees = {name: parse_template(text) for name, text in texts.items()}
-    readers = (
-        name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree)
-    )
-    reader = next(readers, own_name(criterion))
-    lines = (node.lineno for node in trees[reader].find_all(nodes.Name) if node.name == variable)
-    return f"{display_name(criterion, reader)}:{next(lines, 1)}"
-
-
-class _Flat(NodeTransformer):
-    """Puts what is rendered in the place of every block, include, and import that sees the context.
-
-    A template that is included again, perhaps by itself, counts once.
-    """
-
-    def __init__(self, texts: dict[str, str]) -> None:
-        self._texts = texts
-        self._blocks: dict[str, list[nodes.Block]] = {}
-        self._seen: set[str] = set()
-
-    def body(self, name: str) -> list[nodes.Node]:
-        """What is rendered of a template: its base's body, every block as the last heir defines it."""
-        self._seen.add(name)
-        outer, names = self._blocks, [name]
-        chain = [parse_template(self._texts[name])]
-        while parent := chain[-1].find(nodes.Extends):
-            names.append(reference(names[-1], parent))
-            if names[-1] in names[:-1]:
-                raise CriterionError(
-                    f"{names[-1]}: a template that extends itself: {' > '.join(names)}"
-                )
-            chain.append(parse_template(self._texts[names[-1]]))
-        self._blocks = {}
-        for tree in chain:
-            for block in tree.find_all(nodes.Block):
-                self._blocks.setdefault(block.name, []).append(block)
-        # Outside its blocks an heir prints nothing, but what it sets and imports holds.
-        heirs = [node for tree in chain[:-1] for node in tree.body]
-        kept_nodes = [
-            node
-            for node in heirs
-            if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))
-        ]
-        flat: nodes.Template = self.visit(nodes.Template(kept_nodes + chain[-1].body, lineno=1))
-        self._blocks = outer
-        return flat.body
-
-    def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
-        """Return a block as the scopes of its overriding blocks."""
-        scopes: list[nodes.Node] = []
-        for block in self._blocks.pop(node.name, []):
-            scopes.append(nodes.Scope(block.body, lineno=block.lineno))
-            if not any(name.name == "super" for name in block.find_all(nodes.Name)):
-                break
-        return [self.generic_visit(scope) for scope in scopes]
-
-    def visit_Include(self, node: nodes.Include) -> list[nodes.Node]:  # noqa: N802
-        return [self._included(node)]
-
-    def visit_Import(self, node: nodes.Import | nodes.FromImport) -> list[nodes.Node]:  # noqa: N802
-        return [node, self._included(node)]
-
-    visit_FromImport = visit_Import  # noqa: N815
-
-    def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
-        name = reference("", node) if node.with_context else ""
-        body = self.body(name) if name in self._texts and name not in self._seen else []
-        return nodes.Scope(body, lineno=node.lineno)
+    similar = difflib.get_close_matches(name, sorted(present), n=1)
+    hint = f"; did you mean {similar[0]!r}?" if similar else ";"
+    return CriterionError(f"{location}: unknown variable {name!r}{hint} the data has: {names}")
 
 
 def languages() -> list[str]:
-    """Return the codes of the languages that have built-in criteria: folders of prompts/ with layouts."""
+    """Return the codes of the languages with built-in criteria: folders of prompts/ with layouts."""
     return [code for code in LANGUAGES if (builtin_prompts() / code / "layouts").is_dir()]
 
 
 def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
-    """Every built-in criterion of a language that judges one text, or those that compare two, by name.
+    """Return all built-in criteria of a language that judge one text, or that compare two, by name.
 
-    Raises CriterionError where there is no such language.
+    Raises CriterionError if there is no such language.
     """
-    return [
-        _read(path, language)
-        for name, path in builtin_files(language).items()
-        if _compares(name) == pairwise
-    ]
+    criteria = []
+    for name, path in builtin_files(language).items():
+        if _compares(name) == pairwise:
+            criteria.append(_read(path, language))
+    return criteria
 
 
 def load(
@@ -305,54 +169,78 @@ def load(
     language: str = "en",
     pairwise: bool | None = False,
 ) -> Criterion:
-    """Return a criterion: a built-in name (`relevance`, `summarization/relevance`), a file, a sentence or a `text`.
+    """Return a criterion: a built-in name, a file, a sentence or a `text`.
 
-    A name that ends in .jinja, .yaml, .yml, .md or .txt, or that has a path separator and is not built in, is a file. A
-    sentence is written `NAME: QUESTION`; a mapping has the keys of a header and a `name`. `text` is the content of a
-    .jinja file, header and template; `name` is then the column's name.
+    Built-in names are such as `relevance` or `summarization/relevance`. A name that ends in .jinja,
+    .yaml, .yml, .md or .txt, or that has a path separator and is not built in, is a file. A
+    sentence is written `NAME: QUESTION`; a mapping has the keys of a header and a `name`. `text` is
+    the content of a .jinja file, header and template; `name` is then the column's name.
 
-    `language` selects the built-in set and the layouts. `pairwise` selects the set that compares two texts; None takes
-    either, first the one that judges one text. Raises CriterionError, with file and line if known.
+    `language` selects the built-in set and the layouts. `pairwise` selects the set that compares
+    two texts; None takes either, first the one that judges one text. Raises CriterionError, with
+    file and line if known.
     """
     if text is not None:
-        if not name.strip() or "/" in name or os.sep in name:
-            raise CriterionError(
-                'a criterion of a text needs a name, without a slash: load_criterion(text=..., name="...")'
-            )
-        criterion = _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
+        criterion = _load_text(text, name, language)
     elif name_or_path is None:
         raise CriterionError(
-            "no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)"
+            "no criterion: give a name, a file, or its text: "
+            "judge.load_criterion(text=..., name=...)"
         )
     else:
-        entry = validate_name(name_or_path)
-        keys = None if isinstance(name_or_path, Path) else keys_of(entry)
-        if keys:  # a criterion that is written out, and has no file
-            text = _as_yaml({key: value for key, value in keys.items() if key != "name"})
-            criterion = _make_criterion(
-                f"---\n{text}---\n", keys["name"], keys["name"], language, None
-            )
-        else:
-            criterion = _read(_find_file(entry, language, pairwise), language)
-    if pairwise is not None and criterion.pairwise != pairwise:
-        problem = (
-            f"judges one text; {command('rank')} takes a criterion that reads both first and second"
+        criterion = _load_entry(name_or_path, language, pairwise)
+    if pairwise is None or criterion.pairwise == pairwise:
+        return criterion
+    if criterion.pairwise:
+        plan = f"{command('plan')} with {option('rank', True)}"
+        problem = f"compares two texts; {command('rank')} does that, or {plan}"
+    else:
+        rank = command("rank")
+        problem = f"judges one text; {rank} takes a criterion that reads both first and second"
+    raise CriterionError(f"{criterion.path}: {problem}")
+
+
+def _load_text(text: str, name: str, language: str) -> Criterion:
+    """Return the criterion of the content of a .jinja file."""
+    if not name.strip() or "/" in name or os.sep in name:
+        raise CriterionError(
+            "a criterion of a text needs a name, without a slash: "
+            'load_criterion(text=..., name="...")'
         )
-        if criterion.pairwise:
-            problem = f"compares two texts; {command('rank')} does that, or {command('plan')} with {option('rank', True)}"
-        raise CriterionError(f"{criterion.path}: {problem}")
-    return criterion
+    # A byte order mark, or the line break after the opening quotes.
+    content = text.lstrip("\ufeff\n")
+    return _make_criterion(content, name, f"{name}.jinja", language)
+
+
+def _load_entry(
+    name_or_path: str | Path | Mapping[str, Any], language: str, pairwise: bool | None
+) -> Criterion:
+    """Return the criterion of a name, a file, a sentence or keys."""
+    entry = validate_name(name_or_path)
+    keys = None if isinstance(name_or_path, Path) else keys_of(entry)
+    if not keys:
+        return _read(_find_file(entry, language, pairwise), language)
+    # The criterion is written out, and has no file.
+    header = _as_yaml({key: value for key, value in keys.items() if key != "name"})
+    name = keys["name"]
+    return _make_criterion(f"---\n{header}---\n", name, name, language, None)
 
 
 def validate_name(value: Any) -> str:
-    """A criterion's name, path, or sentence or keys as an entry. Raises CriterionError for anything else."""
+    """Return a criterion's name, path, sentence or keys as an entry.
+
+    Raises CriterionError for anything else.
+    """
     if isinstance(value, Path):
         return str(value)
-    of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
+    advice = (
+        'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") '
+        "makes one of a text"
+    )
     if not isinstance(value, str | Mapping):
         kind = type(value).__name__
         raise CriterionError(
-            f"a criterion is a name, a file, a sentence or a Criterion, not a {kind}; {of_text}"
+            f"a criterion is a name, a file, a sentence or a Criterion, not a {kind}; {advice}"
         )
     try:
         entries = to_entries([value])
@@ -361,21 +249,22 @@ def validate_name(value: Any) -> str:
     if len(entries) != 1:
         raise CriterionError("criteria: these are several criteria; give a list of them")
     entry = str(entries[0])
-    if keys_of(entry) is None and ("\n" in entry or "{{" in entry or "{%" in entry):
+    is_text = "\n" in entry or "{{" in entry or "{%" in entry
+    if is_text and keys_of(entry) is None:
+        beginning = repr(entry.strip()[:40])
         raise CriterionError(
-            f"this is a criterion's text, not its name or file ({entry.strip()[:40]!r}...); {of_text}"
+            f"this is a criterion's text, not its name or file ({beginning}...); {advice}"
         )
     return entry
 
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
-    # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
-    every = sorted(
-        builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise)
-    )
+    # Both sets have a relevance: the set that was asked for comes first.
+    builtins = list(builtin_files(language).items())
+    builtins.sort(key=lambda pair: _compares(pair[0]) != bool(pairwise))
     if is_file(name_or_path):
         return Path(name_or_path)
-    for name, path in every:
+    for name, path in builtins:
         if name_or_path in (name, path.stem):
             return path
     if len(name_or_path.split()) > 1:
@@ -384,11 +273,13 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
         )
     if "/" in name_or_path or os.sep in name_or_path:
         return Path(name_or_path)
-    known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
-    unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
-    raise CriterionError(
-        f"{unknown}; a file works too, and a sentence: '{name_or_path.rstrip(': ')[:40]}: QUESTION'"
-    )
+    known_names = []
+    for name, path in builtins:
+        if pairwise is None or _compares(name) == pairwise:
+            known_names.append(path.stem)
+    unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known_names)))
+    sentence = f"'{name_or_path.rstrip(': ')[:40]}: QUESTION'"
+    raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}")
 
 
 def _compares(name: str) -> bool:
@@ -396,16 +287,16 @@ def _compares(name: str) -> bool:
 
 
 def builtin_files(language: str) -> dict[str, Path]:
-    """`task/name` → file, for every built-in criterion of a language."""
-    known = languages()
-    if language not in known:
-        raise CriterionError(unknown_name_message("language", language, known))
-    files = [
-        file
-        for file in (builtin_prompts() / language).glob("*/*.jinja")
-        if file.parent.name not in _NO_CRITERIA
-    ]
-    return {f"{file.parent.name}/{file.stem}": file for file in sorted(files)}
+    """Return the file of every built-in criterion of a language, by `task/name`."""
+    known_languages = languages()
+    if language not in known_languages:
+        raise CriterionError(unknown_name_message("language", language, known_languages))
+    files = {}
+    for file in sorted((builtin_prompts() / language).glob("*/*.jinja")):
+        folder = file.parent.name
+        if folder not in _NO_CRITERIA:
+            files[f"{folder}/{file.stem}"] = file
+    return files
 
 
 def _read(path: Path, language: str) -> Criterion:
@@ -413,32 +304,44 @@ def _read(path: Path, language: str) -> Criterion:
 
 
 def of_file_text(path: Path, text: str, language: str) -> Criterion:
-    """The criterion that a file would be if it had this text. Raises CriterionError."""
-    above = 1 if is_yaml(path) else 0
-    return _make_criterion(as_template(path, text), name_of_file(path), str(path), language, above)
+    """Return the criterion that a file would be if it had this text. Raises CriterionError."""
+    lines_added = 1 if is_yaml(path) else 0
+    template = as_template(path, text)
+    return _make_criterion(template, name_of_file(path), str(path), language, lines_added)
 
 
 def as_template(path: Path, text: str) -> str:
-    """The text of a criterion's file as that of a .jinja file: a header and a template, if there is one."""
+    """Return the text of a criterion's file as that of a .jinja file.
+
+    It has a header, and a template if there is one.
+    """
     if is_yaml(path):
-        inner = _END_OF_YAML.sub("", _START_OF_YAML.sub(r"\g<1>", text))
-        if second := _DOCUMENT.search(inner):
-            at, template = (
-                f"{path}:{inner.count(chr(10), 0, second.start()) + 1}",
-                f"{path.stem}.jinja",
-            )
-            raise CriterionError(
-                f"{at}: text after the keys; call a criterion with a template {template}"
-            )
-        return f"---\n{inner}{'' if inner.endswith(chr(10)) else chr(10)}---\n"  # one line below its place in the file
+        return _yaml_as_template(path, text)
     if path.suffix not in (".txt", ".md"):
         return text
     question = _as_yaml({"question": template_body(text).strip()})
-    return f"{front_matter(text) or '---' + chr(10)}{question}---\n"
+    header = front_matter(text) or "---\n"
+    return f"{header}{question}---\n"
+
+
+def _yaml_as_template(path: Path, text: str) -> str:
+    """Return a YAML file as the header of a template, one line below its place in the file."""
+    keys = _START_OF_YAML.sub(r"\g<1>", text)
+    keys = _END_OF_YAML.sub("", keys)
+    second = _DOCUMENT_MARK.search(keys)
+    if second:
+        line = keys.count("\n", 0, second.start()) + 1
+        raise CriterionError(
+            f"{path}:{line}: text after the keys; call a criterion with a template "
+            f"{path.stem}.jinja"
+        )
+    if not keys.endswith("\n"):
+        keys += "\n"
+    return f"---\n{keys}---\n"
 
 
 def is_yaml(path: Path) -> bool:
-    """Whether a criterion's file is a header alone."""
+    """Return whether a criterion's file is a header alone."""
     return path.suffix in YAML_SUFFIXES
 
 
@@ -447,59 +350,87 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
 
 
 def _make_criterion(
-    text: str, name: str, path: str, language: str, above: int | None = 0
+    text: str, name: str, path: str, language: str, lines_added: int | None = 0
 ) -> Criterion:
-    """The criterion of a text, whose first `above` lines are not in its file; None says that it has no file."""
+    """Return the criterion of a text.
+
+    Its first `lines_added` lines are not in its file, which the line in an error takes into
+    account; None means that there is no file.
+    """
     try:
         return _of_text(text, name, path, language)
     except CriterionError as error:
-        place = re.match(rf"{re.escape(path)}:(\d+)", str(error))
-        if place is None or above == 0:
+        # "helpful.yaml:3"
+        location = re.match(rf"{re.escape(path)}:(\d+)", str(error))
+        if location is None or lines_added == 0:
             raise
-        at = path if above is None else f"{path}:{max(int(place[1]) - above, 1)}"
-        raise CriterionError(at + str(error)[place.end() :]) from error
+        rest = str(error)[location.end() :]
+        if lines_added is None:
+            raise CriterionError(f"{path}{rest}") from error
+        line = max(int(location[1]) - lines_added, 1)
+        raise CriterionError(f"{path}:{line}{rest}") from error
 
 
 def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     text = whole(text)
     header = read_header(path, text)
     _check_name(header, text, name, path)
-    own = bool(template_body(text).strip())
-    if own and header.show:
-        raise CriterionError(
-            f"{path}: show: is for a criterion without a template; this one shows what it prints"
-        )
-    if not own and (header.question.strip() or header.questions):
-        show = header.show if "show" in header.model_fields_set else None
-        text = f"{text.rstrip()}\n{question_template(show, checklist=bool(header.questions))}"
-    elif not own and not path.endswith(".jinja"):
-        raise CriterionError(
-            f"{path}: has no question; write question: and what the judge is asked about a text"
-        )
+    text = _with_template(text, header, path)
     scale = _scale(header, language)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     criterion = Criterion(
-        name=name, template=text, scale=scale, reply=header.reply, weight=header.weight,
-        title=header.title.strip() or name, description=header.description.strip(), steps=tuple(header.steps),
-        version=header.version, language=language, path=path, question=header.question.strip(), ask=header.ask,
-        cite=header.cite, seen=frozenset(header.seen), **_derived(header),
-    )  # fmt: skip
-    # The header has a file's name, and the digest its examples.
-    said = (
-        replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion
-    ).told
+        name=name,
+        template=text,
+        scale=scale,
+        reply=header.reply,
+        weight=header.weight,
+        title=header.title.strip() or name,
+        description=header.description.strip(),
+        steps=tuple(header.steps),
+        version=header.version,
+        language=language,
+        path=path,
+        question=header.question.strip(),
+        ask=header.ask,
+        cite=header.cite,
+        seen=frozenset(header.seen),
+        **_derived(header),
+    )
+    # A digest covers examples in the header; of examples in a file the header has only its name.
+    in_header = examples if isinstance(header.examples, list) else ()
+    said = replace(criterion, examples=in_header).told
     criterion = replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said)
-    if criterion.question and not any(
-        "this.question" in body for body in template_bodies(criterion).values()
-    ):
+    bodies = template_bodies(criterion).values()
+    if criterion.question and not any("this.question" in body for body in bodies):
         raise CriterionError(
             f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it"
         )
     return with_needs(criterion)
 
 
+def _with_template(text: str, header: Header, path: str) -> str:
+    """Return a criterion's text, with a template for its question if it has none."""
+    has_template = bool(template_body(text).strip())
+    if has_template and header.show:
+        raise CriterionError(
+            f"{path}: show: is for a criterion without a template; this one shows what it prints"
+        )
+    if has_template:
+        return text
+    if header.question.strip() or header.questions:
+        show = header.show if "show" in header.model_fields_set else None
+        template = question_template(show, checklist=bool(header.questions))
+        return f"{text.rstrip()}\n{template}"
+    # A .jinja file may be empty: the error is then that of a template without the judged text.
+    if not path.endswith(".jinja"):
+        raise CriterionError(
+            f"{path}: has no question; write question: and what the judge is asked about a text"
+        )
+    return text
+
+
 def _check_name(header: Header, text: str, name: str, path: str) -> None:
-    """Raise CriterionError if the header has another name than the criterion, which has that of its file."""
+    """Raise CriterionError if the header has another name than the criterion's file."""
     written = header.name.strip()
     if not written or written == name:
         return
@@ -508,53 +439,57 @@ def _check_name(header: Header, text: str, name: str, path: str) -> None:
     file = Path(path)
     renamed = file.with_name(f"{written}{file.suffix}").name
     raise CriterionError(
-        f"{path}:{line}: name: is {written}, and a criterion is called by its file, {file.name}: write name: {name}, "
-        f"or call the file {renamed}"
+        f"{path}:{line}: name: is {written}, and a criterion is called by its file, {file.name}: "
+        f"write name: {name}, or call the file {renamed}"
     )
 
 
 def _derived(header: Header) -> dict[str, Any]:
-    """The fields of a criterion for keys that a header may have in several forms."""
+    """Return the fields of a criterion for keys that a header may have in several forms."""
     in_column = isinstance(header.questions, str)
     return {
-        "show": tuple(header.show), "levels": tuple(header.levels.items()), "pass_at": header.pass_at,
-        "questions": () if in_column else header.questions, "questions_column": header.questions if in_column else "",
-    }  # fmt: skip
+        "show": tuple(header.show),
+        "levels": tuple(header.levels.items()),
+        "pass_at": header.pass_at,
+        "questions": () if in_column else header.questions,
+        "questions_column": header.questions if in_column else "",
+    }
 
 
 def _scale(header: Header, language: str) -> Scale:
-    """The scale of a header; that of a checklist without one is yes and no."""
-    return (
-        yes_no(language)
-        if header.questions and "scale" not in header.model_fields_set
-        else header.scale
-    )
+    """Return the scale of a header; that of a checklist without one is yes and no."""
+    if header.questions and "scale" not in header.model_fields_set:
+        return yes_no(language)
+    return header.scale
 
 
 def with_needs(criterion: Criterion) -> Criterion:
-    """The criterion with what its texts and its questions make it need.
+    """Return the criterion with the variables that its templates and its questions need.
 
-    Raises CriterionError like `check_keys`, and for a checklist whose templates never show its questions.
+    Raises CriterionError like `check_keys`, and for a checklist whose templates never show its
+    questions.
     """
     texts = template_texts(criterion)
     columns = {*criterion.show, criterion.questions_column} - {""}
     needs = required_variables(criterion, texts) | columns
-    _, _, asked_for_truth = _variables(criterion.path, tuple(texts.items()))
-    made = replace(criterion, needs=needs, guarded=asked_for_truth & (needs - columns))
-    check_keys(made)
-    if made.is_checklist and not any("this.questions" in text for text in texts.values()):
+    guarded = variables_of(criterion.path, tuple(texts.items())).guarded
+    criterion = replace(criterion, needs=needs, guarded=guarded & (needs - columns))
+    check_keys(criterion)
+    if criterion.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(
-            f'{made.path}: never shows its questions; write {{% extends "layouts/checklist.jinja" %}}, or print '
-            "this.questions"
+            f"{criterion.path}: never shows its questions; write "
+            '{% extends "layouts/checklist.jinja" %}, or print this.questions'
         )
-    return made
+    return criterion
 
 
 def in_language(criterion: Criterion, language: str) -> Criterion:
-    """A criterion that is a question alone, with the built-in layouts of a language; any other as it came."""
-    if criterion.language == language or not is_question_template(
-        template_body(criterion.template)
-    ):
+    """Return a criterion that is only a question with the built-in layouts of a language.
+
+    A criterion with a template of its own is returned unchanged.
+    """
+    has_own_template = not is_question_template(template_body(criterion.template))
+    if criterion.language == language or has_own_template:
         return criterion
     if criterion.is_checklist and criterion.scale == yes_no(criterion.language):
         criterion = replace(criterion, scale=yes_no(language))
@@ -562,81 +497,104 @@ def in_language(criterion: Criterion, language: str) -> Criterion:
 
 
 def finalize(criterion: Criterion) -> Criterion:
-    """A criterion that a program has made or changed, with the layouts and needs that its template now has.
+    """Return a criterion that a program made or changed, with its template's layouts and needs.
 
-    Its scale, levels, questions and examples may be as in a header. Raises CriterionError for what is wrong with them
-    or with the template, and for a header that says something else than the criterion does.
+    Its scale, levels, questions and examples may be as in a header. Raises CriterionError for what
+    is wrong with them or with the template, and for a header that contradicts the criterion.
     """
     texts = {field.name: whole_value(getattr(criterion, field.name)) for field in fields(criterion)}
     criterion = replace(criterion, **texts)
-    raw: Any = criterion
-    path = raw.path or f"{raw.name}.jinja"
-    if not (raw.template or raw.question.strip() or raw.is_checklist):
-        raise CriterionError(f"{raw.name}: a Criterion has a question, or a template")
-    scale = (
-        yes_no(raw.language) if raw.is_checklist and raw.scale == Criterion("").scale else raw.scale
+    path = criterion.path or f"{criterion.name}.jinja"
+    if not (criterion.template or criterion.question.strip() or criterion.is_checklist):
+        raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
+    header = make_header(path, _keys_of_criterion(criterion))
+    template = criterion.template or question_template(
+        header.show or None, checklist=criterion.is_checklist
     )
+    located_examples = ((path, example) for example in criterion.examples)
+    result = replace(
+        criterion,
+        path=path,
+        title=criterion.title or criterion.name,
+        scale=header.scale,
+        template=template,
+        examples=check_examples(located_examples, header.scale),
+        **_derived(header),
+    )
+    if front_matter(result.template):
+        _check_template_header(result)
+    return with_needs(replace(result, layouts=read_layouts(result)))
+
+
+def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
+    """Return the keys that a header of this criterion would have, to be checked like a header."""
+    # A program may use the types of a header: a list of two numbers for the scale, a dict of levels.
+    raw: Any = criterion
     keys = {
-        "scale": scale,
+        "scale": raw.scale,
         "show": list(raw.show),
         "levels": dict(raw.levels),
         "pass_at": raw.pass_at,
     }
-    keys |= (
-        {"questions": raw.questions or raw.questions_column, "reply": raw.reply}
-        if raw.is_checklist
-        else {}
+    if raw.is_checklist:
+        if raw.scale == Criterion("").scale:
+            # Nobody set the scale, whose default is that of one question.
+            keys["scale"] = yes_no(raw.language)
+        keys["questions"] = raw.questions or raw.questions_column
+        keys["reply"] = raw.reply
+    return keys
+
+
+def _check_template_header(criterion: Criterion) -> None:
+    """Raise CriterionError if the header of the template contradicts the criterion."""
+    header = read_header(criterion.path, criterion.template)
+    of_header = replace(
+        criterion,
+        scale=_scale(header, criterion.language),
+        steps=tuple(header.steps),
+        reply=header.reply,
     )
-    header = make_header(path, keys)
-    result = replace(
-        criterion, path=path, title=raw.title or raw.name, scale=header.scale, **_derived(header),
-        template=raw.template or question_template(header.show or None, checklist=raw.is_checklist),
-        examples=check_examples(((path, example) for example in raw.examples), header.scale),
-    )  # fmt: skip
-    if front_matter(result.template):
-        header = read_header(path, result.template)
-        says = replace(
-            result,
-            scale=_scale(header, result.language),
-            steps=tuple(header.steps),
-            reply=header.reply,
-        ).told[2:6]
-        if says not in (result.told[2:6], result.said[2:6]):
-            raise CriterionError(
-                f"{path}: the header of its template says another scale, steps or reply than the Criterion has; "
-                "judge.load_criterion(text=..., name=...) makes one of a text with its header"
-            )
-    return with_needs(replace(result, layouts=read_layouts(result)))
+    # Those parts of `told` are the scale, the steps and the reply.
+    compared = slice(2, 6)
+    told = of_header.told[compared]
+    if told not in (criterion.told[compared], criterion.said[compared]):
+        raise CriterionError(
+            f"{criterion.path}: the header of its template says another scale, steps or reply than "
+            "the Criterion has; judge.load_criterion(text=..., name=...) makes one of a text with "
+            "its header"
+        )
 
 
-_NO_CRITERIA = frozenset({"layouts", "qags", "claims"})
-"""Folders of prompts/<language>/ whose templates are no criteria."""
 PARAPHRASES = {"b": "reworded", "c": "brief"}
-"""The other wordings of the layout that judges one text: the suffix of the criterion's name and the layout's."""
+"""The other wordings of the layout for one text: the suffix of the name, and the layout's."""
 _LAYOUT = "layouts/pointwise.jinja"
-_EXTENDS = re.compile(rf"""({{%[-+]?\s*extends\s+["']){re.escape(_LAYOUT)}(?=["'])""")
+# The start of `{% extends "layouts/pointwise.jinja" %}`, up to the closing quote.
+_EXTENDS_LAYOUT = re.compile(
+    rf"""({{%[-+]?\s*extends\s+["']){re.escape(_LAYOUT)}(?=["'])""",
+)
 
 
 def paraphrase(criterion: Criterion, wording: str) -> Criterion:
-    """The criterion in another of the PARAPHRASES, named `NAME~b`: its own text is the same, the layout differs.
+    """Return the criterion in another of the PARAPHRASES, named `NAME~b`.
 
-    Raises CriterionError where its prompt has no words around it that could be said otherwise: it extends another
-    layout than the built-in one, or none.
+    Its own text is the same; the layout differs. Raises CriterionError if it does not extend the
+    built-in layout, because only that has other wordings.
     """
     root = builtin_prompts() / criterion.language
     texts = template_texts(criterion)
     if texts.get(_LAYOUT) != read_text(root / _LAYOUT):
         raise CriterionError(
-            f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in other words"
+            f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in "
+            "other words"
         )
     layout = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
-    layouts = {
-        name: _EXTENDS.sub(rf"\g<1>{layout}", text)
-        for name, text in texts.items()
-        if name != _LAYOUT
-    }
+    layouts = {}
+    for name, text in texts.items():
+        if name != _LAYOUT:
+            layouts[name] = _EXTENDS_LAYOUT.sub(rf"\g<1>{layout}", text)
     template = layouts.pop(own_name(criterion))
     layouts[layout] = read_text(root / layout)
-    return with_needs(
-        replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts)
+    reworded = replace(
+        criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts
     )
+    return with_needs(reworded)

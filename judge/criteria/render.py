@@ -1,7 +1,7 @@
-"""Criterion and sample or pair to `Prompt`.
+"""Render a criterion and a sample, or a pair, into a `Prompt`.
 
-Templates come as texts (`criteria.template_bodies`), so that what is rendered is what a run keeps. Judged text is data:
-it is put in once, never rendered again, between marks that it cannot contain.
+Templates come as texts (`criteria.template_bodies`), so that what is rendered is what a run keeps.
+Judged text is data: it is put in once, never rendered again, between marks that it cannot contain.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from judge.criteria.sandbox import (
 from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
 from judge.data.rows import is_empty
 
+# What differs from sample to sample in most templates.
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
-"""What differs from sample to sample in most templates."""
+# What may change a text after it was printed.
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
-"""What may do something with a text after it was printed."""
 
 
 class MissingInput(CriterionError):
@@ -47,168 +47,234 @@ class MissingInput(CriterionError):
 
 
 class UnequalInput(CriterionError):
-    """The two texts of a pair differ in something that the criterion reads. The other pairs can be judged."""
+    """The two texts of a pair differ in an input of the criterion. Other pairs can be judged."""
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
     scale = criterion.scale.asked
-    same = ("title", "description", "steps", "reply", "question", "levels", "examples", "cite")
+    is_merged = criterion.together
+    has_cut = is_merged or criterion.form == "decision"
+    questions = []
+    for number, question in enumerate(criterion.questions, 1):
+        key = json.dumps(part_name(criterion.name, number), ensure_ascii=False)
+        questions.append((key, question.text))
     return CriterionView(
-        **{name: getattr(criterion, name) for name in same},
+        title=criterion.title,
+        description=criterion.description,
         scale=scale,
+        steps=criterion.steps,
+        reply=criterion.reply,
         lowest=scale.labels[scale.values.index(scale.low)],
         highest=scale.labels[scale.values.index(scale.high)],
-        whole=scale.high - scale.low < len(scale.labels)
-        and scale == Scale.integers(round(scale.low), round(scale.high)),
-        form="merged" if criterion.together else criterion.form,
-        # Of chance, and another one in every run: no text can hold it.
-        cut=f"<cut {secrets.token_hex(16)}>"
-        if criterion.together or criterion.form == "decision"
-        else "",
-        questions=tuple(
-            (json.dumps(part_name(criterion.name, number), ensure_ascii=False), question.text)
-            for number, question in enumerate(criterion.questions, 1)
-        ),
+        whole=_is_range_of_integers(scale),
+        form="merged" if is_merged else criterion.form,
+        # Random, and different in every run, so that no text can contain it.
+        cut=f"<cut {secrets.token_hex(16)}>" if has_cut else "",
+        question=criterion.question,
+        levels=criterion.levels,
+        examples=criterion.examples,
+        questions=tuple(questions),
+        cite=criterion.cite,
     )
+
+
+def _is_range_of_integers(scale: Scale) -> bool:
+    # A scale with gaps, such as 0 and 1,000,000,000, would make a very long range.
+    if scale.high - scale.low >= len(scale.labels):
+        return False
+    return scale == Scale.integers(round(scale.low), round(scale.high))
 
 
 def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
-    own = Path(criterion.path).name
-    texts = tuple(
-        (name, text, criterion.path if name == own else name) for name, text in templates.items()
-    )
-    return Templates(own, texts)
+    own_name = Path(criterion.path).name
+    texts = []
+    for name, text in templates.items():
+        label = criterion.path if name == own_name else name
+        texts.append((name, text, label))
+    return Templates(own_name, tuple(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class _FixedText:
+    """What a prompt has around its texts, the same for every sample.
+
+    `material` and `question` are pieces of text, and between them in turn the name and the label of
+    the text that belongs there.
+    """
+
+    material: Sequence[str]
+    question: Sequence[str]
 
 
 class Renderer:
-    """A criterion's templates. `templates` are the texts by name, without headers (`criteria.template_bodies`)."""
+    """A criterion's templates. `templates` are texts by name, as `criteria.template_bodies`."""
 
     def __init__(self, criterion: Criterion, templates: Mapping[str, str]) -> None:
         self._criterion = criterion
         self._this = _view_of(criterion)
         self._templates = _named(criterion, templates)
-        gaps = [_slots(label, text) for _, text, label in self._templates.texts]
-        self._slots = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
-        self._fixed_text: tuple[list[str], list[str]] | None = None
+        self._slots = _slots_of_all(self._templates)
+        self._fixed_text: _FixedText | None = None
         self._example_keys = _example_keys(self._this, ())
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
-        """One user message for a sample, or for a pair of which `sample` is shown first.
+        """Return one user message for a sample, or for a pair of which `sample` is shown first.
 
-        Of a criterion in the form `decision`, or a checklist whose questions share a request, the message is the
-        material alone, and what follows the cut is the prompt's question.
-        Raises CriterionError, with file and line, where the template fails or has no cut where one is needed,
-        MissingInput for a sample that lacks what it reads, and UnequalInput for two that do not share it.
+        For the form `decision`, or a checklist whose questions share a request, the message is only
+        the material, and the text after the cut is the prompt's question.
+
+        Raises CriterionError, with file and line, if the template fails or lacks a required cut,
+        MissingInput for a sample that lacks what it reads, and UnequalInput for two samples that do
+        not share it.
         """
-        where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
+        location = f"{sample.where}: " if sample.where else ""
+        subject = f"({location}item {sample.item!r})"
         if self._criterion.pairwise != (rival is not None):
             takes = "a pair of samples" if self._criterion.pairwise else "one sample"
-            raise CriterionError(f"{self._criterion.path}: takes {takes} {where}")
-        for text in (sample, rival):
-            if text is not None and (lacking := lacking_inputs(self._criterion, text)):
-                raise MissingInput(missing_message(self._criterion, text, lacking[0]))
+            raise CriterionError(f"{self._criterion.path}: takes {takes} {subject}")
+        self._check_inputs(sample)
+        if rival is not None:
+            self._check_inputs(rival)
         try:
-            known = template_variables(sample, self._this, rival)
+            variables = template_variables(sample, self._this, rival)
             if rival is not None:
-                # What a comparison reads beside the two texts must be the same for both.
-                for name in sorted(self._criterion.needs - known.keys()):
-                    first, second = (
-                        template_variables(side, self._this).get(name) for side in (sample, rival)
-                    )
-                    if first != second:
-                        differs = (
-                            f"differs between the systems {sample.system!r} and {rival.system!r}"
-                        )
-                        raise UnequalInput(
-                            f"{self._criterion.path}: reads {name}, which {differs} {where}"
-                        )
-            absent = dict.fromkeys(self._criterion.guarded - known.keys(), "")
-            material, question = self._fill_template(known | absent)
+                self._check_shared_inputs(variables, sample, rival, subject)
+            absent = dict.fromkeys(self._criterion.guarded - variables.keys(), "")
+            material, question = self._fill_template(variables | absent)
         except RenderError as error:
             raise CriterionError(
-                f"{error.place or self._criterion.path}: {error} {where}"
+                f"{error.place or self._criterion.path}: {error} {subject}"
             ) from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
-    def _fill_template(self, known: Mapping[str, Any]) -> tuple[str, str]:
-        """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
-        if (
-            self._slots is None
-            or not self._slots <= known.keys()
-            or (
-                self._example_keys
-                and _example_keys(self._this, strings(known)) != self._example_keys
-            )
-        ):
-            return self._split_at_cut(sandbox.render(self._templates, known))
+    def _check_inputs(self, sample: Sample) -> None:
+        lacking = lacking_inputs(self._criterion, sample)
+        if lacking:
+            raise MissingInput(missing_message(self._criterion, sample, lacking[0]))
+
+    def _check_shared_inputs(
+        self, variables: Mapping[str, Any], sample: Sample, rival: Sample, subject: str
+    ) -> None:
+        """Raise UnequalInput if a comparison reads something that differs between its two texts."""
+        for name in sorted(self._criterion.needs - variables.keys()):
+            first = template_variables(sample, self._this).get(name)
+            second = template_variables(rival, self._this).get(name)
+            if first != second:
+                systems = f"{sample.system!r} and {rival.system!r}"
+                raise UnequalInput(
+                    f"{self._criterion.path}: reads {name}, which differs between the systems "
+                    f"{systems} {subject}"
+                )
+
+    def _fill_template(self, variables: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the material and the question with a sample's texts.
+
+        The text around them is rendered only once if it is the same for every sample.
+        """
+        if self._slots is None or not self._slots <= variables.keys():
+            return self._split_at_cut(sandbox.render(self._templates, variables))
+        if self._example_keys:
+            # The keys of the fences around examples depend on the texts around them.
+            keys = _example_keys(self._this, strings(variables))
+            if keys != self._example_keys:
+                return self._split_at_cut(sandbox.render(self._templates, variables))
         if self._fixed_text is None:
-            mark = f"<{secrets.token_hex(16)}>"
-            gaps = {name: Slot(name, mark) for name in self._slots}
-            gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
-            parts = self._split_at_cut(
-                sandbox.render(self._templates, {**gaps, "this": self._this})
-            )
-            self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
-        return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
+            self._fixed_text = self._render_fixed_text(self._slots)
+        material = _fill(self._fixed_text.material, variables)
+        question = _fill(self._fixed_text.question, variables)
+        return material, question
+
+    def _render_fixed_text(self, slots: frozenset[str]) -> _FixedText:
+        """Render the templates with a placeholder for each text, and split them there."""
+        mark = f"<{secrets.token_hex(16)}>"
+        placeholders = {name: Slot(name, mark) for name in slots}
+        # "<7f…>output reply<7f…>": the name of the text and the label of its fence.
+        placeholder = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
+        text = sandbox.render(self._templates, {**placeholders, "this": self._this})
+        material, question = self._split_at_cut(text)
+        return _FixedText(placeholder.split(material), placeholder.split(question))
 
     def _split_at_cut(self, text: str) -> tuple[str, str]:
-        """The material and the question; all is material where there is no cut."""
+        """Return the material and the question; without a cut, all is material."""
         if not self._this.cut:
             return text.strip(), ""
         parts = [part.strip() for part in text.split(self._this.cut)]
         if len(parts) != 2 or not all(parts):
             raise CriterionError(
-                f"{self._criterion.path}: a decision endpoint gets the material and the question apart; put "
-                "{{ this.cut }} once, between the texts and what is asked about them (for a checklist, too)"
+                f"{self._criterion.path}: a decision endpoint gets the material and the question "
+                "apart; put {{ this.cut }} once, between the texts and what is asked about them "
+                "(for a checklist, too)"
             )
-        return parts[0], parts[1]
+        material, question = parts
+        return material, question
 
 
 def _example_keys(this: CriterionView, among: Sequence[str]) -> list[str]:
-    """The keys of the marks around a criterion's examples, which change if a text `among` which they stand has one."""
+    """Return the keys of the fences around a criterion's examples, next to these texts.
+
+    A key changes if one of the texts contains it.
+    """
     examples = strings(this)
     return [fence_digest(text, (*examples, *among)) for text in examples]
 
 
+def _slots_of_all(templates: Templates) -> frozenset[str] | None:
+    """Return the slots of all templates, None if one of them does more than fence texts."""
+    all_slots: set[str] = set()
+    for _, text, label in templates.texts:
+        slots = _slots(label, text)
+        if slots is None:
+            return None
+        all_slots |= slots
+    return frozenset(all_slots)
+
+
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _slots(label: str, template: str) -> frozenset[str] | None:
-    """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
+    """Return the texts that a template prints with a fence.
 
-    What a prompt has around these texts is the same for every sample then.
+    None if it does anything else with a variable: then the prompt around the texts may differ from
+    sample to sample.
     """
     tree = parse_cached(label, template)
-    if any(tree.find(kind) for kind in _TRANSFORMING_NODES) or meta.find_undeclared_variables(
-        tree
-    ) - _PER_SAMPLE_TEXTS - {"this", "super"}:
+    if any(tree.find(kind) for kind in _TRANSFORMING_NODES):
         return None
-    printed = [part for output in tree.find_all(nodes.Output) for part in output.nodes]
-    fences = [
-        part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"
-    ]
-    texts = [
-        node.name
-        for node in fences
-        if isinstance(node, nodes.Name) and node.name in _PER_SAMPLE_TEXTS
-    ]
-    supers = [
-        part
-        for part in printed
-        if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")
-    ]
-    used = sum(
-        name.name in _PER_SAMPLE_TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name)
-    )
-    return frozenset(texts) if used == len(texts) + len(supers) else None
+    if meta.find_undeclared_variables(tree) - _PER_SAMPLE_TEXTS - {"this", "super"}:
+        return None
+    fenced_texts = []
+    supers = 0
+    for output in tree.find_all(nodes.Output):
+        for printed in output.nodes:
+            if isinstance(printed, nodes.Call) and printed.node == nodes.Name("super", "load"):
+                supers += 1
+            elif _fenced_text(printed):
+                fenced_texts.append(_fenced_text(printed))
+    variables = _PER_SAMPLE_TEXTS | {"self", "super"}
+    uses = sum(name.name in variables for name in tree.find_all(nodes.Name))
+    if uses != len(fenced_texts) + supers:
+        return None
+    return frozenset(fenced_texts)
 
 
-def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
-    """What is around texts, their names and their labels in turn, with the texts."""
-    pieces = list(around[::3])
-    among = strings(texts) if len(pieces) > 1 else []
+def _fenced_text(printed: nodes.Node) -> str:
+    """Return the variable of a node such as `output | fenced("output")`, "" for any other node."""
+    if not isinstance(printed, nodes.Filter) or printed.name != "fenced":
+        return ""
+    if not isinstance(printed.node, nodes.Name) or printed.node.name not in _PER_SAMPLE_TEXTS:
+        return ""
+    return printed.node.name
+
+
+def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
+    """Return fixed text with the texts in their slots (`_FixedText`)."""
+    pieces = list(parts[::3])
+    names = parts[1::3]
+    labels = parts[2::3]
+    among = strings(texts) if names else []
     length = sum(map(len, pieces))
-    for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
-        pieces[place] += fenced(texts[name], label, among)
+    for index, (name, label) in enumerate(zip(names, labels, strict=True)):
+        pieces[index] += fenced(texts[name], label, among)
         length += len(texts[name])
         if length > MOST_CHARACTERS:
             raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
@@ -218,40 +284,41 @@ def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
 def template_variables(
     sample: Sample, this: CriterionView | None = None, rival: Sample | None = None
 ) -> dict[str, Any]:
-    """The variables a template sees: what the sample has, and nothing for what it lacks or has empty.
+    """Return the variables that a template sees: everything that the sample has and is not empty.
 
-    With a rival, the texts `first` (the sample's) and `second` in place of `output`, and of the rest what both samples
-    have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
+    With a rival, the variables are the texts `first` (the sample's) and `second`, no `output`, and
+    otherwise what is equal in both samples. The system's name, the human ratings and the item's id
+    are never among them, in whatever column they came.
     """
     if rival is not None:
-        first, second = template_variables(sample, this), template_variables(rival, this)
-        shared = {
-            name: value for name, value in first.items() if name in second and value == second[name]
-        }
+        first = template_variables(sample, this)
+        second = template_variables(rival, this)
+        shared_names = [name for name in first if name in second and first[name] == second[name]]
+        shared = {name: first[name] for name in shared_names}
         shared.pop("output", None)
         return {**shared, "first": sample.output, "second": rival.output}
-    known = {name: value for name, value in sample.extra.items() if not is_empty(value)}
+    variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
     references = [reference for reference in sample.references if not is_empty(reference)]
     if references:
-        known.setdefault("reference", references[0])
+        variables.setdefault("reference", references[0])
     for name in ("system", "human", "item", "source", "references"):
-        known.pop(name, None)
+        variables.pop(name, None)
     if not is_empty(sample.source):
-        known["source"] = sample.source
+        variables["source"] = sample.source
     if references:
-        known["references"] = references
-    known["output"] = sample.output
-    known["this"] = this
-    return known
+        variables["references"] = references
+    variables["output"] = sample.output
+    variables["this"] = this
+    return variables
 
 
 def inputs(criterion: Criterion) -> frozenset[str]:
-    """Return what a criterion's templates read of a text; of a pair, what both have to share."""
+    """Return what a criterion's templates read of a text, or of a pair, where both must share it."""
     return criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
 
 
 def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
-    """Return what a criterion's templates cannot do without and this text does not have."""
+    """Return the variables that a criterion's templates need and this text does not have."""
     required = inputs(criterion) - criterion.guarded
     if not required:
         return []
@@ -259,14 +326,14 @@ def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
 
 
 def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:
-    """Say which text lacks what, and who reads it."""
-    place = f"{sample.where}: " if sample.where else ""
+    """Return the message about a text that lacks a variable of a criterion."""
+    location = f"{sample.where}: " if sample.where else ""
     text = text_name(sample.item, sample.system)
-    return f"{place}{text} has no {name}, which the criterion {criterion.name} reads"
+    return f"{location}{text} has no {name}, which the criterion {criterion.name} reads"
 
 
 def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
-    """Return a function that renders a layout whose text holds no sample's texts (`criteria.shared_layout`).
+    """Return a function that renders a layout without any sample's texts (`shared_layout`).
 
     It takes the layout's variables and raises CriterionError.
     """
@@ -284,26 +351,29 @@ def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
 
 
 def render_repair_question(criterion: Criterion) -> str:
-    """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
-    name = (
-        criterion.name if criterion.together else criterion.title
-    )  # its name is its key in the reply
-    return layout_renderer(criterion, "repair")(
-        this=_view_of(criterion), pairwise=criterion.pairwise, name=name
-    )
+    """Return the question for the score alone, in the criterion's language.
+
+    Raises CriterionError.
+    """
+    # In a reply to several questions, the criterion's name is the key of its score.
+    name = criterion.name if criterion.together else criterion.title
+    render = layout_renderer(criterion, "repair")
+    return render(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
 
 
 def render_drafting_prompt(
     criterion: Criterion, templates: Mapping[str, str], **more: Any
 ) -> Prompt:
-    """What a model is asked for a draft, in the templates of `criteria.drafting`.
+    """Return the prompt for a draft, from the templates of `criteria.drafting`.
 
-    It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
-    brackets. `more` are further variables of the layout. Raises CriterionError where the text cannot be rendered so.
+    It shows the criterion's title, description, text and scale, and no sample: a sample's field is
+    its name in brackets. `more` are further variables of the layout. Raises CriterionError if the
+    text cannot be rendered without a sample.
     """
     variables = {"this": _view_of(criterion), "pairwise": criterion.pairwise, **more}
+    draft_templates = _named(criterion, templates)._replace(draft=True)
     try:
-        text = sandbox.render(_named(criterion, templates)._replace(draft=True), variables).strip()
+        text = sandbox.render(draft_templates, variables).strip()
     except RenderError as error:
         raise CriterionError(
             f"{criterion.path}: nothing can be drafted without a sample: {error}"
@@ -320,7 +390,7 @@ class PromptFile:
 
     @classmethod
     def read(cls, path: Path) -> PromptFile:
-        """Raises ConfigError for a file that cannot be read, or is too long."""
+        """Read a file. Raises ConfigError if it cannot be read, or is too long."""
         try:
             text = read_text(path)
         except CriterionError as error:
@@ -330,19 +400,24 @@ class PromptFile:
         return cls(path, text)
 
     def render(self, item: Sample) -> str:
-        """Return the prompt for an item. Raises ConfigError, with the place in the template and the item."""
-        known = {name: value for name, value in item.extra.items() if value is not None}
-        known |= {"source": item.source} if item.source else {}
+        """Return the prompt for an item.
+
+        Raises ConfigError, with the line of the template and the item.
+        """
+        variables = {name: value for name, value in item.extra.items() if value is not None}
+        if item.source:
+            variables["source"] = item.source
+        label = str(self.path)
+        templates = Templates(label, ((label, self.text, label),))
         try:
-            label = str(self.path)
-            prompt = sandbox.render(Templates(label, ((label, self.text, label),)), known).strip()
+            prompt = sandbox.render(templates, variables).strip()
             if not prompt:
                 raise RenderError("the prompt is empty")
             return prompt
         except RenderError as error:
-            columns = ", ".join(known) or "none"
-            place = f"{item.where}: " if item.where else ""
+            columns = ", ".join(variables) or "none"
+            location = f"{item.where}: " if item.where else ""
+            subject = f"{location}item {one_line(item.item, 40)!r}"
             raise ConfigError(
-                f"{error.place or self.path}: {error} ({place}item {one_line(item.item, 40)!r}; the prompt can read: "
-                f"{columns})"
+                f"{error.place or self.path}: {error} ({subject}; the prompt can read: {columns})"
             ) from error

@@ -1,6 +1,6 @@
-"""The Jinja that templates run in: its immutable sandbox, with limits on what a prompt and one operation may make.
+"""The Jinja that templates run in: its immutable sandbox, with limits on the size of results.
 
-A criterion's file is code of its owner, like a test file: no limit ends a loop that never ends.
+A criterion's file is code of its owner, like a test file: no limit ends an endless loop.
 """
 
 from __future__ import annotations
@@ -30,32 +30,45 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from judge.core.records import Example, Form, ReplyKind, Scale
 
 MOST_CHARACTERS = 10_000_000
-"""What a prompt may have, and what `*` and `%` may make."""
+"""Of a prompt, and of a result of `*` and `%`."""
+# Of a product or a power of whole numbers.
 _MOST_BITS = 1_000_000
-"""What a product or a power of whole numbers may have."""
 MOST_TEMPLATES = 4096
-"""Templates that are kept ready. A run goes through all its criteria for each text, so one too few would keep none."""
-_DIGEST_STEP = 8
+"""Templates that are cached. A run goes through all its criteria for each text, so a cache with one
+place too few would never have a hit."""
+_KEY_STEP = 8
+# "<Foo object at 0x7f3a>", also in a URL: "at%200x7f3a"
 _MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
+# Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes: "a\u200bb"
+# looks like "ab".
 _INVISIBLE = re.compile(
     "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
     "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
 )
-"""Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
 _RENDER_ERRORS = (
-    TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError,
-    NameError, SyntaxError,
-)  # fmt: skip
+    TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+    MemoryError,
+    NameError,
+    SyntaxError,
+)
+# These errors have no message of their own, or one about Python.
 _LIMITS: dict[type[Exception], str] = {
     MemoryError: "needs more memory than there is",
     RecursionError: "calls itself, or is nested, too deeply",
 }
+# The 10 of "%10d"
 _WIDTH = re.compile(r"\d+")
 
 
 class RenderError(Exception):
-    """A template failed: why, and at which `file:line`, "" if that is unknown."""
+    """A template failed, with the reason. `place` is `file:line`, "" if that is unknown."""
 
     def __init__(self, reason: str, place: str = "") -> None:
         super().__init__(reason)
@@ -75,13 +88,15 @@ class Templates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """What a template knows of its own criterion, as `this`.
+    """A criterion as its template sees it, as `this`.
 
-    `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
-    numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
-    begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
-    `levels` are labels, or ranges of them, with their descriptions. `cite` says that a quote is asked for.
-    `questions` has the key and the text of each question of a checklist that is asked here.
+    `lowest` and `highest` are the labels of least and greatest value; `whole` is whether the labels
+    are all whole numbers from the lowest to the highest, in this order. `levels` are labels, or
+    ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence.
+
+    `cut` marks the end of the material and the beginning of the question. It is "" unless they go
+    to a decision endpoint separately, or several questions follow one material. `questions` are the
+    key and the text of each question of a checklist in this request.
     """
 
     title: str
@@ -102,21 +117,24 @@ class CriterionView:
 
 
 class Slot(NamedTuple):
-    """A placeholder for a text that is filled in later; `mark` is random, so that no template holds it."""
+    """A placeholder for a text that is filled in later.
+
+    `mark` is random, so that no template contains it.
+    """
 
     name: str
     mark: str
 
 
 class _Placeholder(ChainableUndefined):
-    """A sample's field where there is no sample."""
+    """A field of a sample in a prompt without a sample: the field's name in brackets."""
 
     def __str__(self) -> str:
         return f"[{self._undefined_name}]"
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, strict and without chance: equal samples must give equal requests."""
+    """Jinja's sandbox, strict and deterministic: equal samples must give equal requests."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
@@ -124,16 +142,22 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined
     ) -> None:
         super().__init__(
-            loader=loader, undefined=undefined, finalize=_printed,
-            trim_blocks=True, lstrip_blocks=True, auto_reload=False,
-        )  # fmt: skip
-        del self.filters["random"], self.globals["lipsum"]
+            loader=loader,
+            undefined=undefined,
+            finalize=_to_text,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        # These two give another result each time.
+        del self.filters["random"]
+        del self.globals["lipsum"]
         self.filters["fenced"] = _fence
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Compute what one short operation could make so large that nothing else would fit into memory.
+        """Compute an operation whose result might not fit into memory.
 
-        Raises OverflowError, as Jinja's `range` does.
+        Raises OverflowError if the result is too large, as Jinja's `range` does.
         """
         if operator == "%" and isinstance(left, str):
             _check_widths(left, right)
@@ -145,8 +169,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _check_widths(text: str, values: Any) -> None:
-    """Raise OverflowError if a field of `text % values` is too wide: `%1000000000d`, or `%*d` with such a number."""
-    widths = [int(digits[:20]) for digits in _WIDTH.findall(text)] if "%" in text else []
+    """Raise OverflowError if a field of `text % values` is too wide.
+
+    It is in `%1000000000d`, or in `%*d` with such a number among the values.
+    """
+    widths: list[int] = []
+    if "%" in text:
+        # 20 digits are too wide already, and Python refuses to read more than 4,300.
+        widths += [int(digits[:20]) for digits in _WIDTH.findall(text)]
     if "*" in text and isinstance(values, tuple):
         widths += [value for value in values if isinstance(value, int)]
     if max(widths, default=0) > MOST_CHARACTERS:
@@ -174,29 +204,33 @@ def _check_repetition(left: Any, right: Any) -> None:
 
 
 @pass_context
-def _printed(context: Context, value: Any) -> Any:
-    """Return what a prompt holds of a value.
+def _to_text(context: Context, value: Any) -> Any:
+    """Convert a printed value to text.
 
-    Raises ValueError for an object's place in memory that no variable holds: it differs in every run.
+    Raises ValueError for a memory address that is in no variable, because it differs in every run.
     """
     text = value if isinstance(value, str | Undefined) else str(value)
-    if (
-        isinstance(text, str)
-        and ("0x" in text or "0X" in text)
-        and _MEMORY_ADDRESS.search(text)
-        and not any(map(_MEMORY_ADDRESS.search, strings(context.parent)))
-    ):
-        raise ValueError(
-            "would print an object's place in memory: give a method its brackets, a filter |list"
-        )
-    return text
+    if not isinstance(text, str) or not _has_memory_address(text):
+        return text
+    # A text of the data may contain an address.
+    if any(map(_has_memory_address, strings(context.parent))):
+        return text
+    raise ValueError(
+        "would print an object's place in memory: give a method its brackets, a filter |list"
+    )
+
+
+def _has_memory_address(text: str) -> bool:
+    # The first test is much faster, and almost always false.
+    return ("0x" in text or "0X" in text) and _MEMORY_ADDRESS.search(text) is not None
 
 
 def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
-    """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
+    """Return a text between two marks, each on its own line: `<label key>` and `</label key>`.
 
-    The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
-    (caches), and no text can close its own or fake another's. Raises TypeError for a list.
+    The `key` occurs neither in the text nor in the texts `among` which it stands. Equal prompts get
+    equal marks, for caches, and no text can close its own mark or fake another's. Raises TypeError
+    for a list.
     """
     if isinstance(text, Slot):
         return f"{text.mark}{text.name} {label}{text.mark}"
@@ -205,23 +239,24 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
             f"fenced takes one text, not a {type(text).__name__}: write a for loop around it"
         )
     body = str(text)
-    mark = fence_digest(body, tuple(among))
-    return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
+    key = fence_digest(body, tuple(among))
+    return f"<{label} {key}>\n{body}\n</{label} {key}>"
 
 
 @lru_cache(maxsize=64)
 def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
-    """What the marks around a text carry: the start of its own sha256, 8 hex digits.
+    """Return the key of a fence.
 
-    As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
-    of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
+    It is the shortest prefix of the text's SHA-256, in steps of 8 hex digits, that occurs neither in
+    the text nor in those `among` which it stands, ignoring case and invisible characters. If even
+    the whole digest occurs, it is hashed again.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    size = _DIGEST_STEP
+    size = _KEY_STEP
     texts = [_visible_text(content) for content in (text, *among)]
     while any(digest[:size] in content for content in texts):
         if size < len(digest):
-            size += _DIGEST_STEP
+            size += _KEY_STEP
         else:
             digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:size]
@@ -229,12 +264,14 @@ def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
 
 @lru_cache(maxsize=64)
 def _visible_text(text: str) -> str:
-    """A text without case and without what is not seen of it."""
-    return (text if text.isascii() else _INVISIBLE.sub("", text)).casefold()
+    """Return a text case-folded and without invisible characters."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
+    return text.casefold()
 
 
 def strings(value: Any) -> list[str]:
-    """The texts in a variable of a template, and those of a criterion's examples."""
+    """Return the texts in a variable of a template; of a criterion, those of its examples."""
     if isinstance(value, str):
         return [value]
     parts: Iterable[Any] = ()
@@ -249,26 +286,30 @@ def strings(value: Any) -> list[str]:
 
 @pass_context
 def _fence(context: Context, text: object, label: str) -> str:
-    """The filter: among all texts that the template knows."""
-    return fenced(text, label, () if isinstance(text, Slot) else strings(context.parent))
+    """Fence a text among all texts that the template sees: the filter `fenced`."""
+    among = () if isinstance(text, Slot) else strings(context.parent)
+    return fenced(text, label, among)
 
 
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
-    environment = Sandbox(
-        FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined
-    )
+    undefined = _Placeholder if templates.draft else StrictUndefined
+    environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:
         environment.filters["fenced"] = pass_context(lambda _, text, label: str(text))
     return environment.get_template(templates.first)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the data as JSON would hold it, so that a template gets no object with methods of its own."""
+    """Return a value of the data as JSON would have it.
+
+    So a template gets no object with methods of its own.
+    """
     if isinstance(value, str | CriterionView | Slot):
         return value
-    if hasattr(value, "tolist"):  # NumPy's
+    # A scalar or an array of NumPy.
+    if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -276,11 +317,15 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    return str(value)  # such as a date
+    # Such as a date.
+    return str(value)
 
 
 def render(templates: Templates, variables: Mapping[str, Any]) -> str:
-    """Render templates. Raises RenderError, for a prompt that becomes too long as soon as it is too long."""
+    """Render templates.
+
+    Raises RenderError; for a prompt that becomes too long, as soon as it is too long.
+    """
     pieces: list[str] = []
     length = 0
     try:
@@ -293,14 +338,21 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
     except TemplateSyntaxError as error:
         raise RenderError(error.message or "", f"{error.filename}:{error.lineno}") from error
     except _RENDER_ERRORS as error:
-        labels, place = {label for _, _, label in templates.texts}, ""
-        trace = error.__traceback__
-        while trace:  # to the innermost line of a template
-            file = trace.tb_frame.f_code.co_filename
-            place = f"{file}:{trace.tb_lineno}" if file in labels else place
-            trace = trace.tb_next
-        reason = f"no template {error} here" if isinstance(error, TemplateNotFound) else str(error)
-        raise RenderError(
-            _LIMITS.get(type(error)) or reason or type(error).__name__, place
-        ) from error
+        reason = _LIMITS.get(type(error)) or str(error) or type(error).__name__
+        if isinstance(error, TemplateNotFound):
+            reason = f"no template {error} here"
+        raise RenderError(reason, _place_in_template(templates, error)) from error
     return "".join(pieces)
+
+
+def _place_in_template(templates: Templates, error: BaseException) -> str:
+    """Return `file:line` of the innermost line of a template in a traceback, "" if there is none."""
+    labels = {label for _, _, label in templates.texts}
+    place = ""
+    trace = error.__traceback__
+    while trace:
+        file = trace.tb_frame.f_code.co_filename
+        if file in labels:
+            place = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

@@ -26,7 +26,7 @@ from judge.core.errors import BudgetReached, ConfigError, ProviderError, Refused
 from judge.core.messages import option
 from judge.core.records import Request, Usage
 from judge.providers import Provider
-from judge.providers.pricing import cost, prices_of
+from judge.providers.pricing import TokenPrices, cost, prices_of
 from judge.text.languages import HAN, HANGUL, KANA
 
 _ASCII = 1 / 4.5
@@ -110,7 +110,7 @@ class BudgetLedger:
         self._in_flight = 0
         self._factor = 1.0
         self._waiting: list[_Waiter] = []
-        self._prices: dict[tuple[str, str, bool], tuple[float, float, float, float]] = {}
+        self._prices: dict[tuple[str, str, bool], TokenPrices] = {}
 
     def covers(self, provider: Provider) -> bool:
         """Whether this ledger pays for requests to this judge; from then on it knows their price.
@@ -243,7 +243,7 @@ class BudgetLedger:
         """What a share of the price is in the budget's unit: there is no discount on the number of tokens."""
         return 1.0 if self._in_tokens else share
 
-    def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
+    def _prices_of(self, request: Request) -> TokenPrices:
         return self._prices[request.model, request.endpoint, "questions" in request.params]
 
     def _format_amount(self, amount: float) -> str:

@@ -16,8 +16,9 @@ from jinja2 import DictLoader, Template
 
 from judge.core import yaml_lines
 from judge.criteria import builtin_prompts
+from judge.criteria.header import front_matter, template_body
 from judge.criteria.sandbox import Sandbox
-from judge.criteria.template import front_matter, read_text, template_body
+from judge.criteria.template import read_text
 from judge.metrics.base import Ask, ModelError, ModelQuestion
 from judge.metrics.common import choice_option, joined
 from judge.text import detect_language

@@ -33,7 +33,7 @@ from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
 from judge.core.files import locked
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Message, Request, Response, Usage
+from judge.core.records import Choice, Message, Request, Response, Usage
 from judge.providers import Provider, recorded_call
 from judge.providers.recorded_call import Call, RecordedCall, call_of, digest, encoded
 
@@ -490,8 +490,8 @@ class ReplayProvider(Provider):
         responses = self._recorded.find(request)
         if not responses:
             raise self._unrecorded(request)
-        choices = []
-        unmet = []
+        choices: list[Choice] = []
+        unmet: list[str] = []
         for response in responses:
             choices += response.choices
             unmet += response.unmet

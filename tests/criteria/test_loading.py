@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import CriterionError, DataError
 from judge.core.records import Criterion, Sample, Scale
-from judge.criteria import loading, sandbox
+from judge.criteria import sandbox, variables
 from judge.criteria import template as templates
+from judge.criteria.header import template_body
 from judge.criteria.render import MissingInput, Renderer
 
 LANGUAGES = ("en", "ja", "ko", "zh")
@@ -768,9 +769,7 @@ def test_a_question_makes_the_same_prompt_however_it_is_written(
     assert "<source " in prompt
     assert "<source " not in prompt_of(made[0], sample())
     assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in made)
-    assert all(
-        templates.is_packaged(one.path, templates.template_body(one.template)) for one in made
-    )
+    assert all(templates.is_packaged(one.path, template_body(one.template)) for one in made)
 
 
 def test_further_columns_are_shown_in_their_order_under_their_names(write: Write) -> None:
@@ -875,7 +874,12 @@ def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() ->
         {"name": f"aspect{number}", "question": f"Is aspect {number} fine?"} for number in range(70)
     ]
     rows = [sample(f"text {number}", source="s") for number in range(4)]
-    caches = [sandbox._compiled, templates.parse_cached, templates.is_packaged, loading._variables]
+    caches = [
+        sandbox._compiled,
+        templates.parse_cached,
+        templates.is_packaged,
+        variables.variables_of,
+    ]
     made = [criteria.load(entry) for entry in entries]
     renderers = [Renderer(one, criteria.template_bodies(one)) for one in made]
     for one, renderer in zip(made, renderers, strict=True):

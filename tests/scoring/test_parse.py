@@ -16,7 +16,7 @@ from judge.core.errors import ParseError
 from judge.core.label_spellings import fold, label_index
 from judge.core.messages import speaking_to
 from judge.core.records import Choice, ReplyKind, Scale
-from judge.criteria.template import read_scale
+from judge.criteria.header import read_scale
 from judge.scoring.parse import Found, find, read, reply_text
 
 THREE = Scale.integers(1, 3)

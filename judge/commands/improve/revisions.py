@@ -14,9 +14,9 @@ from judge.core.criterion_entry import SUFFIXES, YAML_SUFFIXES, is_file, keys_of
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
+from judge.criteria.header import front_matter, levels_of_scale
 from judge.criteria.render import render_drafting_prompt
 from judge.criteria.sandbox import fenced
-from judge.criteria.template import front_matter, levels_of_scale
 from judge.metrics.text_features import ngrams
 from judge.scoring import json_reply
 

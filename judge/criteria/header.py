@@ -1,0 +1,522 @@
+"""Read a criterion's YAML header: its scale, its levels and its other keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from judge.core import yaml_lines
+from judge.core.errors import CriterionError
+from judge.core.invalid_values import first_invalid_value
+from judge.core.label_spellings import fold, format_decimal, label_index
+from judge.core.messages import option
+from judge.core.plugins import unknown_name_message
+from judge.core.records import ALIASES, Ask, ChecklistQuestion, ReplyKind, Scale
+from judge.criteria.checklist import read_questions, yes_no
+from judge.text import DEFAULT_LANGUAGE
+
+MAX_LABELS = 1_000
+MAX_EXAMPLES = 20
+_LARGEST_VALUE = 1_000_000_000
+# A header between two lines "---" at the start of a text.
+_HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+# "1-3", "0.5 – 1", "-2 ~ 2"
+_RANGE = re.compile(r"([-+]?[0-9][0-9.]*)\s*[-–~]\s*([-+]?[0-9][0-9.]*)")
+# "3", "-2", "4.0"
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
+# Labels of a scale that a message lists.
+_MOST_LISTED_LABELS = 12
+_SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
+
+
+def template_body(text: str) -> str:
+    """Return a template without its header; every line stays where it is in the file."""
+    match = _HEADER.match(text)
+    if match is None:
+        return text
+    return "\n" * match[0].count("\n") + text[match.end() :]
+
+
+def front_matter(text: str) -> str:
+    """Return a text's header, from its first `---` up to the line that closes it; "" without one."""
+    match = _HEADER.match(text)
+    return text[: match.end("yaml")] if match else ""
+
+
+def read_scale(raw: Any) -> Scale:
+    """Return the scale in a header. Raises ValueError."""
+    if isinstance(raw, Scale):
+        return raw
+    if isinstance(raw, list | tuple) and len(raw) == 2:
+        return _number_scale(raw[0], raw[1], 1)
+    if isinstance(raw, dict) and raw.keys() == {"labels", "values"}:
+        return _label_scale(raw["labels"], raw["values"])
+    if isinstance(raw, dict) and {"min", "max"} <= raw.keys() <= {"min", "max", "step"}:
+        return _number_scale(raw["min"], raw["max"], raw.get("step", 1))
+    raise ValueError(f"{raw!r:.100} is not a scale; write {_SCALES}")
+
+
+def _label_scale(labels: Any, values: Any) -> Scale:
+    """Return the scale of these labels. Raises ValueError."""
+    if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
+        raise ValueError(
+            "labels is a list of words; put yes, no, on and off in quotes, "
+            "YAML takes them for true and false"
+        )
+    if not isinstance(values, list) or not all(map(_is_value, values)):
+        raise ValueError(
+            f"values is a list of numbers up to {_LARGEST_VALUE:,}, one for each label"
+        )
+    if len(labels) != len(values):
+        raise ValueError(
+            f"{len(labels)} labels, but {len(values)} values; each label has one value"
+        )
+    texts = [str(label).strip() for label in labels]
+    # A reply is compared with the labels in this form.
+    folded = [fold(text).casefold().strip() for text in texts]
+    for position, text in enumerate(folded):
+        first = folded.index(text)
+        if first < position:
+            raise ValueError(
+                f"the labels {texts[first]!r} and {texts[position]!r} would be read as the same "
+                "answer"
+            )
+    if len(texts) < 2 or len(set(values)) < 2:
+        raise ValueError("a scale has at least two labels, and not all of one value")
+    if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
+        raise ValueError(f"a label is one line of text, and a scale has at most {MAX_LABELS:,}")
+    return Scale(tuple(texts), tuple(float(value) for value in values))
+
+
+def _is_value(value: Any) -> bool:
+    # bool is an int in Python, but YAML's `yes` is no value.
+    return type(value) in (int, float) and abs(value) <= _LARGEST_VALUE
+
+
+def _number_scale(*ends_and_step: Any) -> Scale:
+    """Return the scale from one number to another in steps. Raises ValueError."""
+    if not all(_is_value(number) and round(number, 3) == number for number in ends_and_step):
+        raise ValueError(
+            f"a scale runs between numbers up to {_LARGEST_VALUE:,} of at most 3 decimals; "
+            f"write {_SCALES}"
+        )
+    # In decimals, because 0.1 * 3 is not 0.3 in binary.
+    low, high, step = (Decimal(str(number)) for number in ends_and_step)
+    if low >= high:
+        raise ValueError(f"{low} is not below {high}; the lowest score comes first")
+    if step <= 0 or (high - low) % step:
+        raise ValueError(
+            f"steps of {step} do not lead from {low} to {high}; a step divides {high - low}"
+        )
+    count = int((high - low) / step) + 1
+    if count > MAX_LABELS:
+        raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
+    labels = [format_decimal(f"{low + index * step:f}") for index in range(count)]
+    return Scale(tuple(labels), tuple(map(float, labels)))
+
+
+def shown_fields(names: list[str]) -> list[str]:
+    """Return the variables of these columns.
+
+    Raises ValueError for a name that no variable can have, and for the output.
+    """
+    variables = []
+    for name in names:
+        if not name.isidentifier() or name.startswith("_"):
+            word = re.sub(r"\W+", "_", name).strip("_") or "NAME"
+            renaming = option("map", {word: name})
+            raise ValueError(f"{name!r} is not one word; give its column another name: {renaming}")
+        variable = ALIASES.get(name, name)
+        if variable == "output":
+            raise ValueError(
+                f"{name}: the text to judge is always shown; name what is shown beside it"
+            )
+        variables.append(variable)
+    return variables
+
+
+# The JSON schemas of the keys whose values have functions of their own.
+_SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
+"scale": {"anyOf": [
+  {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+  {"type": "object", "additionalProperties": false, "required": ["min", "max"],
+   "properties": {"min": {"type": "number"}, "max": {"type": "number"}, "step": {"type": "number"}}},
+  {"type": "object", "additionalProperties": false, "required": ["labels", "values"],
+   "properties": {
+    "labels": {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2},
+    "values": {"type": "array", "items": {"type": "number"}}}}]},
+"levels": {"type": "object", "additionalProperties": {"type": "string"}},
+"examples": {"anyOf": [
+  {"type": "array", "items": {
+    "type": "object", "additionalProperties": false, "required": ["score"],
+    "properties": {
+     "output": {"type": "string"}, "text": {"type": "string"}, "score": {"type": ["string", "number"]},
+     "reason": {"type": "string"}, "source": {"type": "string"}}}, "maxItems": 20},
+  {"type": "string"}]},
+"questions": {"anyOf": [
+  {"type": "string"},
+  {"type": "array", "items": {"anyOf": [
+    {"type": "string"},
+    {"type": "object", "additionalProperties": false, "required": ["text"],
+     "properties": {"text": {"type": "string"}, "weight": {"type": "number", "exclusiveMinimum": 0}}}]}}]}
+}""")
+
+
+def _levels(raw: Any) -> dict[str, str]:
+    """Return the descriptions in a header, by label or range of numbers."""
+    if not isinstance(raw, Mapping):
+        raise ValueError("not a mapping; write a line such as 1: Off topic. for each label")
+    levels: dict[str, str] = {}
+    for key, text in raw.items():
+        if isinstance(key, bool):
+            raise ValueError(
+                "put yes, no, on and off in quotes, YAML takes them for true and false"
+            )
+        if not isinstance(text, str) or len(text.strip().splitlines()) != 1:
+            raise ValueError(f"{key} has {text!r:.60}; describe it in one line of text, or omit it")
+        label = fold(str(key)).strip()
+        if label in levels:
+            raise ValueError(f"{key} is described twice")
+        levels[label] = text.strip()
+    return levels
+
+
+def _questions(raw: Any) -> tuple[ChecklistQuestion, ...] | str:
+    """Return the questions in a header, or the name of their column."""
+    if not isinstance(raw, str):
+        return read_questions(raw)
+    column = raw.strip()
+    if not column:
+        raise ValueError("names no column")
+    return column
+
+
+# The type of the errors of keys that do not fit together.
+_PROBLEM = "header"
+
+
+def _problem(key: str, problem: object) -> PydanticCustomError:
+    """Return the error of a key that does not fit the others; without a key, of the header."""
+    return PydanticCustomError(_PROBLEM, "{problem}", {"key": key, "problem": str(problem)})
+
+
+class Header(BaseModel):
+    """The keys of a criterion's header."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
+
+    name: str = Field("", description="The file's own name, if it is written here too.")
+    title: str = Field("", description="Name in reports (default: the file's).")
+    description: str = Field("", description="What the criterion judges, in a sentence.")
+    scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])] = Field(
+        Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
+    )
+    allow_half: bool = Field(
+        False, description="Whether a reply may be 4.5 on a scale of whole numbers."
+    )
+    reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
+    weight: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score."
+    )
+    version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
+    steps: list[str] = Field(
+        [], description="Evaluation steps for the judge; judge criteria steps drafts them."
+    )
+    question: str = Field("", description="The criterion in a sentence, or a few.")
+    show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
+        [],
+        description="Columns shown beside the text, such as [references], or [] (default: source, if there is one).",
+    )
+    levels: Annotated[
+        dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])
+    ] = Field({}, description="What a label of the scale means, by label or range of numbers.")
+    pass_at: float | str | None = Field(
+        None, description="Least value that passes, or a label of a scale of words."
+    )
+    threshold: float | None = Field(
+        None, description="Instead of pass_at: a share of the scale, from 0 to 1."
+    )
+    examples: Annotated[list[Any] | str, WithJsonSchema(_SCHEMAS["examples"])] = Field(
+        [], description="Texts with output, score, reason and source, or a file with them."
+    )
+    questions: Annotated[
+        tuple[ChecklistQuestion, ...] | str,
+        PlainValidator(_questions),
+        WithJsonSchema(_SCHEMAS["questions"]),
+    ] = Field(
+        (),
+        description="Questions of a checklist, each text with an optional weight, or the column that has them.",
+    )
+    ask: Ask = Field(
+        "together",
+        description="Whether the questions are sent in one request or in a request each.",
+    )
+    cite: bool = Field(
+        False, description="Whether the judge quotes the sentence that decided the score."
+    )
+    seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
+        [], description="Digests of texts whose ratings were used; no estimate uses them."
+    )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        """Check the keys that depend on each other.
+
+        Derives the scale, the labels of the levels, and the pass value.
+        """
+        keys = {*self.model_fields_set}
+        if not keys & {"scale", "question", "questions", "levels", "examples"}:
+            raise _problem("", f"the header has no scale; write scale: followed by {_SCALES}")
+        self._check_checklist(keys)
+        # The key that an error below is about.
+        key = "levels"
+        try:
+            if self.levels and "scale" not in keys:
+                self.scale = _scale_of_levels(self.levels)
+            key = "allow_half"
+            if self.allow_half:
+                self.scale = with_halves(self.scale)
+            key = "threshold" if self.pass_at is None else "pass_at"
+            self.pass_at = self._pass_value()
+            key = "levels"
+            self.levels = levels_of_scale(self.levels, self.scale.asked)
+        except ValueError as error:
+            raise _problem(key, error) from error
+        return self
+
+    def _check_checklist(self, keys: Collection[str]) -> None:
+        """Raise an error about a key that does not go with questions, or needs them."""
+        if not self.questions:
+            if "ask" in keys:
+                raise _problem("ask", "is for a checklist; write its questions:")
+            return
+        if "scale" in keys and self.scale.question != "predicate":
+            hint = "{labels: [yes, no], values: [1, 0]}, in words of your own"
+            raise _problem("scale", f"the answers of a checklist are {hint}")
+        if self.reply != "score":
+            raise _problem("reply", "the answers of a checklist are yes or no alone")
+        for key in ("levels", "allow_half", "examples", "cite"):
+            if getattr(self, key):
+                raise _problem(key, "does not go with questions:")
+
+    def _pass_value(self) -> float | None:
+        """Return the least value that passes, None if the header has none.
+
+        Raises ValueError if it is not on the scale.
+        """
+        # The value of a checklist is a share of its questions, from 0 to 1.
+        scale = yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale
+        if self.threshold is not None:
+            if self.pass_at is not None:
+                raise ValueError("pass_at and threshold say the same; write one of them")
+            return _value_of_share(self.threshold, scale)
+        if self.pass_at is None:
+            return None
+        try:
+            value = float(self.pass_at)
+        except ValueError:
+            return _pass_value_of_label(str(self.pass_at), scale)
+        if not scale.low <= value <= scale.high:
+            hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
+            raise ValueError(
+                f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}"
+            )
+        return value
+
+
+def _value_of_share(share: float, scale: Scale) -> float:
+    if not 0 <= share <= 1:
+        raise ValueError(
+            f"{share:g} is not a share of the scale; pass_at: takes a value of the scale"
+        )
+    return round(scale.low + share * (scale.high - scale.low), 9)
+
+
+def _pass_value_of_label(label: str, scale: Scale) -> float:
+    """Return the middle between a label and the next lower one.
+
+    So a text passes if this label, or a better one, is the nearest to its value. Means over
+    probabilities rarely reach the label itself
+    (docs/decisions/0071-a-label-passes-from-halfway.md).
+    """
+    if label not in scale.labels:
+        raise ValueError(unknown_name_message("label", label, list(scale.labels))) from None
+    value = scale.value(label)
+    next_lower = max((lower for lower in scale.values if lower < value), default=value)
+    return (value + next_lower) / 2
+
+
+def read_header(label: str, text: str) -> Header:
+    """Return the header of a criterion's text. Raises CriterionError with `label:line`."""
+    match = _HEADER.match(text)
+    if match is None and text.startswith("---"):
+        raise CriterionError(
+            f"{label}:1: the header that starts here is not closed; end it with a line ---"
+        )
+    if match is None:
+        raise CriterionError(
+            f"{label}:1: no header; start the file with the lines ---, scale: [1, 5] and ---"
+        )
+    try:
+        # With its first line, which is YAML's start of a document, lines count as in the file.
+        parsed = yaml_lines.keys(text[: match.end("yaml")])
+    except yaml_lines.Twice as error:
+        raise CriterionError(f"{label}:{error.line}: {error}") from error
+    except yaml_lines.Malformed as error:
+        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
+    if parsed is None:
+        raise CriterionError(
+            f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]"
+        )
+    keys = {str(key): value for key, value in parsed.values.items()}
+    return make_header(label, keys, parsed.lines)
+
+
+def make_header(
+    label: str, keys: Mapping[str, Any], lines: Mapping[str, int] | None = None
+) -> Header:
+    """Return the header with these keys.
+
+    Raises CriterionError, with the key's line if there are `lines`.
+    """
+    try:
+        return Header.model_validate(keys)
+    except ValidationError as error:
+        problem = first_problem(error, Header)
+        location = label if lines is None else f"{label}:{lines.get(problem.key, 1)}"
+        raise CriterionError(f"{location}: {problem.text}") from error
+
+
+class KeyProblem(NamedTuple):
+    """What is wrong with a key, in a text that names the key."""
+
+    key: str
+    text: str
+
+
+# Keys that people write into the wrong file.
+_OTHER_FILES = {
+    "cases": "a suite (judge test FILE)",
+    "criteria": "a run (judge run FILE)",
+    "data": "a run (judge run FILE)",
+    "model": "a run (judge run FILE)",
+}
+
+
+def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
+    """Return the first problem of a validation, in words for the user."""
+    first = first_invalid_value(error)
+    key = str(first.path[0]) if first.path else ""
+    problem = first.problem
+    if first.is_unknown_key and key in _OTHER_FILES:
+        text = f"{key} is no key of a criterion's file, but of {_OTHER_FILES[key]}"
+        return KeyProblem(key, text)
+    if first.is_unknown_key:
+        return KeyProblem(key, unknown_name_message("key", key, list(model.model_fields)))
+    if first.kind == _PROBLEM:
+        key = first.context["key"]
+        problem = first.context["problem"]
+    elif first.kind not in ("value_error", "missing"):
+        # The errors of our own functions name the refused value already.
+        problem = _with_value(problem, first.value)
+    return KeyProblem(key, f"{key}: {problem}" if key else problem)
+
+
+def _with_value(problem: str, value: Any) -> str:
+    """Add the value that YAML read, and how to quote it if YAML read text as something else."""
+    if value is None:
+        return "is empty; write a value"
+    problem = f"{problem}, not {value!r:.100}"
+    if isinstance(value, dict):
+        return f"{problem}; put text that holds a colon in quotes"
+    if isinstance(value, bool):
+        return f"{problem}; put yes, no, on and off in quotes"
+    return problem
+
+
+def with_halves(scale: Scale) -> Scale:
+    """Return a scale of whole numbers with its half points. Raises ValueError for any other."""
+    low = round(scale.low)
+    high = round(scale.high)
+    # With its half points, a scale has almost twice as many labels.
+    is_too_long = high - low > MAX_LABELS / 2 - 1
+    if is_too_long or scale != Scale.integers(low, high):
+        raise ValueError(f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]")
+    return replace(_number_scale(low, high, 0.5), halves=True)
+
+
+def _ends(key: str) -> tuple[str, str]:
+    """Return the first and the last label of a key of `levels`, which may be a range of numbers."""
+    match = _RANGE.fullmatch(key)
+    return (match[1], match[2]) if match else (key, key)
+
+
+def _scale_of_levels(levels: Iterable[str]) -> Scale:
+    """Return the whole numbers from the lowest to the highest described one. Raises ValueError."""
+    ends = [end for key in levels for end in _ends(key)]
+    for end in ends:
+        if not _WHOLE_NUMBER.fullmatch(end):
+            raise ValueError(f"{end} is not a whole number, so the header needs a scale: {_SCALES}")
+    numbers = [int(float(end)) for end in ends]
+    return _number_scale(min(numbers), max(numbers), 1)
+
+
+def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
+    """Return the descriptions by label, or range of labels, in the order of the scale.
+
+    Raises ValueError.
+    """
+    described: set[int] = set()
+    texts_by_start: dict[int, tuple[str, str]] = {}
+    for key, text in levels.items():
+        first, last = _positions(key, scale)
+        if first > last:
+            raise ValueError(f"{key} ends before it starts; write the lower number first")
+        positions = set(range(first, last + 1))
+        if described & positions:
+            raise ValueError(f"{key} is described twice")
+        described |= positions
+        texts_by_start[first] = (_range_name(scale.labels[first], scale.labels[last]), text)
+    return dict(texts_by_start[start] for start in sorted(texts_by_start))
+
+
+def _positions(key: str, scale: Scale) -> tuple[int, int]:
+    """Return the positions of a key's first and last label on the scale. Raises ValueError."""
+    index = label_index(scale)
+    # A label such as "1-2" is no range.
+    ends = (key, key) if index.label(key) else _ends(key)
+    positions = []
+    for end in ends:
+        label = index.label(end)
+        if not label:
+            labels = f"{scale.low:g} to {scale.high:g}"
+            if len(scale.labels) <= _MOST_LISTED_LABELS:
+                labels = ", ".join(scale.labels)
+            raise ValueError(f"{key} is not on the scale ({labels})")
+        positions.append(scale.labels.index(label))
+    first, last = positions
+    return first, last
+
+
+def _range_name(low: str, high: str) -> str:
+    if low == high:
+        return low
+    # "-2 - -1" is easier to read than "-2--1".
+    dash = " - " if "-" in low + high else "-"
+    return f"{low}{dash}{high}"

@@ -1,0 +1,196 @@
+"""The variables that a criterion's templates read, found without rendering them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import meta, nodes
+from jinja2.visitor import NodeTransformer
+
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion
+from judge.criteria.sandbox import MOST_TEMPLATES
+from judge.criteria.template import (
+    display_name,
+    own_name,
+    parse_template,
+    reference,
+    template_parser,
+    template_texts,
+)
+
+HIDDEN = {
+    "system": "a judge that knows which system wrote a text does not judge the text alone",
+    "human": "a judge that sees the people's ratings repeats them",
+    "item": (
+        "an item's id says nothing about the text, and would keep equal prompts from being asked "
+        "once"
+    ),
+}
+"""The variables that no template may read, with the reason."""
+
+
+# `x is defined`, `x | default("")`, `x | d`
+_TESTS = ("defined", "undefined")
+_DEFAULTS = ("default", "d")
+
+
+class TemplateVariables(NamedTuple):
+    """The variables of templates that are rendered as one.
+
+    `optional` ones have a default or a test (`is defined`). `guarded` ones are tested for their
+    truth (`{% if question %}`).
+    """
+
+    free: frozenset[str]
+    optional: frozenset[str]
+    guarded: frozenset[str]
+
+
+def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
+    """Return the variables that a rendering needs, of the templates in `texts` (`template_texts`).
+
+    A block that a criterion replaces does not count, nor does a variable that is tested with
+    `is defined` or that has a default. Raises CriterionError for one that no judge may see.
+    """
+    variables = variables_of(criterion.path, tuple(texts.items()))
+    for name, reason in HIDDEN.items():
+        if name in variables.free:
+            location = location_of(criterion, texts, name)
+            raise CriterionError(f"{location}: {name} is never shown to the judge: {reason}")
+    return variables.free - variables.optional - {"this", "self", "super"}
+
+
+def reads(criterion: Criterion, variable: str) -> bool:
+    """Return whether a criterion's prompt shows a variable if the sample has it, needed or not."""
+    texts = tuple(template_texts(criterion).items())
+    return variable in variables_of(criterion.path, texts).free
+
+
+# A program reads the same criterion many times: for an example, a paraphrase, or a suite's case.
+@lru_cache(maxsize=MOST_TEMPLATES)
+def variables_of(path: str, texts: tuple[tuple[str, str], ...]) -> TemplateVariables:
+    """Return the variables that are read by all that is rendered as one template."""
+    try:
+        body = _FlatTemplate(dict(texts)).body(Path(path).name)
+        tree = nodes.Template(body, lineno=1)
+        tree.set_environment(template_parser())
+        free = meta.find_undeclared_variables(tree)
+    except RecursionError as error:
+        raise CriterionError(f"{path}: its templates are nested too deeply") from error
+    conditions = [node.test for node in tree.find_all(nodes.If)]
+    conditions += [node.test for node in tree.find_all(nodes.CondExpr)]
+    guarded: set[str] = set()
+    for condition in conditions:
+        guarded.update(_tested_for_truth(condition))
+    return TemplateVariables(frozenset(free), _optional_variables(tree), frozenset(guarded & free))
+
+
+def _optional_variables(tree: nodes.Template) -> frozenset[str]:
+    """Return the variables with a default or a test."""
+    checked: list[nodes.Node | None] = []
+    checked += [test.node for test in tree.find_all(nodes.Test) if test.name in _TESTS]
+    checked += [call.node for call in tree.find_all(nodes.Filter) if call.name in _DEFAULTS]
+    return frozenset(node.name for node in checked if isinstance(node, nodes.Name))
+
+
+def _tested_for_truth(condition: nodes.Node) -> Iterator[str]:
+    """Yield the variables whose emptiness decides a condition: both of `question and not topic`."""
+    if isinstance(condition, nodes.Name):
+        yield condition.name
+    elif isinstance(condition, nodes.Not):
+        yield from _tested_for_truth(condition.node)
+    elif isinstance(condition, nodes.And | nodes.Or):
+        yield from _tested_for_truth(condition.left)
+        yield from _tested_for_truth(condition.right)
+
+
+def location_of(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
+    """Return `file:line` of the first template that reads a variable."""
+    if variable in criterion.show:
+        return f"{criterion.path}: show"
+    trees = {name: parse_template(text) for name, text in texts.items()}
+    reader = own_name(criterion)
+    for name, tree in trees.items():
+        if variable in meta.find_undeclared_variables(tree):
+            reader = name
+            break
+    line = 1
+    for node in trees[reader].find_all(nodes.Name):
+        if node.name == variable:
+            line = node.lineno
+            break
+    return f"{display_name(criterion, reader)}:{line}"
+
+
+class _FlatTemplate(NodeTransformer):
+    """Replaces every block, include, and import that sees the context by what is rendered.
+
+    A template that is included again, perhaps by itself, counts once.
+    """
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+        # The definitions of each block, the last heir's first.
+        self._blocks: dict[str, list[nodes.Block]] = {}
+        self._included_names: set[str] = set()
+
+    def body(self, name: str) -> list[nodes.Node]:
+        """Return what is rendered of a template: the body of the template that it finally extends.
+
+        Every block is as the last heir defines it.
+        """
+        self._included_names.add(name)
+        outer_blocks = self._blocks
+        *heirs, base = self._chain(name)
+        self._blocks = {}
+        for tree in (*heirs, base):
+            for block in tree.find_all(nodes.Block):
+                self._blocks.setdefault(block.name, []).append(block)
+        # Outside its blocks an heir prints nothing, but its assignments and imports have effect.
+        printing = (nodes.Extends, nodes.Block, nodes.Output)
+        statements: list[nodes.Node] = []
+        for heir in heirs:
+            statements += [node for node in heir.body if not isinstance(node, printing)]
+        merged = nodes.Template(statements + base.body, lineno=1)
+        flat: nodes.Template = self.visit(merged)
+        self._blocks = outer_blocks
+        return flat.body
+
+    def _chain(self, name: str) -> list[nodes.Template]:
+        """Return a template, the one that it extends, and so on."""
+        names = [name]
+        chain = [parse_template(self._texts[name])]
+        while extends := chain[-1].find(nodes.Extends):
+            parent = reference(names[-1], extends)
+            names.append(parent)
+            if parent in names[:-1]:
+                cycle = " > ".join(names)
+                raise CriterionError(f"{parent}: a template that extends itself: {cycle}")
+            chain.append(parse_template(self._texts[parent]))
+        return chain
+
+    def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
+        """Return a block as the scopes of its overriding blocks."""
+        scopes: list[nodes.Node] = []
+        for block in self._blocks.pop(node.name, []):
+            scopes.append(nodes.Scope(block.body, lineno=block.lineno))
+            if not any(name.name == "super" for name in block.find_all(nodes.Name)):
+                break
+        return [self.generic_visit(scope) for scope in scopes]
+
+    def visit_Include(self, node: nodes.Include) -> list[nodes.Node]:  # noqa: N802
+        return [self._included(node)]
+
+    def visit_Import(self, node: nodes.Import | nodes.FromImport) -> list[nodes.Node]:  # noqa: N802
+        return [node, self._included(node)]
+
+    visit_FromImport = visit_Import  # noqa: N815
+
+    def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
+        name = reference("", node) if node.with_context else ""
+        body = self.body(name) if name in self._texts and name not in self._included_names else []
+        return nodes.Scope(body, lineno=node.lineno)
