@@ -25,7 +25,7 @@ def yes_no(language: str) -> Scale:
 
 
 def part_name(name: str, number: int) -> str:
-    """Return the name of the criterion that asks one question of a checklist: its key in a reply."""
+    """Return the name of one question of a checklist, which is its key in a reply."""
     return f"{name}.{number}"
 
 
@@ -79,8 +79,8 @@ def has_questions(criterion: Criterion, sample: Sample) -> bool:
 def questions_of(criterion: Criterion, sample: Sample) -> tuple[ChecklistQuestion, ...]:
     """Return the questions that a checklist asks about a text.
 
-    A column has a list of them, or in CSV a JSON list or one question per line. Raises DataError for
-    anything else.
+    A column has a list of them, or in CSV a JSON list or one question per line. Raises DataError
+    for anything else.
     """
     if not criterion.questions_column:
         return criterion.questions

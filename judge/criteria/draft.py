@@ -71,8 +71,8 @@ def _has_criterion_block(text: str) -> bool:
 def read_steps(reply: str) -> tuple[str, ...]:
     """Return the steps of a model's reply, which has to be a list and nothing else.
 
-    The steps are numbered in order from 1, or each has a bullet. There are 2 to 12, each one line of
-    at most 400 characters, without template syntax. Raises ParseError, which has the reply, for
+    The steps are numbered in order from 1, or each has a bullet. There are 2 to 12, each one line
+    of at most 400 characters, without template syntax. Raises ParseError, which has the reply, for
     anything else.
     """
     steps: list[str] = []

@@ -46,8 +46,8 @@ def _file(location: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     path = folder / name
     if not path.is_file():
         raise CriterionError(
-            f"{location}: examples: no file {str(path)!r}; write a list of examples, or the name of "
-            "their file"
+            f"{location}: examples: no file {str(path)!r}; write a list of examples, or the name "
+            "of their file"
         )
     check_link(location, path, folder)
     for row in rows.rows(path):

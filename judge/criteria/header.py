@@ -54,7 +54,7 @@ def template_body(text: str) -> str:
 
 
 def front_matter(text: str) -> str:
-    """Return a text's header, from its first `---` up to the line that closes it; "" without one."""
+    """Return a text's header, from its first `---` up to the line that closes it, else ""."""
     match = _HEADER.match(text)
     return text[: match.end("yaml")] if match else ""
 
@@ -156,7 +156,8 @@ _SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
 "scale": {"anyOf": [
   {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
   {"type": "object", "additionalProperties": false, "required": ["min", "max"],
-   "properties": {"min": {"type": "number"}, "max": {"type": "number"}, "step": {"type": "number"}}},
+   "properties": {
+    "min": {"type": "number"}, "max": {"type": "number"}, "step": {"type": "number"}}},
   {"type": "object", "additionalProperties": false, "required": ["labels", "values"],
    "properties": {
     "labels": {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2},
@@ -166,7 +167,8 @@ _SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
   {"type": "array", "items": {
     "type": "object", "additionalProperties": false, "required": ["score"],
     "properties": {
-     "output": {"type": "string"}, "text": {"type": "string"}, "score": {"type": ["string", "number"]},
+     "output": {"type": "string"}, "text": {"type": "string"},
+     "score": {"type": ["string", "number"]},
      "reason": {"type": "string"}, "source": {"type": "string"}}}, "maxItems": 20},
   {"type": "string"}]},
 "questions": {"anyOf": [
@@ -174,7 +176,8 @@ _SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
   {"type": "array", "items": {"anyOf": [
     {"type": "string"},
     {"type": "object", "additionalProperties": false, "required": ["text"],
-     "properties": {"text": {"type": "string"}, "weight": {"type": "number", "exclusiveMinimum": 0}}}]}}]}
+     "properties": {
+      "text": {"type": "string"}, "weight": {"type": "number", "exclusiveMinimum": 0}}}]}}]}
 }""")
 
 
@@ -241,7 +244,10 @@ class Header(BaseModel):
     question: str = Field("", description="The criterion in a sentence, or a few.")
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [],
-        description="Columns shown beside the text, such as [references], or [] (default: source, if there is one).",
+        description=(
+            "Columns shown beside the text, such as [references], or [] (default: source, if there "
+            "is one)."
+        ),
     )
     levels: Annotated[
         dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])
@@ -261,7 +267,10 @@ class Header(BaseModel):
         WithJsonSchema(_SCHEMAS["questions"]),
     ] = Field(
         (),
-        description="Questions of a checklist, each text with an optional weight, or the column that has them.",
+        description=(
+            "Questions of a checklist, each text with an optional weight, or the column that has "
+            "them."
+        ),
     )
     ask: Ask = Field(
         "together",

@@ -1,4 +1,4 @@
-"""Load criteria by name, path or text, check the variables they read, and paraphrase their layout."""
+"""Load criteria by name, path or text, check their inputs, and paraphrase their layout."""
 
 from __future__ import annotations
 
@@ -81,8 +81,9 @@ def _check_comparison(criterion: Criterion) -> None:
     scale = criterion.scale
     if (scale.low, scale.high) != (0, 1):
         raise CriterionError(
-            f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 "
-            "where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
+            f"{criterion.path}: scale: values are what an answer counts for the text shown first, "
+            "1 where it is better and 0 where the other is; "
+            "write {labels: [A, B], values: [1, 0]}"
         )
     values = {}
     for label, value in zip(scale.labels, scale.values, strict=True):
@@ -145,7 +146,7 @@ def _missing_variable(
 
 
 def languages() -> list[str]:
-    """Return the codes of the languages with built-in criteria: folders of prompts/ with layouts."""
+    """Return the codes of the languages with built-in criteria: folders with layouts."""
     return [code for code in LANGUAGES if (builtin_prompts() / code / "layouts").is_dir()]
 
 
@@ -528,7 +529,8 @@ def finalize(criterion: Criterion) -> Criterion:
 
 def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
     """Return the keys that a header of this criterion would have, to be checked like a header."""
-    # A program may use the types of a header: a list of two numbers for the scale, a dict of levels.
+    # A program may use the types of a header: a list of two numbers for the scale, a dict of
+    # levels.
     raw: Any = criterion
     keys = {
         "scale": raw.scale,

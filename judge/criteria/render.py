@@ -313,7 +313,7 @@ def template_variables(
 
 
 def inputs(criterion: Criterion) -> frozenset[str]:
-    """Return what a criterion's templates read of a text, or of a pair, where both must share it."""
+    """Return what a criterion's templates read of a text; the texts of a pair must share it."""
     return criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
 
 

@@ -42,9 +42,10 @@ _MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORE
 # Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes: "a\u200bb"
 # looks like "ab".
 _INVISIBLE = re.compile(
-    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
 )
 _RENDER_ERRORS = (
     TemplateError,
@@ -76,7 +77,10 @@ class RenderError(Exception):
 
 
 class Templates(NamedTuple):
-    """Templates to render: the name of the first one, and the name, text (without header) and label of each.
+    """Templates to render.
+
+    `first` is the name of the first one. `texts` are the name, the text (without header) and the
+    label of each.
 
     A draft has the names of a sample's fields in place of a sample.
     """
@@ -247,9 +251,9 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
 def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
     """Return the key of a fence.
 
-    It is the shortest prefix of the text's SHA-256, in steps of 8 hex digits, that occurs neither in
-    the text nor in those `among` which it stands, ignoring case and invisible characters. If even
-    the whole digest occurs, it is hashed again.
+    It is the shortest prefix of the text's SHA-256, in steps of 8 hex digits, that occurs neither
+    in the text nor in those `among` which it stands, ignoring case and invisible characters. If
+    even the whole digest occurs, it is hashed again.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = _KEY_STEP
@@ -346,7 +350,7 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
 
 
 def _place_in_template(templates: Templates, error: BaseException) -> str:
-    """Return `file:line` of the innermost line of a template in a traceback, "" if there is none."""
+    """Return `file:line` of the innermost template in a traceback, "" if there is none."""
     labels = {label for _, _, label in templates.texts}
     place = ""
     trace = error.__traceback__

@@ -173,7 +173,7 @@ class _FlatTemplate(NodeTransformer):
             chain.append(parse_template(self._texts[parent]))
         return chain
 
-    def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
+    def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (jinja's naming)
         """Return a block as the scopes of its overriding blocks."""
         scopes: list[nodes.Node] = []
         for block in self._blocks.pop(node.name, []):

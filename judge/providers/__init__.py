@@ -24,9 +24,9 @@ class Provider(Protocol):
     """The interface of a provider.
 
     `name` and `model` appear in signatures. `endpoint` is part of the cache key, so that replies of
-    two servers are never mixed; if it is empty, nothing is cached. `notice` is a sentence that every
-    report must show, or "". `decides` is True for an endpoint of typed questions, which returns
-    probabilities and no text.
+    two servers are never mixed; if it is empty, nothing is cached. `notice` is a sentence that
+    every report must show, or "". `decides` is True for an endpoint of typed questions, which
+    returns probabilities and no text.
 
     Optional attributes are in `Capabilities`; a wrapper must pass them on.
     """

@@ -189,7 +189,7 @@ def _generation(body: Body) -> Body:
 
 
 def _thinking_config(model: str, effort: str) -> Body:
-    """Return a reasoning effort as Gemini 2 takes it, in tokens, or as later models do, by level."""
+    """Return a reasoning effort in tokens, for Gemini 2, or as a level, for later models."""
     if "gemini-2" in model:
         return {"thinkingBudget": _THINKING_BUDGETS.get(effort, _MOST_THINKING)}
     # The Pro models have no level MINIMAL.

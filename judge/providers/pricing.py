@@ -1,4 +1,4 @@
-"""What tokens cost, from the prices that the genai-prices package carries (no network)."""
+"""The cost of tokens, at the prices in the package genai-prices (no network)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.providers import Capabilities, Provider
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 0.5
-"""What a request costs in a batch, as a share of its price online (OpenAI, Anthropic and Google, 2026)."""
+"""Price of a request in a batch, as a share of the usual one (OpenAI, Anthropic, Google; 2026)."""
 _NO_USAGE = Usage()
 _PER_MILLION = 1e6
 # genai-prices calculates the price of a request. So many tokens keep digits that one would lose.

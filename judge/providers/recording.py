@@ -1,8 +1,9 @@
-"""Recorded replies, to be read again offline: one line of JSON for each prompt, sorted, without keys.
+"""Recorded replies, to be read again offline.
 
-A line has `prompt` (the digest of `messages`), `model`, `params`, `messages` and `replies`, one for
-each draw; if they came from a server also `endpoint`, its address. A line may be `{"note": "..."}`
-instead, a sentence that every report of these replies shows.
+A recording has one line of JSON for each prompt, sorted, without keys. A line has `prompt` (the
+digest of `messages`), `model`, `params`, `messages` and `replies`, one for each draw; if they came
+from a server also `endpoint`, its address. A line may be `{"note": "..."}` instead, a sentence that
+every report of these replies shows.
 
 `Recorder` appends each reply to the file and sorts it at the end. `RecordingFile` reads replies on
 demand and keeps only their positions in memory, and `ReplayProvider` answers from it, offline
@@ -457,7 +458,7 @@ _MAX_EXPLAINED = 20
 
 
 class ReplayProvider(Provider):
-    """Answers what was asked when the recording was made, and refuses everything else with a reason.
+    """Answers with recorded replies, and refuses requests that were not recorded with a reason.
 
     `decides` if the model was asked nothing but typed questions, `reasons` if a reply shows that it
     does. `draws` are the most that a prompt has. Nothing costs anything: the usage is that of

@@ -103,7 +103,7 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
 
 
 def mentions_parameter(refused: Refused, body: Mapping[str, Any]) -> bool:
-    """Return whether a refusal names an optional parameter of the body and does not seem to be about the text."""
+    """Return whether a refusal names an optional parameter, and is probably not about the text."""
     named_parameters = _mentioned_in(refused) & optional_parameters(body).keys()
     if not named_parameters:
         return False

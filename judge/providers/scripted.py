@@ -1,4 +1,4 @@
-"""Providers without a model: scripted replies, for tests and demonstrations, and a Python function as the judge."""
+"""Providers without a model: scripted replies for tests and demos, and Python functions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,10 @@ class ScriptedProvider(Provider):
         return rules.rules[first - 1].reply
 
     async def complete(self, request: Request) -> Response:
-        """Return the script's response. Raises the error that it returns, and ConfigError for other values."""
+        """Return the script's response.
+
+        Raises the error that the script returns, and ConfigError for a value of another type.
+        """
         if self._remembers:
             self.seen.append(request)
         if not self.decides:

@@ -1,4 +1,4 @@
-"""The body of a request in the form that one server accepts. `refusals` finds that form by trying."""
+"""The body of a request in the form that one server accepts, which `refusals` finds by trying."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from judge.core.records import Message, Request, whole
 
 Caching = Literal["key", "explicit", ""]
-"""What a server is told about prompt caching: a group's key, also where its prefix ends, or nothing."""
+"""What a server is told about prompt caching: a group's key, also its prefix's end, or nothing."""
 _EFFORT = "reasoning_effort"
 _CACHE_KEY = "prompt_cache_key"
 _CACHE_OPTIONS = "prompt_cache_options"
@@ -123,7 +123,7 @@ class RequestAdapter:
         return tuple(missing)
 
     def with_max_choices(self, choices: int, body: dict[str, Any]) -> RequestAdapter:
-        """Return the adapter for a server that sent this many choices, so that no more are asked."""
+        """Return the adapter for a server that sent this many choices, the most to ask for."""
         return replace(self, n=choices) if choices < body.get("n", 1) else self
 
 
