@@ -1,6 +1,7 @@
-"""Models in the form of transformers: find their files in a folder or on the Hugging Face hub, load and feed them.
+"""Models in the form of transformers: find their files, load them and feed them.
 
-Error messages begin with the metric that uses the model: `who` is its name, `role` the model's role in it.
+The files are in a folder or on the Hugging Face hub. Error messages begin with the metric that uses
+the model: `who` is its name, `role` the model's role in it.
 """
 
 from __future__ import annotations
@@ -28,25 +29,41 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
 PATTERNS = (
-    "config.json", "generation_config.json", *_TOKENIZER, "special_tokens_map.json",
-    "added_tokens.json", "merges.txt", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json",
-)  # fmt: skip
+    "config.json",
+    "generation_config.json",
+    *_TOKENIZER_FILES,
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "merges.txt",
+    "model.safetensors",
+    "model-*.safetensors",
+    "model.safetensors.index.json",
+)
 """The files that are downloaded, and that the digest is of."""
-_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
-_NO_LIMIT = 10**6  # transformers writes 10**30 where a tokenizer knows no limit
+_WEIGHTS = "model.safetensors"
+_INDEX = "model.safetensors.index.json"
+# transformers writes 10**30 for a tokenizer without a known limit.
+_NO_LIMIT = 10**6
+# The number of positions of BERT and most of its successors.
 _USUAL_LIMIT = 512
-# Their first positions are taken by the padding token, so that a table of 514 positions holds 512 tokens.
+# The padding token takes their first positions, so that a table of 514 positions has room for 512
+# tokens.
 _OFFSET_POSITIONS = frozenset((
-    "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
-    "xlm-roberta-xl", "xmod",
+    "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta",
+    "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 ))  # fmt: skip
+# A SHA-256 in hex, as `_digest` caches it.
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model's files and their role. `digest` is the sha256, in hex, of everything that is read from them."""
+    """A model's files and their role.
+
+    `digest` is the SHA-256, in hex, of everything that is read from them.
+    """
 
     who: str
     role: str
@@ -75,25 +92,31 @@ class ModelFiles:
         return config
 
     def check_complete(self) -> None:
-        """Raises ConfigError if a file is missing, or code would be needed."""
+        """Raise ConfigError if a file is missing, or if the model needs code of its own."""
         names = missing_files(self.folder)
-        if "config.json" not in names and "auto_map" in (config := self.config()):
-            own_kinds = import_optional(
-                "transformers.models.auto.configuration_auto", self.who
-            ).CONFIG_MAPPING_NAMES
-            if config.get("model_type") not in own_kinds:
-                raise self.error(
-                    "it brings code of its own, which judge never runs (trust_remote_code stays off): name a model of "
-                    "a kind that transformers has itself"
-                )
+        if "config.json" not in names:
+            self._check_code()
         if names:
             raise self.error(
-                f"lacks {first_names(names, 2)}: get all of its files again, or load model and tokenizer with "
-                "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
+                f"lacks {first_names(names, 2)}: get all of its files again, or load model and "
+                "tokenizer with transformers and write both with save_pretrained(FOLDER); weights "
+                "of another form are not read"
+            )
+
+    def _check_code(self) -> None:
+        config = self.config()
+        if "auto_map" not in config:
+            return
+        # Some models of a kind that transformers has also bring their older code, which is not used.
+        module = import_optional("transformers.models.auto.configuration_auto", self.who)
+        if config.get("model_type") not in module.CONFIG_MAPPING_NAMES:
+            raise self.error(
+                "it brings code of its own, which judge never runs (trust_remote_code stays off): "
+                "name a model of a kind that transformers has itself"
             )
 
     def check_head(self, head: str, advice: str) -> None:
-        """Raise ConfigError, with `advice`, for a model that was made for something else than `head` says."""
+        """Raise ConfigError, with `advice`, for a model without this `head`."""
         architectures = self.config().get("architectures") or []
         if architectures and not any(head in str(kind) for kind in architectures):
             raise self.error(f"it is a {architectures[0]}, {advice}")
@@ -106,15 +129,14 @@ class ModelFiles:
 def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFiles:
     """Return the files of a folder or of a name on the hub, which are downloaded if necessary.
 
-    Digests are kept in the folder `cache`. Raises ConfigError for a model that is not available or incomplete,
-    MissingExtra for a package.
+    Digests are cached in the folder `cache`. Raises ConfigError for a model that is not available or
+    incomplete, MissingExtra for a package.
     """
     path = Path(model).expanduser()
     if path.is_dir():
-        name, folder = path.resolve().name, path
-    else:
-        name, folder = model, snapshot(model, f"{who}: {role} {model!r}", who=who)
-    return from_folder(folder, name=name, who=who, role=role, cache=cache)
+        return from_folder(path, name=path.resolve().name, who=who, role=role, cache=cache)
+    folder = snapshot(model, f"{who}: {role} {model!r}", who=who)
+    return from_folder(folder, name=model, who=who, role=role, cache=cache)
 
 
 def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | None) -> ModelFiles:
@@ -128,23 +150,23 @@ def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | N
 
 
 def missing_files(folder: Path) -> list[str]:
-    """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
-    missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
-    # transformers would make a tokenizer without words.
-    missing_names += (
-        []
-        if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern))
-        else ["tokenizer.json"]
-    )
+    """Return which required files are missing.
+
+    They are the configuration, a tokenizer's files, and the weights or their parts.
+    """
+    missing_names = []
+    if not (folder / "config.json").is_file():
+        missing_names.append("config.json")
+    # Without any of its files, transformers would make a tokenizer without words.
+    if not any(any(folder.glob(pattern)) for pattern in _TOKENIZER_FILES):
+        missing_names.append("tokenizer.json")
     if (folder / _WEIGHTS).is_file():
         return missing_names
     if not (folder / _INDEX).is_file():
         return [*missing_names, _WEIGHTS]
     try:
-        parts = {
-            str(part)
-            for part in json.loads((folder / _INDEX).read_text("utf-8"))["weight_map"].values()
-        }
+        index = json.loads((folder / _INDEX).read_text("utf-8"))
+        parts = {str(part) for part in index["weight_map"].values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
     return missing_names + sorted(part for part in parts if not (folder / part).is_file())
@@ -153,7 +175,8 @@ def missing_files(folder: Path) -> list[str]:
 def snapshot(name: str, label: str, *, who: str) -> Path:
     """Return the folder of a hub model in the hub's own cache; missing files are downloaded.
 
-    `label` begins the error's message. Raises ConfigError if the model cannot be had, MissingExtra for a package.
+    `label` begins the error's message. Raises ConfigError if the model is not available,
+    MissingExtra for a package.
     """
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
@@ -161,10 +184,12 @@ def snapshot(name: str, label: str, *, who: str) -> Path:
     cache_problem = ""
     try:
         folder = Path(download(local_files_only=True))
-        if not (missing_names := missing_files(folder)):
+        missing_names = missing_files(folder)
+        if not missing_names:
             return folder
         cache_problem = f"; the copy in its cache lacks {first_names(missing_names, 2)}"
-    except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
+    except (OSError, ValueError):
+        # Not in the cache, or not a name of the hub: the download below reports that.
         pass
     try:
         with silenced():
@@ -172,60 +197,77 @@ def snapshot(name: str, label: str, *, who: str) -> Path:
     except Exception as error:
         raise ConfigError(
             f"{label} is no folder here and cannot be had from the Hugging Face hub "
-            f"({first_line(error)}{cache_problem}): check the name, name a folder made by save_pretrained, or set "
-            "HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, or HF_TOKEN for "
-            "a model that asks who you are"
+            f"({first_line(error)}{cache_problem}): check the name, name a folder made by "
+            "save_pretrained, or set HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a "
+            "mirror that can be reached, or HF_TOKEN for a model that asks who you are"
         ) from error
 
 
 def cached_models() -> dict[str, Path]:
-    """Return the models in the hub's cache with their folders, downloaded or not to the end; none without the hub."""
+    """Return the folders of the models in the hub's cache by name; none without the hub.
+
+    Models whose download was interrupted are among them.
+    """
     try:
         cache = Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)
     except ImportError:
         return {}
     models = {}
-    for main in sorted(cache.glob("models--*/refs/main")):
+    for main_reference in sorted(cache.glob("models--*/refs/main")):
+        model_folder = main_reference.parents[1]
         with suppress(OSError, ValueError):
-            folder = main.parents[1] / "snapshots" / main.read_text("utf-8").strip()
-            if (folder / "config.json").is_file():
-                models[main.parents[1].name.removeprefix("models--").replace("--", "/")] = folder
+            revision = main_reference.read_text("utf-8").strip()
+            snapshot_folder = model_folder / "snapshots" / revision
+            if (snapshot_folder / "config.json").is_file():
+                # "models--facebook--bart-large" is facebook/bart-large.
+                name = model_folder.name.removeprefix("models--").replace("--", "/")
+                models[name] = snapshot_folder
     return models
 
 
 def _digest(folder: Path, cache: Path | None) -> str:
-    """Return the sha256 of the files' names and contents, cached as long as their sizes and times stay the same."""
-    files = sorted(
-        {file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()}
-    )
-    fingerprint = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    # Hashed, as the path is the user's own business and not the cache's.
-    cache_key = hashlib.sha256(
-        json.dumps([str(folder.resolve()), fingerprint]).encode()
-    ).hexdigest()
-    digest_file = cache / "models" / cache_key if cache else None
-    with suppress(OSError, ValueError):
-        if digest_file and re.fullmatch("[0-9a-f]{64}", digest := digest_file.read_text("ascii")):
-            return digest
+    """Return the SHA-256 of the files' names and contents.
+
+    It is cached as long as their sizes and times stay the same.
+    """
+    found_files: set[Path] = set()
+    for pattern in PATTERNS:
+        found_files.update(file for file in folder.glob(pattern) if file.is_file())
+    files = sorted(found_files)
+    digest_file = _digest_file(folder, files, cache) if cache else None
+    if digest_file:
+        with suppress(OSError, ValueError):
+            digest = digest_file.read_text("ascii")
+            if _SHA256.fullmatch(digest):
+                return digest
     hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
-            hasher.update(
-                file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest()
-            )
-    with suppress(OSError):  # a disk that cannot be written costs time, not the run
-        if digest_file:
+            content_digest = hashlib.file_digest(stream, "sha256").digest()
+        hasher.update(file.name.encode() + b"\0" + content_digest)
+    digest = hasher.hexdigest()
+    if digest_file:
+        # A disk that cannot be written costs time, but must not stop the run.
+        with suppress(OSError):
             digest_file.parent.mkdir(parents=True, exist_ok=True)
-            digest_file.write_text(hasher.hexdigest(), "ascii")
-    return hasher.hexdigest()
+            digest_file.write_text(digest, "ascii")
+    return digest
 
 
-_TOKENIZER_PACKAGES = (
-    "sentencepiece",
-    "protobuf",
-    "fugashi",
-    "unidic_lite",
-)  # transformers asks for them by name
+def _digest_file(folder: Path, files: Sequence[Path], cache: Path) -> Path:
+    """Return the cache's file for the digest of these files in their present state."""
+    fingerprint = []
+    for file in files:
+        status = file.stat()
+        fingerprint.append((file.name, status.st_size, status.st_mtime_ns))
+    # The name is a hash, because a shared cache should not show the user's paths.
+    key = json.dumps([str(folder.resolve()), fingerprint])
+    return cache / "models" / hashlib.sha256(key.encode()).hexdigest()
+
+
+# transformers asks for these packages by name.
+_TOKENIZER_PACKAGES = ("sentencepiece", "protobuf", "fugashi", "unidic_lite")
+_LOAD_ERRORS = (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError)
 _OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -235,11 +277,11 @@ def load_tokenizer(files: ModelFiles) -> Any:
     try:
         with silenced():
             return transformers.AutoTokenizer.from_pretrained(str(files.folder), **_OFFLINE)
-    except (
-        Exception
-    ) as error:  # whatever another package makes of a file that is not what it should be
-        if lacking := [name for name in _TOKENIZER_PACKAGES if name in str(error)]:
-            raise missing(lacking[0].replace("_", "-"), files.who, "qags") from error
+    except Exception as error:
+        # transformers raises many types of exceptions for a damaged file.
+        for package in _TOKENIZER_PACKAGES:
+            if package in str(error):
+                raise missing(package.replace("_", "-"), files.who, "qags") from error
         raise files.error(f"its tokenizer cannot be loaded: {first_line(error)}") from error
 
 
@@ -251,46 +293,36 @@ def load(
     spare: Callable[[str], bool] = lambda name: False,
     **load_options: Any,
 ) -> tuple[Any, Any]:
-    """Load tokenizer and network by one of transformers' classes; nothing is unpickled, no code is fetched.
+    """Load tokenizer and network by one of transformers' classes.
 
-    Raises ConfigError if they cannot be loaded or if weights are missing for which `spare` is false.
+    Nothing is unpickled, and no code is downloaded. Raises ConfigError if they cannot be loaded, or
+    if weights are missing for which `spare` is false.
     """
-    torch, transformers = (
-        import_optional("torch", files.who),
-        import_optional("transformers", files.who),
-    )
+    torch = import_optional("torch", files.who)
+    transformers = import_optional("transformers", files.who)
+    damaged_file = import_optional("safetensors", files.who).SafetensorError
     load_options |= {
         "dtype": getattr(torch, dtype),
         "use_safetensors": True,
         "output_loading_info": True,
         **_OFFLINE,
     }
-    damaged, tokenizer = (
-        import_optional("safetensors", files.who).SafetensorError,
-        load_tokenizer(files),
-    )
+    tokenizer = load_tokenizer(files)
+    network_class = getattr(transformers, head)
     try:
         with silenced():
-            network, loading_info = getattr(transformers, head).from_pretrained(
-                str(files.folder), **load_options
-            )
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-        damaged,
-    ) as error:
+            network, loading_info = network_class.from_pretrained(str(files.folder), **load_options)
+    except (*_LOAD_ERRORS, damaged_file) as error:
         raise files.error(f"its network cannot be loaded: {first_line(error)}") from error
-    tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
+    tokenizer_size = len(tokenizer)
+    network_size = getattr(network.config, "vocab_size", None) or 0
+    # A network may have some spare rows, but a tokenizer of half its size lacks files.
     if tokenizer_size < network_size // 2:
         sizes = f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
         raise files.error(f"{sizes}: get the tokenizer's files again")
-    # They would be filled with random numbers.
-    if missing_weights := sorted(name for name in loading_info["missing_keys"] if not spare(name)):
+    # transformers fills missing weights with random numbers.
+    missing_weights = sorted(name for name in loading_info["missing_keys"] if not spare(name))
+    if missing_weights:
         raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
     return tokenizer, network.eval()
 
@@ -315,71 +347,80 @@ class LoadedModel:
         return self.tokenizer.pad_token_id or 0
 
     def pair_tokenizer(self) -> PairTokenizer:
-        """Return what cuts pairs of texts into windows with the places of their tokens. Raises ConfigError."""
-        inside = backend(self.tokenizer)
-        if inside is not None:
-            return FastPairTokenizer(inside)
-        if not hasattr(
-            self.tokenizer, "build_inputs_with_special_tokens"
-        ):  # neither fast nor of transformers' own
+        """Return the tokenizer that cuts pairs of texts into windows. Raises ConfigError."""
+        fast_tokenizer = backend(self.tokenizer)
+        if fast_tokenizer is not None:
+            return FastPairTokenizer(fast_tokenizer)
+        # A tokenizer of another package, such as Mistral's, is neither fast nor of transformers.
+        if not hasattr(self.tokenizer, "build_inputs_with_special_tokens"):
             raise self.files.error(
-                "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
+                "its tokenizer gives no token positions: name a model with a fast one "
+                "(tokenizer.json)"
             )
         return SlowPairTokenizer(self.tokenizer)
 
     def outputs(
         self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]
     ) -> list[Any]:
-        """Return outputs of the network, such as `logits`, as arrays for texts read together; `more` are inputs.
+        """Return outputs of the network, such as `logits`, as arrays for texts read together.
 
-        Raises ConfigError.
+        `more` are further inputs. Raises ConfigError.
         """
         torch = import_module("torch")
         rows, mask = padded(ids, self.pad)
         inputs = {"input_ids": rows, "attention_mask": mask, **more}
         with translated_errors(self.files, rows.size), torch.inference_mode():
-            output = self.network(
-                **{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()}
-            )
+            tensors = {}
+            for name, array in inputs.items():
+                tensors[name] = torch.from_numpy(array).to(self.device)
+            output = self.network(**tensors)
             return [getattr(output, name).float().cpu().numpy() for name in names]
 
     def window_outputs(
         self, windows: Sequence[Sequence[Any]], tokens: int | None, *names: str
     ) -> list[list[list[npt.NDArray[np.float64]]]]:
-        """Return these outputs for each of the windows, by `PairTokenizer`, of each pair of texts. Raises ConfigError.
+        """Return these outputs for each window of each pair of texts (`PairTokenizer`).
 
-        `tokens` are read together.
+        `tokens` are read together. Raises ConfigError.
         """
-        every = [window for each in windows for window in each]
-        rows: dict[int, list[npt.NDArray[np.float64]]] = {}
-        for batch in batches([len(window.ids) for window in every], tokens or self.batch_tokens):
+        all_windows = [window for windows_of_pair in windows for window in windows_of_pair]
+        lengths = [len(window.ids) for window in all_windows]
+        outputs_by_window: dict[int, list[npt.NDArray[np.float64]]] = {}
+        for batch in batches(lengths, tokens or self.batch_tokens):
+            batch_windows = [all_windows[index] for index in batch]
             more = {}
             if "token_type_ids" in self.tokenizer.model_input_names:
-                more["token_type_ids"] = padded([every[n].type_ids for n in batch], 0)[0]
-            outputs = self.outputs([every[n].ids for n in batch], *names, **more)
-            rows |= {
-                n: [array[place].astype(float) for array in outputs]
-                for place, n in enumerate(batch)
-            }
-        in_order = map(rows.__getitem__, range(len(every)))
-        return [[next(in_order) for _ in each] for each in windows]
+                more["token_type_ids"], _ = padded([w.type_ids for w in batch_windows], 0)
+            arrays = self.outputs([window.ids for window in batch_windows], *names, **more)
+            for row, index in enumerate(batch):
+                outputs_by_window[index] = [array[row].astype(float) for array in arrays]
+        result = []
+        start = 0
+        for windows_of_pair in windows:
+            end = start + len(windows_of_pair)
+            result.append([outputs_by_window[index] for index in range(start, end)])
+            start = end
+        return result
 
 
 def load_on(files: ModelFiles, head: str, device_name: str | None, **options: Any) -> LoadedModel:
-    """Load a model, on the GPU if there is one and no device is named; `options` are those of `load`.
+    """Load a model, on the GPU if there is one and no device is named.
 
-    Raises ConfigError, see `load`, `device`.
+    `options` are those of `load`. Raises ConfigError like `load` and `device`.
     """
-    chosen = device(device_name, who=files.who)
+    selected_device = device(device_name, who=files.who)
     tokenizer, network = load(files, head, **options)
-    return LoadedModel(files, tokenizer, to_device(files, network, chosen), chosen)
+    network = to_device(files, network, selected_device)
+    return LoadedModel(files, tokenizer, network, selected_device)
 
 
 def device(name: str | None, *, who: str) -> Any:
     """Return the device of this name; without a name, the GPU if there is one. Raises ConfigError."""
     torch = import_optional("torch", who)
     try:
-        selected = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        default_name = "cuda" if torch.cuda.is_available() else "cpu"
+        selected = torch.device(name or default_name)
+        # PyTorch's meta device computes shapes only.
         if selected.type == "meta":
             raise RuntimeError("it holds no numbers")
         torch.empty(0, device=selected)
@@ -394,8 +435,8 @@ def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
         return network.to(to)
     except (RuntimeError, MemoryError) as error:
         raise files.error(
-            f"its network does not fit on {to} ({first_line(error)}): free memory there, name a smaller "
-            "model, or set device to cpu"
+            f"its network does not fit on {to} ({first_line(error)}): free memory there, name a "
+            "smaller model, or set device to cpu"
         ) from error
 
 
@@ -406,43 +447,52 @@ def batch_tokens(kind: str) -> int:
 
 @contextmanager
 def translated_errors(files: ModelFiles, tokens: int) -> Iterator[None]:
-    """Silence other packages and turn a network's errors into a ConfigError that says which option to change."""
+    """Silence other packages, and turn a network's errors into a ConfigError with advice."""
     try:
         with silenced():
             yield
     except (RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
-        why = f"its network cannot compute ({first_line(error)}): name another model"
+        # PyTorch raises a RuntimeError if a GPU is full: "CUDA out of memory."
         if isinstance(error, MemoryError) or "memory" in str(error).lower():
-            why = f"{tokens:,} tokens at once need too much memory: set batch_tokens to less, or device to cpu"
-        raise files.error(why) from error
+            problem = f"{tokens:,} tokens at once need too much memory"
+            advice = "set batch_tokens to less, or device to cpu"
+        else:
+            problem = f"its network cannot compute ({first_line(error)})"
+            advice = "name another model"
+        raise files.error(f"{problem}: {advice}") from error
 
 
 def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
-    """Return how many tokens a model reads at once, special ones included; `usual` if it does not say."""
-    positions = getattr(config, "max_position_embeddings", None) or getattr(
-        config, "n_positions", None
-    )
-    limits = [tokenizer.model_max_length] if 0 < tokenizer.model_max_length < _NO_LIMIT else []
+    """Return how many tokens a model reads at once, including special ones.
+
+    `usual` if neither its tokenizer nor its configuration has a limit.
+    """
+    limits = []
+    if 0 < tokenizer.model_max_length < _NO_LIMIT:
+        limits.append(tokenizer.model_max_length)
+    positions = getattr(config, "max_position_embeddings", None)
+    if not positions:
+        positions = getattr(config, "n_positions", None)
     if isinstance(positions, int) and positions > 0:
-        taken = (config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
-        limits.append(positions - taken)
+        reserved = 0
+        if config.model_type in _OFFSET_POSITIONS:
+            reserved = (config.pad_token_id or 0) + 1
+        limits.append(positions - reserved)
     return int(min(limits, default=usual))
 
 
 def backend(tokenizer: Any) -> Any:
-    """Return the `tokenizers` object inside a transformers tokenizer, or None if that is written in Python."""
-    return (
-        getattr(tokenizer, "backend_tokenizer", None)
-        if getattr(tokenizer, "is_fast", False)
-        else None
-    )
+    """Return the `tokenizers` object inside a transformers tokenizer, None if it is pure Python."""
+    if not getattr(tokenizer, "is_fast", False):
+        return None
+    return getattr(tokenizer, "backend_tokenizer", None)
 
 
 class Window(Protocol):
     """A pair of texts, or a part of one of them beside the other, as token ids with special tokens.
 
-    For each token: the segment that the model is told, 0 or 1 for the text that it is from (None for a special token),
-    and where it begins and ends in that text.
+    For each token, `type_ids` has the segment that the model sees, `sequence_ids` the text that the
+    token is from (0 or 1, None for a special token), and `offsets` its start and end in that text.
     """
 
     ids: list[int]
@@ -452,7 +502,7 @@ class Window(Protocol):
 
 
 class PairTokenizer(Protocol):
-    """Cuts texts into tokens, in which [SEP] and its like are plain text."""
+    """Cuts texts into tokens. A [SEP] in a text is plain text, and no special token."""
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of one text, without special tokens."""
@@ -460,33 +510,32 @@ class PairTokenizer(Protocol):
     def windows(
         self, texts: tuple[str, str], long: int, *, size: int, overlap: int
     ) -> Sequence[Window]:
-        """Return a pair, of which the text of index `long` is read in windows that overlap.
+        """Return a pair whose text of index `long` is read in overlapping windows.
 
-        `size` and `overlap` are tokens of a window, special ones and those of the other text included, and tokens that
-        neighbouring windows share.
+        `size` is the number of tokens of a window, including special ones and those of the other
+        text. `overlap` is the number of tokens that neighbouring windows share.
         """
 
 
 class FastPairTokenizer:
     """A `PairTokenizer` by a tokenizer of the package `tokenizers`."""
 
-    def __init__(self, inside: Any) -> None:
-        self._inside = inside
-        inside.no_padding()
-        inside.no_truncation()
-        inside.encode_special_tokens = True
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True
 
     def ids(self, text: str) -> list[int]:
-        return list(self._inside.encode(text, add_special_tokens=False).ids)
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def windows(
         self, texts: tuple[str, str], long: int, *, size: int, overlap: int
     ) -> Sequence[Window]:
-        self._inside.enable_truncation(
-            size, stride=overlap, strategy=("only_first", "only_second")[long]
-        )
-        first = self._inside.encode(*texts)
-        self._inside.no_truncation()
+        strategy = "only_second" if long else "only_first"
+        self._tokenizer.enable_truncation(size, stride=overlap, strategy=strategy)
+        first = self._tokenizer.encode(*texts)
+        self._tokenizer.no_truncation()
         return [first, *first.overflowing]
 
 
@@ -499,9 +548,9 @@ class _SlowWindow:
 
 
 class SlowPairTokenizer:
-    """A `PairTokenizer` by a tokenizer that is written in Python, such as BertJapaneseTokenizer with MeCab.
+    """A `PairTokenizer` by a tokenizer in pure Python, such as BertJapaneseTokenizer with MeCab.
 
-    It tells no places of its tokens, so they are found by the letters of the pieces: see `piece_spans`.
+    These do not return the positions of tokens, which `piece_spans` finds by the letters of pieces.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -509,9 +558,10 @@ class SlowPairTokenizer:
 
     def _pieces(self, text: str) -> list[str]:
         pieces = self._tokenizer.tokenize(text, split_special_tokens=True)
-        special = {*self._tokenizer.all_special_tokens}
+        # A piece of a text that looks like a special token must not become one.
+        special_tokens = {*self._tokenizer.all_special_tokens}
         unknown = self._tokenizer.unk_token
-        return [unknown if piece in special else piece for piece in pieces]
+        return [unknown if piece in special_tokens else piece for piece in pieces]
 
     def ids(self, text: str) -> list[int]:
         return list(self._tokenizer.convert_tokens_to_ids(self._pieces(text)))
@@ -522,17 +572,19 @@ class SlowPairTokenizer:
         tokenizer = self._tokenizer
         ids = [self.ids(text) for text in texts]
         spans = [piece_spans(text, self._pieces(text), tokenizer.unk_token) for text in texts]
-        special = len(tokenizer.build_inputs_with_special_tokens([], []))
-        room = max(1, size - special - len(ids[1 - long]))
+        n_special = len(tokenizer.build_inputs_with_special_tokens([], []))
+        n_other = len(ids[1 - long])
+        room = max(1, size - n_special - n_other)
         step = max(1, room - overlap)
-        starts = [0]
-        while starts[-1] + room < len(ids[long]):
-            starts.append(starts[-1] + step)
-        cuts = [slice(start, start + room) for start in starts]
-        return [
-            self._window(ids, spans, [cut, slice(None)] if long == 0 else [slice(None), cut])
-            for cut in cuts
-        ]
+        windows = []
+        start = 0
+        while True:
+            cuts = [slice(None), slice(None)]
+            cuts[long] = slice(start, start + room)
+            windows.append(self._window(ids, spans, cuts))
+            if start + room >= len(ids[long]):
+                return windows
+            start += step
 
     def _window(
         self,
@@ -540,71 +592,84 @@ class SlowPairTokenizer:
         spans: Sequence[list[tuple[int, int]]],
         cuts: Sequence[slice],
     ) -> _SlowWindow:
-        first, second = (each[cut] for each, cut in zip(ids, cuts, strict=True))
-        # Numbers below 0 mark the places of the two texts among the special tokens.
+        first = ids[0][cuts[0]]
+        second = ids[1][cuts[1]]
+        type_ids = list(self._tokenizer.create_token_type_ids_from_sequences(first, second))
+        window = _SlowWindow([], type_ids, [], [])
+        # -1 and -2 mark the positions of the two texts among the special tokens.
         layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
-        window = _SlowWindow(
-            [], list(self._tokenizer.create_token_type_ids_from_sequences(first, second)), [], []
-        )
         for token in layout:
             if token >= 0:
                 window.ids.append(token)
                 window.sequence_ids.append(None)
                 window.offsets.append((0, 0))
                 continue
-            place = -1 - token
-            part = ids[place][cuts[place]]
+            sequence = -1 - token
+            part = ids[sequence][cuts[sequence]]
             window.ids.extend(part)
-            window.sequence_ids.extend([place] * len(part))
-            window.offsets.extend(spans[place][cuts[place]])
+            window.sequence_ids.extend([sequence] * len(part))
+            window.offsets.extend(spans[sequence][cuts[sequence]])
         return window
 
 
-_MOST_SKIPPED = 20  # characters that a tokenizer drops between two pieces
-# A character with the marks that NFKC composes with it: ｶﾞ, か with a combining mark, é as two characters.
+# Characters that a tokenizer drops between two pieces.
+_MOST_SKIPPED = 20
+# A character with the marks that NFKC composes with it: ｶﾞ, か with a combining mark, é as two
+# characters.
 _COMPOSED = re.compile(r"(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1160-\u11ff]*")
 
 
+class _PlainText:
+    """A text in the form of `_plain`, with the place in the text of each of its letters."""
+
+    def __init__(self, text: str) -> None:
+        letters: list[str] = []
+        self._origins: list[tuple[int, int]] = []
+        for match in _COMPOSED.finditer(text):
+            for letter in _plain(match.group()):
+                letters.append(letter)
+                self._origins.append(match.span())
+        self.letters = "".join(letters)
+        self._length = len(text)
+
+    def span(self, start: int, stop: int) -> tuple[int, int]:
+        """Return where these letters begin and end in the text; an empty span if there are none."""
+        if start < stop:
+            return self._origins[start][0], self._origins[stop - 1][1]
+        position = self._origins[start][0] if start < len(self._origins) else self._length
+        return position, position
+
+
 def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[tuple[int, int]]:
-    """Return where pieces of a text begin and end in it, in order; an empty place if a piece does not occur there.
+    """Return where pieces of a text begin and end in it, in order.
 
-    Case, Unicode's form and white space may differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a
-    space. `unknown` stands for all text up to the next piece that is known.
+    The span is empty if a piece does not occur there. Case, Unicode's form and white space may
+    differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a space. `unknown` stands for
+    all text up to the next known piece.
     """
-    letters: list[str] = []
-    origins: list[tuple[int, int]] = []
-    for match in _COMPOSED.finditer(text):
-        for letter in _plain(match.group()):
-            letters.append(letter)
-            origins.append(match.span())
-    plain_text = "".join(letters)
-
-    def span(start: int, stop: int) -> tuple[int, int]:
-        if start >= stop:
-            place = origins[start][0] if start < len(origins) else len(text)
-            return place, place
-        return origins[start][0], origins[stop - 1][1]
-
+    plain_text = _PlainText(text)
+    letters = plain_text.letters
     spans: list[tuple[int, int]] = []
-    waiting: list[int] = []  # unknown pieces
-    place = 0
+    unknown_pieces: list[int] = []
+    position = 0
     for number, piece in enumerate(pieces):
-        spans.append(span(place, place))
+        spans.append(plain_text.span(position, position))
         if piece == unknown:
-            waiting.append(number)
+            unknown_pieces.append(number)
             continue
-        plain = _plain(piece.removeprefix("##") if len(piece) > 2 else piece)
-        end = len(plain_text) if waiting else place + _MOST_SKIPPED + len(plain)
-        found = plain_text.find(plain, place, end) if plain else -1
-        if found < 0:
+        plain_piece = _plain(piece.removeprefix("##") if len(piece) > 2 else piece)
+        # After an unknown piece the next one may begin anywhere.
+        end = len(letters) if unknown_pieces else position + _MOST_SKIPPED + len(plain_piece)
+        start = letters.find(plain_piece, position, end) if plain_piece else -1
+        if start < 0:
             continue
-        for each in waiting:
-            spans[each] = span(place, found)
-        waiting = []
-        place = found + len(plain)
-        spans[-1] = span(found, place)
-    for each in waiting:
-        spans[each] = span(place, len(plain_text))
+        for index in unknown_pieces:
+            spans[index] = plain_text.span(position, start)
+        unknown_pieces = []
+        position = start + len(plain_piece)
+        spans[-1] = plain_text.span(start, position)
+    for index in unknown_pieces:
+        spans[index] = plain_text.span(position, len(letters))
     return spans
 
 
@@ -615,11 +680,14 @@ def _plain(text: str) -> str:
 
 
 MOST_UNKNOWN = 0.2
-"""The share of tokens that may be unknown to a model: it sees all of them as one word."""
+"""The share of tokens that may be unknown to a model, which sees all of them as one word."""
 
 
 def unknown_share(ids: Sequence[int], unknown: int) -> float:
-    """Return the share of tokens, 0–1, that are the unknown one; 0 for no tokens and for vocabularies of bytes."""
+    """Return the share of tokens, 0–1, that are the unknown one; 0 for no tokens.
+
+    It is also 0 for vocabularies of bytes, in which no word is unknown.
+    """
     return ids.count(unknown) / len(ids) if ids else 0.0
 
 
@@ -632,32 +700,36 @@ def padded(
     longest = max(len(row) for row in ids)
     rows = np.full((len(ids), longest), pad, dtype=np.int64)
     mask = np.zeros((len(ids), longest), dtype=np.int64)
-    for place, row in enumerate(ids):
-        rows[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(ids):
+        rows[index, : len(row)] = row
+        mask[index, : len(row)] = 1
     return rows, mask
 
 
 def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list[list[int]]:
-    """Group the indices of `lengths`, longest first, into batches of at most `tokens` padded tokens, or of one text.
+    """Group the indices of `lengths`, longest first, into batches of at most `tokens` padded tokens.
 
-    Unless `mixed`, the lengths in a batch differ by an eighth at most, so that little is computed for padding.
+    A longer text has a batch of its own. Unless `mixed`, the lengths in a batch differ by an eighth
+    at most, so that little is computed for padding.
     """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     groups: list[list[int]] = []
     longest = 0
-    for place in order:
-        alike = mixed or lengths[place] >= longest - longest // 8
-        if groups and (len(groups[-1]) + 1) * longest <= tokens and alike:
-            groups[-1].append(place)
+    for index in order:
+        similar = mixed or lengths[index] >= longest - longest // 8
+        if groups and similar and (len(groups[-1]) + 1) * longest <= tokens:
+            groups[-1].append(index)
         else:
-            longest = lengths[place]
-            groups.append([place])
+            longest = lengths[index]
+            groups.append([index])
     return groups
 
 
 def import_optional(module: str, who: str, extra: str | None = None) -> Any:
-    """Import a module. Raises MissingExtra, with the pip line, if it or its requirements are not installed."""
+    """Import a module.
+
+    Raises MissingExtra, with the pip line, if it or its requirements are not installed.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -674,17 +746,21 @@ def version(package: str, who: str, extra: str | None = None) -> str:
 
 
 def runtime(who: str, extra: str | None = None) -> str:
-    """Return the versions of torch and transformers for signatures, as numbers may differ. Raises MissingExtra."""
-    return "|".join(
-        f"{package} {version(package, who, extra)}" for package in ("torch", "transformers")
-    )
+    """Return the versions of torch and transformers for signatures, because results may differ.
+
+    Raises MissingExtra.
+    """
+    packages = ("torch", "transformers")
+    return "|".join(f"{package} {version(package, who, extra)}" for package in packages)
 
 
 def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
-    """Return the error for a missing package; the extra that installs it is `extra`, else named like the metric."""
-    return MissingExtra(
-        f"{who} needs the package {package}: pip install 'textjudge[{extra or who}]'"
-    )
+    """Return the error for a missing package.
+
+    The extra that installs it is `extra`, by default named like the metric.
+    """
+    install = f"pip install 'textjudge[{extra or who}]'"
+    return MissingExtra(f"{who} needs the package {package}: {install}")
 
 
 def first_line(error: Exception) -> str:
@@ -696,14 +772,10 @@ def first_line(error: Exception) -> str:
 @contextmanager
 def silenced() -> Iterator[None]:
     """Suppress warnings, log lines and progress bars of other packages inside the block."""
-    transformers, hub = (
-        import_module("transformers.utils.logging"),
-        import_module("huggingface_hub.utils"),
-    )
-    had_bars, hub_hid_bars = (
-        transformers.is_progress_bar_enabled(),
-        hub.are_progress_bars_disabled(),
-    )
+    transformers = import_module("transformers.utils.logging")
+    hub = import_module("huggingface_hub.utils")
+    transformers_bars = transformers.is_progress_bar_enabled()
+    hub_bars = not hub.are_progress_bars_disabled()
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
     try:
@@ -714,7 +786,7 @@ def silenced() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-        if had_bars:
+        if transformers_bars:
             transformers.enable_progress_bar()
-        if not hub_hid_bars:
+        if hub_bars:
             hub.enable_progress_bars()
