@@ -16,7 +16,7 @@ from judge.results import tracking
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Options and API
 
-The public names of `import judge`, by task, with their docstrings; `help(judge.evaluate)` prints the same text.
+The public names of `import judge`, by task. `help(judge.Result.join)` prints all that a method's docstring says.
 [Python](python.md) has examples. `**options` are the keywords listed under [Options](#options). `evaluate`, `rank`,
 `audit` and `test` have a form for async code, such as `await judge.evaluate_async(...)`. All results have a method
 `report` like that of `Result`; that of `judge.test` also has the format junit.
@@ -154,7 +154,7 @@ def _entry(name: str, function: Any) -> Iterator[str]:
             continue
         if part == "report" and function is not judge.Result:  # described once, in HEAD
             continue
-        if text := inspect.getdoc(member):
+        if text := (inspect.getdoc(member) or "").partition("\n\n")[0]:
             head = _signature(part, member, {}) if inspect.isfunction(member) else part
             yield f"**`.{head}`** {text}" if "\n" not in head else f"```\n.{head}\n```\n\n{text}"
 
