@@ -1,8 +1,8 @@
 """Measure agreement between raters: the judges of a panel, people, or a judge and people.
 
-`alpha` takes the columns of a panel. `agree` takes an array of votes (raters × items × systems, NaN for a missing
-vote). `repeats` measures how much one judge varies from draw to draw. Intervals resample items with all their
-texts.
+`alpha` takes the columns of a panel. `agree` takes an array of votes (raters × items × systems, NaN
+for a missing vote). `repeats` measures how much one judge varies from draw to draw. Intervals
+resample items with all their texts.
 """
 
 from __future__ import annotations
@@ -36,36 +36,54 @@ _ROUNDING = 1e-12
 
 
 def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) -> Estimate | None:
-    """Return Krippendorff's alpha (2011; 2018, ch. 12) between the judges of one criterion, given by their `columns`.
+    """Return Krippendorff's alpha between the judges of one criterion, given by their `columns`.
 
-    1 is perfect agreement, 0 is chance; below 0 judges disagree more than by chance. The unit is the text or, in a
-    comparison, the two texts in one order. Identical texts, about which no judge was asked, are excluded. Failed values
-    are missing; `n` counts the texts with at least two values. The distance is (v − w)² on the values of the scale, for
-    labels too.
+    Sources: Krippendorff (2011) and (2018, ch. 12). 1 is perfect agreement, 0 is chance; below 0
+    judges disagree more than by chance. The unit is the text or, in a comparison, the two texts in
+    one order. Identical texts, about which no judge was asked, are excluded. Failed values are
+    missing; `n` counts the texts with at least two values. The distance is (v − w)² on the values
+    of the scale, for labels too.
 
-    Return None if alpha is undefined: fewer than two judges, fewer than two texts with two values, or no variation. The
-    interval resamples items, also with added texts (`_estimate`). Resamples without variation are excluded, and fewer
-    than 10 items have no interval.
+    Return None if alpha is undefined: fewer than two judges, fewer than two texts with two values,
+    or no variation. The interval resamples items, also with added texts (`_estimate`). Resamples
+    without variation are excluded, and fewer than 10 items have no interval.
     """
-    by_judge = [
-        {(score.item, score.system, score.rival): score.value for score in table.column_scores(name)
-         if score.provenance.method != IDENTICAL}
-        for name in columns
-    ]  # fmt: skip
-    units = [unit for unit, judges in Counter(chain.from_iterable(by_judge)).items() if judges > 1]
-    items, texts = (
-        sorted({item for item, *_ in units}),
-        list(dict.fromkeys(unit[1:] for unit in units)),
-    )
-    cells = [
-        values.get((item, *text), np.nan) for values in by_judge for item in items for text in texts
-    ]
-    votes = np.array(cells).reshape(len(columns), len(items), len(texts))
+    values_by_judge = [_values_by_text(table, column) for column in columns]
+    votes = _votes_of_judges(values_by_judge)
     estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
     if estimate is None:
         return None
     method = estimate.method.replace(f"{len(columns)} raters", f"{len(columns)} judges")
     return replace(estimate, name="alpha", method=method)
+
+
+_JudgedText = tuple[
+    str, str, str
+]  # item, system and, in a comparison, the system of the other text
+
+
+def _values_by_text(table: Table, column: str) -> dict[_JudgedText, float]:
+    """Return a judge's values, without those of identical texts."""
+    return {
+        (score.item, score.system, score.rival): score.value
+        for score in table.column_scores(column)
+        if score.provenance.method != IDENTICAL
+    }
+
+
+def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> Floats:
+    """Return the values as judges × items × variants; a variant is a system, or two systems."""
+    number_of_values = Counter(chain.from_iterable(values_by_judge))
+    shared_texts = [text for text, number in number_of_values.items() if number > 1]
+    items = sorted({item for item, _, _ in shared_texts})
+    variants = list(dict.fromkeys((system, rival) for _, system, rival in shared_texts))
+    cells = [
+        values.get((item, system, rival), np.nan)
+        for values in values_by_judge
+        for item in items
+        for system, rival in variants
+    ]
+    return np.array(cells).reshape(len(values_by_judge), len(items), len(variants))
 
 
 Measure = Literal[
@@ -96,7 +114,10 @@ _METHODS: Mapping[Measure, str] = {
     "icc_2_1": "ICC(2,1), absolute agreement of one rater",
     "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
 }
-_MAX_CATEGORIES = 100  # distinct values for kappa, ordinal and nominal alpha
+# Kappa, ordinal and nominal alpha need a table of categories by categories, which is quadratic in
+# the number of distinct values. The other measures need sums only (docs/decisions/0009).
+_MAX_CATEGORIES = 100
+_WITHOUT_CATEGORIES: tuple[Measure, ...] = ("alpha_interval", "icc_2_1", "icc_2_k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,42 +133,28 @@ def agree(
 ) -> Agreement:
     """Measure how well raters agree. An estimate's `n` counts its texts.
 
-    `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; for more than two raters the mean over pairs, Light 1971)
-    use the texts that at least two raters rated. `icc_…` (Shrout and Fleiss 1979, two-way random effects) uses those
-    that all rated. Alpha ignores who rated; kappa and ICC assume that a position is always the same rater.
+    `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; for more than two raters the mean over
+    pairs, Light 1971) use the texts that at least two raters rated. `icc_…` (Shrout and Fleiss
+    1979, two-way random effects) uses the texts that all raters rated. Alpha ignores who rated;
+    kappa and ICC assume that a position is always the same rater.
     """
     votes = rounded(votes)
-    estimates, lacking = {}, {}
+    estimates: dict[Measure, Estimate] = {}
+    lacking: dict[Measure, str] = {}
     for measure in measures:
-        rated = (~np.isnan(votes)).sum(axis=0)
-        enough: Bools = rated == len(votes) if measure.startswith("icc") else rated > 1
-        texts = enough & (len(votes) > 1)
-        used, number = int(texts.any(axis=1).sum()), int(texts.sum())
-        known = votes[:, texts]
-        different = len(np.unique(known[~np.isnan(known)]))
-        if number < 2:
-            raters = (
-                f"all {len(votes)} raters"
-                if measure.startswith("icc") and len(votes) > 2
-                else "two raters"
-            )
-            lacking[measure] = f"fewer than two texts have the ratings of {raters}"
-        elif different < 2:
-            lacking[measure] = "all ratings are equal"
-        elif different > _MAX_CATEGORIES and measure not in (
-            "alpha_interval",
-            "icc_2_1",
-            "icc_2_k",
-        ):
-            lacking[measure] = (
-                f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
-            )
-        if measure in lacking:
+        enough_ratings = _texts_with_enough_ratings(votes, measure)
+        used_votes = np.where(enough_ratings, votes, np.nan)
+        number_of_texts = int(enough_ratings.sum())
+        reason = _reason_undefined(used_votes, number_of_texts, measure)
+        if reason:
+            lacking[measure] = reason
             continue
+        number_of_items = int(enough_ratings.any(axis=1).sum())
         method = f"{_METHODS[measure]}, {len(votes)} raters"
-        method += ", mean over every two" if measure.startswith("kappa") and len(votes) > 2 else ""
-        used_votes = np.where(texts, votes, np.nan)
-        estimate = _estimate(measure, used_votes, (used, number), method, bootstrap)
+        if measure.startswith("kappa") and len(votes) > 2:
+            method += ", mean over every two"
+        sizes = (number_of_items, number_of_texts)
+        estimate = _estimate(measure, used_votes, sizes, method, bootstrap)
         if estimate is None:
             lacking[measure] = "the ratings do not vary enough"
         else:
@@ -155,13 +162,45 @@ def agree(
     return Agreement(estimates, lacking)
 
 
+def _texts_with_enough_ratings(votes: Floats, measure: Measure) -> Bools:
+    """Return which texts (items × systems) a measure can use."""
+    number_of_raters = len(votes)
+    ratings_of_text = (~np.isnan(votes)).sum(axis=0)
+    if number_of_raters < 2:
+        return np.zeros(ratings_of_text.shape, dtype=bool)
+    if measure.startswith("icc"):
+        complete: Bools = ratings_of_text == number_of_raters
+        return complete
+    several: Bools = ratings_of_text > 1
+    return several
+
+
+def _reason_undefined(used_votes: Floats, number_of_texts: int, measure: Measure) -> str:
+    """Return why a measure of these ratings is undefined, or nothing if it is defined."""
+    number_of_raters = len(used_votes)
+    if number_of_texts < 2:
+        raters = "two raters"
+        if measure.startswith("icc") and number_of_raters > 2:
+            raters = f"all {number_of_raters} raters"
+        return f"fewer than two texts have the ratings of {raters}"
+    distinct = len(np.unique(used_votes[~np.isnan(used_votes)]))
+    if distinct < 2:
+        return "all ratings are equal"
+    if distinct > _MAX_CATEGORIES and measure not in _WITHOUT_CATEGORIES:
+        return f"the ratings have {distinct:,} distinct values, more than {_MAX_CATEGORIES}"
+    return ""
+
+
 # Intervals
 
 _FEWEST_ITEMS = 10
 """Fewer have no interval: with 5 it held its level in 90% of simulations of two raters."""
 _ADDED = 2.0
-"""The weight of added texts, in texts. With 1 the interval held its level in 88–92% of some cells, without in 21–90%
-(`benchmarks/claims.py`)."""
+"""The weight of added texts, in texts.
+
+With 1 the interval held its level in 88–92% of some cells, without in 21–90%
+(`benchmarks/claims.py`).
+"""
 
 
 def _estimate(
@@ -169,28 +208,34 @@ def _estimate(
 ) -> Estimate | None:
     """Return a measure of the used votes with its interval, or None if it is undefined.
 
-    `sizes` counts the used items and texts. If most ratings are equal, few texts decide, and resampling alone does not
-    know which other ones there could be. So the lower end is the lowest of the bootstrap intervals without and with
-    added texts about whose label raters disagree, the upper end the highest of those without and with added texts that
-    all rate with another label than the commonest.
+    `sizes` counts the used items and texts. If most ratings are equal, few texts decide, and
+    resampling alone does not know which other ones there could be. So the lower end is the lowest
+    of the bootstrap intervals without and with added texts about whose label raters disagree. The
+    upper end is the highest of those without and with added texts that all raters give another
+    label than the commonest.
     """
     items, texts = sizes
     n_items = votes.shape[1]
-    padded, disagreement, consensus = _with_added_texts(votes, measure)
-    statistic = _STATISTICS[measure](padded)
+    padded = _with_added_texts(votes, measure)
+    statistic = _STATISTICS[measure](padded.votes)
 
     def with_added(weights: Floats) -> Statistic:
-        return lambda counts: statistic(
-            np.hstack([counts, np.broadcast_to(weights, (len(counts), len(weights)))])
-        )
+        """Return the statistic of drawn items and of the added texts with these weights."""
 
-    plain = with_added(np.zeros_like(disagreement))
-    resampled = bootstrap.resampled(plain, n_items, items)
+        def weighted(counts: Floats) -> Floats:
+            added_counts = np.broadcast_to(weights, (len(counts), len(weights)))
+            return statistic(np.hstack([counts, added_counts]))
+
+        return weighted
+
+    without_added = with_added(np.zeros_like(padded.disagreement))
+    resampled = bootstrap.resampled(without_added, n_items, items)
     estimate = bootstrap.estimate(measure, resampled, texts, method, _FEWEST_ITEMS)
     if estimate is None or estimate.low is None or estimate.high is None:
         return estimate
-    low, high = estimate.low, estimate.high
-    for weights in (disagreement, consensus):
+    low = estimate.low
+    high = estimate.high
+    for weights in (padded.disagreement, padded.consensus):
         drawn = bootstrap.resampled(with_added(weights), n_items, items).resampled
         ends = bootstrap.interval(drawn, items)
         low = min(low, float(ends[0]))
@@ -199,28 +244,42 @@ def _estimate(
     return replace(estimate, low=low, high=high, method=note)
 
 
-def _with_added_texts(votes: Floats, measure: Measure) -> tuple[Floats, Floats, Floats]:
-    """Return the votes with added items of one text each, and the weights of disagreement and of consensus.
+@dataclass(frozen=True, slots=True)
+class _PaddedVotes:
+    """Votes with added items of one text each, and the weights of the added texts.
 
-    In each of the first, one rater gives another label than the commonest; in the last, all raters give it. This label
-    is the one nearest to the mean of all ratings with another label than the commonest.
+    `disagreement` has the weights of the texts about whose label raters disagree, `consensus` those
+    of the text that all rate alike. Both have one weight for each added item.
     """
-    labels, number = np.unique(votes[~np.isnan(votes)], return_counts=True)
-    commonest = labels[number.argmax()]
-    others = labels[labels != commonest]
-    mean_of_others = np.average(others, weights=number[labels != commonest])
-    other = others[np.abs(others - mean_of_others).argmin()]
+
+    votes: Floats
+    disagreement: Floats
+    consensus: Floats
+
+
+def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
+    """Return the votes with added texts.
+
+    In each of the first, one rater gives another label than the commonest; in the last, all raters
+    give it. This label is the one nearest to the mean of all ratings with another label than the
+    commonest.
+    """
+    labels, frequencies = np.unique(votes[~np.isnan(votes)], return_counts=True)
+    commonest = labels[frequencies.argmax()]
+    rarer_labels = labels[labels != commonest]
+    mean_of_rarer = np.average(rarer_labels, weights=frequencies[labels != commonest])
+    rarer_label = rarer_labels[np.abs(rarer_labels - mean_of_rarer).argmin()]
     raters = len(votes)
     if measure.startswith("alpha"):
         # Alpha weighs a text by its ratings: an added text has as many as the others.
-        of_texts = (~np.isnan(votes)).sum(axis=0)
-        raters = round(float(of_texts[of_texts > 0].mean()))
+        ratings_of_text = (~np.isnan(votes)).sum(axis=0)
+        raters = round(float(ratings_of_text[ratings_of_text > 0].mean()))
     added = np.full((len(votes), raters + 1, votes.shape[2]), np.nan)
-    added[:raters, :raters, 0] = np.where(np.eye(raters, dtype=bool), other, commonest)
-    added[:raters, raters, 0] = other
+    added[:raters, :raters, 0] = np.where(np.eye(raters, dtype=bool), rarer_label, commonest)
+    added[:raters, raters, 0] = rarer_label
     disagreement = np.append(np.full(raters, _ADDED / raters), 0.0)
     consensus = np.append(np.zeros(raters), _ADDED)
-    return np.concatenate([votes, added], axis=1), disagreement, consensus
+    return _PaddedVotes(np.concatenate([votes, added], axis=1), disagreement, consensus)
 
 
 # Krippendorff's alpha
@@ -229,24 +288,26 @@ def _with_added_texts(votes: Floats, measure: Measure) -> tuple[Floats, Floats, 
 def _alpha_interval(votes: Floats) -> Statistic:
     """Return 1 − observed / expected disagreement (v − w)².
 
-    Both are variances: Σ_u m_u s_u² / n within units, and s² over all n pairable values. This avoids the matrix of
-    coincidences, which is quadratic in the number of distinct values. Krippendorff's and evalica's bootstraps resample
-    pairs and thus treat the texts of an item as independent.
+    Both are variances: Σ_u m_u s_u² / n within units, and s² over all n pairable values. This
+    avoids the matrix of coincidences, which is quadratic in the number of distinct values.
+    Krippendorff's and evalica's bootstraps resample pairs and thus treat the texts of an item as
+    independent.
     """
     item, units = _votes_by_text(votes)
     known = units[~np.isnan(units)]
+    # Sums of squares lose no digits if the values are centred; a range of 1 fits `_ROUNDING`.
     units = (units - known.mean()) / np.ptp(known)
-    number = (~np.isnan(units)).sum(axis=1)
+    ratings_of_unit = (~np.isnan(units)).sum(axis=1)
     terms = [
-        number,
+        ratings_of_unit,
         np.nansum(units, axis=1),
         np.nansum(units**2, axis=1),
-        number * np.nanvar(units, axis=1, ddof=1),
+        ratings_of_unit * np.nanvar(units, axis=1, ddof=1),
     ]
-    by_item = sums_by_item(item, np.stack(terms, axis=1), votes.shape[1])
+    terms_by_item = sums_by_item(item, np.stack(terms, axis=1), votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
-        n, total, squares, within = (counts @ by_item).T
+        n, total, squares, within = (counts @ terms_by_item).T
         with np.errstate(invalid="ignore", divide="ignore"):
             variance = (squares - total**2 / n) / (n - 1)
             return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)
@@ -255,48 +316,48 @@ def _alpha_interval(votes: Floats) -> Statistic:
 
 
 def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
-    """Return 1 − observed / expected disagreement from counts of value pairs within texts (Krippendorff 2011).
+    """Return 1 − observed / expected disagreement from counts of value pairs within texts.
 
-    The ordinal distance of two values is that of their mid-ranks among all pairable ratings.
+    The source is Krippendorff (2011). The ordinal distance of two values is that of their mid-ranks
+    among all pairable ratings.
     """
     item, units = _votes_by_text(votes)
     known = ~np.isnan(units)
-    values, places = np.unique(units[known], return_inverse=True)
+    values, categories = np.unique(units[known], return_inverse=True)
     unit, _ = np.nonzero(known)
-    by_unit = sums_by_item(unit, np.eye(len(values))[places], len(units))
+    counts_by_unit = sums_by_item(unit, np.eye(len(values))[categories], len(units))
     first, second = np.triu_indices(len(values), 1)
-    coincidences = (
-        by_unit[:, first] * by_unit[:, second] * 2 / (by_unit.sum(axis=1, keepdims=True) - 1)
-    )
+    number_of_pairs = 2 * counts_by_unit[:, first] * counts_by_unit[:, second]
+    coincidences = number_of_pairs / (counts_by_unit.sum(axis=1, keepdims=True) - 1)
+    # Most pairs of categories never meet in a text: without them the products are much smaller.
     occurring = coincidences.any(axis=0)
-    first, second = first[occurring], second[occurring]
-    pairs, frequencies = (
-        sums_by_item(item, each, votes.shape[1]) for each in (coincidences[:, occurring], by_unit)
-    )
+    first = first[occurring]
+    second = second[occurring]
+    pairs = sums_by_item(item, coincidences[:, occurring], votes.shape[1])
+    frequencies = sums_by_item(item, counts_by_unit, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
         n = drawn_frequencies.sum(axis=1)
-        if not ordinal:
-            observed, expected = (
-                (counts @ pairs).sum(axis=1),
-                n * n - (drawn_frequencies**2).sum(axis=1),
-            )
-        else:
+        if ordinal:
             rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
-            observed = ((counts @ pairs) * (rank[:, first] - rank[:, second]) ** 2).sum(axis=1)
-            expected = 2 * (
-                n * (drawn_frequencies * rank**2).sum(axis=1)
-                - (drawn_frequencies * rank).sum(axis=1) ** 2
-            )
-        return 1 - share(observed * (n - 1), np.where(expected > _ROUNDING * n**4, expected, 0.0))
+            distances = (rank[:, first] - rank[:, second]) ** 2
+            observed = ((counts @ pairs) * distances).sum(axis=1)
+            sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
+            sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
+            expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
+        else:
+            observed = (counts @ pairs).sum(axis=1)
+            expected = n * n - (drawn_frequencies**2).sum(axis=1)
+        varying = np.where(expected > _ROUNDING * n**4, expected, 0.0)
+        return 1 - share(observed * (n - 1), varying)
 
     return statistic
 
 
 def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
-    """Return the item and the votes (texts × raters) of every text that at least two raters rated."""
+    """Return the item and the votes (texts × raters) of every text with at least two ratings."""
     item, system = np.nonzero((~np.isnan(votes)).sum(axis=0) > 1)
     return item, votes[:, item, system].T
 
@@ -314,24 +375,24 @@ def _kappa(votes: Floats, power: int) -> Statistic:
 
 
 def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:
+    """Return kappa of two raters (votes are items × systems) on the texts that both rated."""
     both = ~(np.isnan(first_votes) | np.isnan(second_votes))
     item, _ = np.nonzero(both)
-    values, places = np.unique(
-        np.stack([first_votes[both], second_votes[both]]), return_inverse=True
-    )
-    first, second = places.reshape(2, -1)
+    known = np.stack([first_votes[both], second_votes[both]])
+    values, categories = np.unique(known, return_inverse=True)
+    first, second = categories.reshape(2, -1)
     distance = np.abs(values[:, None] - values) ** power
     disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
-    frequencies = [
-        sums_by_item(item, np.eye(len(values))[side], len(first_votes)) for side in (first, second)
-    ]
+    indicators = np.eye(len(values))
+    first_frequencies = sums_by_item(item, indicators[first], len(first_votes))
+    second_frequencies = sums_by_item(item, indicators[second], len(first_votes))
 
     def statistic(counts: Floats) -> Floats:
-        first_counts, second_counts = (counts @ side for side in frequencies)
-        return 1 - share(
-            (counts @ disagreement) * first_counts.sum(axis=1),
-            ((first_counts @ distance) * second_counts).sum(axis=1),
-        )
+        first_counts = counts @ first_frequencies
+        second_counts = counts @ second_frequencies
+        observed = (counts @ disagreement) * first_counts.sum(axis=1)
+        expected = ((first_counts @ distance) * second_counts).sum(axis=1)
+        return 1 - share(observed, expected)
 
     return statistic
 
@@ -340,29 +401,34 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
 
 
 def _icc(votes: Floats, of_mean: bool) -> Statistic:
-    """Compute the ICC from the mean squares of texts, raters and residuals (Shrout and Fleiss 1979, p. 423)."""
+    """Compute the ICC from the mean squares of texts, raters and residuals.
+
+    The source is Shrout and Fleiss (1979, p. 423).
+    """
     raters = len(votes)
     item, system = np.nonzero(~np.isnan(votes).any(axis=0))
     units = votes[:, item, system].T
     units = units - units.mean()
-    terms = np.column_stack(
-        [np.ones(len(item)), units.sum(axis=1) ** 2, (units**2).sum(axis=1), units]
-    )
-    by_item = sums_by_item(item, terms, votes.shape[1])
+    sum_of_unit = units.sum(axis=1)
+    squares_of_unit = (units**2).sum(axis=1)
+    terms = np.column_stack([np.ones(len(item)), sum_of_unit**2, squares_of_unit, units])
+    terms_by_item = sums_by_item(item, terms, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
-        n, rows, squares, *columns = (counts @ by_item).T
+        n, rows, squares, *columns = (counts @ terms_by_item).T
         correction = share(sum(columns) ** 2, n * raters)
-        between = rows / raters - correction
-        judges = share(sum(column**2 for column in columns), n) - correction
-        residual = share(squares - correction - between - judges, (n - 1) * (raters - 1))
-        texts, judges = share(between, n - 1), judges / (raters - 1)
-        total = (
-            texts + share(judges - residual, n)
-            if of_mean
-            else texts + (raters - 1) * residual + share(raters * (judges - residual), n)
-        )
-        return share(texts - residual, np.where(total > _ROUNDING, total, 0.0))
+        between_texts = rows / raters - correction
+        between_raters = share(sum(column**2 for column in columns), n) - correction
+        unexplained = squares - correction - between_texts - between_raters
+        residual = share(unexplained, (n - 1) * (raters - 1))
+        texts_square = share(between_texts, n - 1)
+        raters_square = between_raters / (raters - 1)
+        if of_mean:
+            total = texts_square + share(raters_square - residual, n)
+        else:
+            rater_error = share(raters * (raters_square - residual), n)
+            total = texts_square + (raters - 1) * residual + rater_error
+        return share(texts_square - residual, np.where(total > _ROUNDING, total, 0.0))
 
     return statistic
 
@@ -378,26 +444,30 @@ _STATISTICS: Mapping[Measure, Callable[[Floats], Statistic]] = {
 }
 
 
+# Draws of one judge
+
 _MEAN_TOLERANCE = 1e-6  # between a mean over labels and the stored value
 
 
 def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
-    """Return the mean over texts of the standard deviation of a text's draws (divisor draws − 1), by system and column.
+    """Return how much the draws of a text vary, by system and column.
 
-    The unit is that of the column's scale. Only texts with at least two parsed draws count; `n` counts them.
-    A column whose labels have no known values has no estimate.
+    It is the mean over texts of the standard deviation of a text's draws (divisor draws − 1), in
+    units of the column's scale. Only texts with at least two parsed draws count; `n` counts them. A
+    column whose labels have no known values has no estimate.
     """
     columns = {column.name: column for column in table.columns if column.kind == "criterion"}
-    deviations = tuple(
-        replace(row, value=sd, provenance=Provenance("samples"))
-        for row in table.scores
-        if row.column in columns
-        and (sd := deviation_of_draws(columns[row.column], row)) is not None
-    )
+    deviations: list[Score] = []
+    for row in table.scores:
+        column = columns.get(row.column)
+        deviation = None if column is None else deviation_of_draws(column, row)
+        if deviation is not None:
+            deviations.append(replace(row, value=deviation, provenance=Provenance("samples")))
     if not deviations:
         return {}
+    # The ends of the scale are those of scores and not of their deviations.
     unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
-    means = item_means(Table(table.samples, unbounded, deviations))
+    means = item_means(Table(table.samples, unbounded, tuple(deviations)))
     method = "mean over texts of the standard deviation of the draws of each"
     return {
         key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}")
@@ -406,10 +476,10 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
 
 
 def values_by_label(column: Column) -> Mapping[str, float]:
-    """Return the value of each label of a column, as far as it says.
+    """Return the value of each label of a column.
 
-    Otherwise two labels have the ends of the scale, whichever has which, and others are read as numbers. The result is
-    empty if they are not numbers.
+    If the column does not state the values, two labels have the ends of the scale, in any order,
+    and other labels are read as numbers. The result is empty if they are not numbers.
     """
     if column.values:
         return dict(zip(column.labels, column.values, strict=True))
@@ -424,15 +494,23 @@ def values_by_label(column: Column) -> Mapping[str, float]:
 def deviation_of_draws(column: Column, score: Score) -> float | None:
     """Return the standard deviation of a score's parsed draws; None for fewer than two.
 
-    None as well if the labels have no known values, or contradict the score, which is the mean of the draws.
+    None as well if the labels have no known values, or if they contradict the score, which is the
+    mean of the draws.
     """
-    p, values = score.provenance, values_by_label(column)
-    shares = {label: share for label, share in (p.distribution or {}).items() if share > 0}
+    provenance = score.provenance
+    values = values_by_label(column)
+    distribution = provenance.distribution or {}
+    shares = {label: share for label, share in distribution.items() if share > 0}
     mass = fsum(shares.values())
-    if p.method != "samples" or p.n < 2 or not mass > 0 or shares.keys() - values.keys():
+    if provenance.method != "samples" or provenance.n < 2 or not mass > 0:
+        return None
+    if shares.keys() - values.keys():
         return None
     mean = fsum(share * values[label] for label, share in shares.items()) / mass
+    # With two labels, which of them has which end of the scale is a guess (`values_by_label`). The
+    # deviation is the same for both guesses, so a contradicting mean does not matter.
     if len(values) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
         return None
-    squares = fsum(share * (values[label] - mean) ** 2 for label, share in shares.items()) / mass
-    return sqrt(squares * p.n / (p.n - 1))
+    squares = fsum(share * (values[label] - mean) ** 2 for label, share in shares.items())
+    variance = squares / mass
+    return sqrt(variance * provenance.n / (provenance.n - 1))

@@ -1,7 +1,7 @@
 """Compute everything that the rows of a run support: means, differences, rankings, agreement.
 
-`analyze` combines it. `overall` weights the criteria of each text into one number; `panel_rows` combines the judges
-of a panel, and `panel_splits` counts the texts on which they differ widely.
+`analyze` combines it. `overall` weights the criteria of each text into one number; `panel_rows`
+combines the judges of a panel, and `panel_splits` counts the texts on which they differ widely.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from judge.table import Table, split_rows
 NAME = "overall"
 """The column's name."""
 _PROVENANCE = Provenance("overall")
+# Nine matrices of 12 columns then take about a second (docs/decisions/0019).
 _MATRIX_RESAMPLES = 500
 _MOST_SPLITS = 5
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # differences that are half of the scale but for rounding count as half
 
 
 @dataclass(frozen=True, slots=True)
 class Overall:
     """The weights of the column `overall`: each criterion's share; the shares sum to 1.
 
-    Values are from 0 (worst end of the criteria's scales) to 1. `n` of `of` texts have a value: those with a value for
-    every criterion.
+    Values are from 0 (worst end of the criteria's scales) to 1. `n` of `of` texts have a value:
+    those with a value for every criterion.
     """
 
     weights: Mapping[str, float]
@@ -58,63 +59,87 @@ class WeightedScores:
 
 
 def overall(table: Table) -> WeightedScores | None:
-    """Compute the weighted mean of the criteria's columns (a panel's values) and a table that contains it.
+    """Compute the weighted mean of the criteria's columns (a panel's values).
 
-    Return None for fewer than two weighted criteria, if a column is already called `overall`, and for comparisons.
+    Return None for fewer than two weighted criteria, if a column is already called `overall`, and
+    for comparisons.
     """
-    columns = [
-        column
-        for column in table.columns
-        if column.kind == "criterion" and not column.judge and column.better and column.weight > 0
-        if column.low is not None and column.high is not None and column.low < column.high
-    ]
-    if len(columns) < 2 or table.has_pairs or any(column.name == NAME for column in table.columns):
+    columns = [column for column in table.columns if _is_weighted(column)]
+    taken = any(column.name == NAME for column in table.columns)
+    if len(columns) < 2 or table.has_pairs or taken:
         return None
-    total = sum(column.weight for column in columns)
-    weights = {column.name: column.weight / total for column in columns}
-    values = dict.fromkeys((s.key for s in table.samples), 0.0)
-    for column in columns:  # 0 at the worse end of the scale, 1 at the better one
-        low, high = float(column.low or 0.0), float(column.high or 0.0)
-        bad, good = (high, low) if column.better == "lower" else (low, high)
-        own = {s.key: s.value for s in table.column_scores(column.name) if not s.rival}
-        values = {
-            key: value + weights[column.name] * ((own[key] - bad) / (good - bad))
-            for key, value in values.items()
-            if key in own
+    total_weight = sum(column.weight for column in columns)
+    weights = {column.name: column.weight / total_weight for column in columns}
+    sums = dict.fromkeys((sample.key for sample in table.samples), 0.0)
+    for column in columns:
+        shares = _shares_of_scale(table, column)
+        # A text without a value for one of the criteria has no overall value.
+        sums = {
+            text: value + weights[column.name] * shares[text]
+            for text, value in sums.items()
+            if text in shares
         }
-    scores = tuple(Score(*key, NAME, value, _PROVENANCE) for key, value in values.items())
+    scores = tuple(
+        Score(item, system, NAME, value, _PROVENANCE) for (item, system), value in sums.items()
+    )
     summary = Overall(weights, len(scores), len(table.samples))
     return WeightedScores(summary, Table(table.samples, (summary.column,), scores))
 
 
-# Pass rates: the share of a system's texts whose value reaches the criterion's `pass_at`. It is the mean of a column
-# with 1 for each text that passes and 0 for each other one, so that means, tests and comparisons of runs apply to it.
+def _is_weighted(column: Column) -> bool:
+    """Return whether it is a criterion's or a panel's column with a weight and a better end."""
+    if column.kind != "criterion" or column.judge or not column.better or column.weight <= 0:
+        return False
+    return column.low is not None and column.high is not None and column.low < column.high
+
+
+def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
+    """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
+    low = float(column.low or 0.0)
+    high = float(column.high or 0.0)
+    worst, best = (high, low) if column.better == "lower" else (low, high)
+    return {
+        score.key: (score.value - worst) / (best - worst)
+        for score in table.column_scores(column.name)
+        if not score.rival
+    }
+
+
+# Pass rates: the share of a system's texts whose value reaches the criterion's `pass_at`. It is the
+# mean of a column with 1 for each text that passes and 0 for each other one, so that means, tests
+# and comparisons of runs apply to it.
 
 
 def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
     """Return the columns of pass rates by the names of their criteria's columns."""
     return {
-        c.name: Column(
-            f"{c.name} pass rate", "criterion", f"pass rate, value >= {c.pass_at:g}|{c.signature}", 0.0, 1.0,
-            ("fail", "pass"), criterion=c.criterion, judge=c.judge, weight=0.0, values=(0.0, 1.0),
+        column.name: Column(
+            f"{column.name} pass rate",
+            "criterion",
+            f"pass rate, value >= {column.pass_at:g}|{column.signature}",
+            0.0,
+            1.0,
+            labels=("fail", "pass"),
+            criterion=column.criterion,
+            judge=column.judge,
+            weight=0.0,
+            values=(0.0, 1.0),
         )
-        for c in columns
-        if c.pass_at is not None
-    }  # fmt: skip
+        for column in columns
+        if column.pass_at is not None
+    }
 
 
 def pass_table(table: Table) -> Table:
     """Return a table of the same texts with the columns of pass rates alone."""
-    rates, columns = pass_columns(table.columns), {column.name: column for column in table.columns}
-    scores = (
-        replace(
-            score,
-            column=rates[score.column].name,
-            value=float(columns[score.column].passes(score.value) or 0),
-        )
-        for score in table.scores
-        if score.column in rates
-    )
+    rates = pass_columns(table.columns)
+    columns = {column.name: column for column in table.columns}
+    scores: list[Score] = []
+    for score in table.scores:
+        if score.column not in rates:
+            continue
+        passes = float(columns[score.column].passes(score.value) or 0)
+        scores.append(replace(score, column=rates[score.column].name, value=passes))
     return Table(table.samples, tuple(rates.values()), tuple(scores))
 
 
@@ -133,7 +158,10 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 
 
 def panel_column(judges: Sequence[Column]) -> Column:
-    """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
+    """Return the column of a panel's values on one criterion.
+
+    Its signature contains the judges' signatures.
+    """
     signatures = "; ".join(column.signature for column in judges)
     signature = f"{judges[0].panel} of {len(judges)} judges: {signatures}"
     return replace(judges[0], name=judges[0].criterion, signature=signature, judge="")
@@ -142,70 +170,99 @@ def panel_column(judges: Sequence[Column]) -> Column:
 def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
     """Combine the judges' values for every text (or comparison) that any judge was asked about.
 
-    `mean` and `median` are those of the values; the median of an even number is the mean of the middle two. For
-    `majority`, each judge votes for its likeliest label, or for the one nearest to its value if it gave no label. The
-    value is the label with more than half of the votes. Without one, it is the mean of the labels with the most votes.
+    `mean` and `median` are those of the values; the median of an even number is the mean of the
+    middle two. For `majority`, each judge votes for its likeliest label, or for the one nearest to
+    its value if it gave no label. The value is the label with more than half of the votes. Without
+    one, it is the mean of the labels with the most votes.
 
-    If a judge has no score, the panel has none, because values of different judges are not comparable.
+    If a judge has no score, the panel has none, because values of different judges are not
+    comparable.
     """
-    combined: list[Row] = []
-    for criterion, judges, by_judge in _by_text(columns, rows):
-        scores = [
-            score for column in judges if isinstance(score := by_judge.get(column.judge), Score)
-        ]
-        first = next(iter(by_judge.values()))
-        place = first.item, first.system, criterion
-        if len(scores) < len(judges):
-            missing = [c.judge for c in judges if not isinstance(by_judge.get(c.judge), Score)]
-            message = f"no score by {', '.join(missing)}"
-            combined.append(Failure(*place, "panel", "IncompletePanel", message, rival=first.rival))
-        elif all(score.provenance.method == IDENTICAL for score in scores):
-            combined.append(replace(scores[0], column=criterion))
-        else:
-            value, provenance = _combine(judges, scores)
-            combined.append(Score(*place, value, provenance, first.rival))
-    return combined
+    return [_panel_row(judged) for judged in _judged_texts(columns, rows)]
 
 
-def _by_text(
-    columns: Iterable[Column], rows: Iterable[Row]
-) -> Iterator[tuple[str, Sequence[Column], Mapping[str, Row]]]:
-    """Yield for every criterion and text (or comparison) the panel's columns and its rows by judge."""
+@dataclass(frozen=True, slots=True)
+class _JudgedText:
+    """A text (or comparison) under one criterion: the panel's columns, and the rows by judge."""
+
+    criterion: str
+    judges: Sequence[Column]
+    row_by_judge: Mapping[str, Row]
+
+    @property
+    def scores(self) -> list[Score]:
+        """Return the judges' scores in the order of the columns, without failures."""
+        rows = [self.row_by_judge.get(column.judge) for column in self.judges]
+        return [row for row in rows if isinstance(row, Score)]
+
+
+def _judged_texts(columns: Iterable[Column], rows: Iterable[Row]) -> Iterator[_JudgedText]:
+    """Yield every text (or comparison) once for each criterion of a panel."""
     panels = judged_columns(columns)
     panel_columns = {column.name: column for judges in panels.values() for column in judges}
-    by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    rows_by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     for row in rows:
-        if column := panel_columns.get(row.column):
-            by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[
-                column.judge
-            ] = row
-    for (criterion, *_), by_judge in by_text.items():
-        yield criterion, panels[criterion], by_judge
+        column = panel_columns.get(row.column)
+        if column is not None:
+            text = (column.criterion, row.item, row.system, row.rival)
+            rows_by_text.setdefault(text, {})[column.judge] = row
+    for (criterion, *_), row_by_judge in rows_by_text.items():
+        yield _JudgedText(criterion, panels[criterion], row_by_judge)
+
+
+def _panel_row(judged: _JudgedText) -> Row:
+    """Return a panel's score of one text, or its failure if a judge has no score."""
+    scores = judged.scores
+    any_row = next(iter(judged.row_by_judge.values()))
+    cell = (any_row.item, any_row.system, judged.criterion)
+    if len(scores) < len(judged.judges):
+        names = [column.judge for column in judged.judges]
+        missing = [name for name in names if not isinstance(judged.row_by_judge.get(name), Score)]
+        message = f"no score by {', '.join(missing)}"
+        return Failure(*cell, "panel", "IncompletePanel", message, rival=any_row.rival)
+    if all(score.provenance.method == IDENTICAL for score in scores):
+        return replace(scores[0], column=judged.criterion)
+    value, provenance = _combine(judged.judges, scores)
+    return Score(*cell, value, provenance, any_row.rival)
 
 
 def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
     """Return a panel's value of one text, and how it was produced."""
+    if judges[0].panel == "majority":
+        return _majority(judges, scores)
     values = [score.value for score in scores]
+    value = fmean(values) if judges[0].panel == "mean" else float(median(values))
     notes = [f"{column.judge}: {value:.4g}" for column, value in zip(judges, values, strict=True)]
-    if judges[0].panel != "majority":
-        value = fmean(values) if judges[0].panel == "mean" else float(median(values))
-        return value, Provenance("panel", n=len(scores), note="; ".join(notes))
-    votes = []
-    for column, score in zip(judges, scores, strict=True):
-        points, label = values_by_label(column), score.provenance.argmax
-        if label is None or label not in points:  # the value itself if the column has no labels
-            points = points or {f"{score.value:.4g}": score.value}
-            label = min(points, key=lambda name: (abs(points[name] - score.value), points[name]))
-        votes.append((label, points[label]))
-    labels = multimode(label for label, _ in votes)
-    shares = {label: n / len(votes) for label, n in Counter(label for label, _ in votes).items()}
-    majority = labels[0] if shares[labels[0]] > 0.5 else None
-    notes = [f"{c.judge}: {label}" for c, (label, _) in zip(judges, votes, strict=True)]
-    notes += [] if majority else [f"no majority, most votes for {listed(labels)}"]
-    value = fmean(dict(votes)[label] for label in labels)
-    return value, Provenance(
-        "panel", distribution=shares, argmax=majority, n=len(votes), note="; ".join(notes)
-    )
+    return value, Provenance("panel", n=len(scores), note="; ".join(notes))
+
+
+def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
+    """Return the value of the label with most votes, or the mean of several (see `panel_rows`)."""
+    votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
+    labels = [label for label, _ in votes]
+    commonest = multimode(labels)
+    shares = {label: number / len(votes) for label, number in Counter(labels).items()}
+    majority = commonest[0] if shares[commonest[0]] > 0.5 else None
+    notes = [f"{column.judge}: {label}" for column, label in zip(judges, labels, strict=True)]
+    if not majority:
+        notes.append(f"no majority, most votes for {listed(commonest)}")
+    value_by_label = dict(votes)
+    value = fmean(value_by_label[label] for label in commonest)
+    note = "; ".join(notes)
+    provenance = Provenance("panel", distribution=shares, argmax=majority, n=len(votes), note=note)
+    return value, provenance
+
+
+def _vote(column: Column, score: Score) -> tuple[str, float]:
+    """Return the label that a judge votes for, and the label's value."""
+    points = values_by_label(column)
+    label = score.provenance.argmax
+    if label is not None and label in points:
+        return label, points[label]
+    if not points:  # the column has no labels: the value stands for itself
+        return f"{score.value:.4g}", score.value
+    nearest = min(points, key=lambda name: (abs(points[name] - score.value), points[name]))
+    return nearest, points[nearest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +282,12 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """How often a panel's judges differ on a criterion, over the `n` texts (or comparisons) that all of them scored.
+    """How often a panel's judges differ on a criterion.
 
-    `split` counts those on which their values differ by half of the scale or more. `no_majority` counts those on which
-    no label has more than half of the votes, and is None unless the majority decides. `widest` has up to five splits,
-    the widest first.
+    `n` counts the texts (or comparisons) that all of them scored. `split` counts those on which
+    their values differ by half of the scale or more. `no_majority` counts those on which no label
+    has more than half of the votes, and is None unless the majority decides. `widest` has up to
+    five splits, the widest first.
     """
 
     criterion: str
@@ -241,32 +299,32 @@ class Splits:
 
 def panel_splits(table: Table) -> tuple[Splits, ...]:
     """Count how often the judges of a panel differ, by criterion. Identical texts are excluded."""
-    panels, scored = judged_columns(table.columns), dict[str, list[list[Score]]]()
-    for criterion, judges, by_judge in _by_text(table.columns, table.scores):
-        scores = [row for c in judges if isinstance(row := by_judge.get(c.judge), Score)]
-        if len(scores) == len(judges) and scores[0].provenance.method != IDENTICAL:
-            scored.setdefault(criterion, []).append(scores)
-    splits = []
-    for criterion, texts in scored.items():
-        judges = panels[criterion]
-        half = ((judges[0].high or 0.0) - (judges[0].low or 0.0)) / 2
-        apart = [
-            Split(
-                s[0].item,
-                s[0].system,
-                s[0].rival,
-                {c.judge: row.value for c, row in zip(judges, s, strict=True)},
-            )
-            for s in texts
-        ]
-        wide = sorted((s for s in apart if s.spread >= half - _ROUNDING), key=lambda s: -s.spread)
-        no_majority = None
-        if judges[0].panel == "majority":
-            no_majority = sum(_combine(judges, scores)[1].argmax is None for scores in texts)
-        splits.append(
-            Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS]))
-        )
-    return tuple(splits)
+    panels = judged_columns(table.columns)
+    scored_texts: dict[str, list[list[Score]]] = {}
+    for judged in _judged_texts(table.columns, table.scores):
+        scores = judged.scores
+        if len(scores) == len(judged.judges) and scores[0].provenance.method != IDENTICAL:
+            scored_texts.setdefault(judged.criterion, []).append(scores)
+    return tuple(
+        _splits(criterion, panels[criterion], texts) for criterion, texts in scored_texts.items()
+    )
+
+
+def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[Score]]) -> Splits:
+    """Count how often the judges differ on a criterion; `texts` have every judge's score."""
+    half_of_scale = ((judges[0].high or 0.0) - (judges[0].low or 0.0)) / 2
+    wide: list[Split] = []
+    for scores in texts:
+        values = {column.judge: row.value for column, row in zip(judges, scores, strict=True)}
+        split = Split(scores[0].item, scores[0].system, scores[0].rival, values)
+        if split.spread >= half_of_scale - _ROUNDING:
+            wide.append(split)
+    wide.sort(key=lambda split: -split.spread)
+    no_majority = None
+    if judges[0].panel == "majority":
+        provenances = [_majority(judges, scores)[1] for scores in texts]
+        no_majority = sum(provenance.argmax is None for provenance in provenances)
+    return Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,30 +355,20 @@ def analyze(
     people: bool = False,
     against: str = "",
 ) -> Analysis:
-    """Compute means, differences and ranks, or rankings if the rows are comparisons in one or two `orders`.
+    """Compute means, differences and ranks, or rankings if the rows are comparisons.
 
-    A panel also gets its agreement. If the texts' `looks` are known, their correlations with the judge's scores are
-    computed. With `people`, means are also estimated on the scale of the ratings. If the name of a system is given,
-    each other system is only compared `against` it.
+    `orders` says in how many orders these were asked. A panel also gets its agreement. If the
+    texts' `looks` are known, their correlations with the judge's scores are computed. With
+    `people`, means are also estimated on the scale of the ratings. If the name of a system is
+    given, each other system is only compared `against` it.
     """
     rows = [*rows, *panel_rows(columns, rows)]
     scores, failures = split_rows(rows)
     table = Table(tuple(samples), tuple(columns), scores, failures)
     bootstrap = Bootstrap(seed=seed)
-    alphas = {
-        criterion: alpha(table, [column.name for column in judges], bootstrap)
-        for criterion, judges in judged_columns(columns).items()
-    }
-    agreement = {
-        criterion: estimate for criterion, estimate in alphas.items() if estimate is not None
-    }
+    agreement = _agreement_of_panels(table, bootstrap)
     if orders is not None:
-        judged = [column.name for column in columns if column.kind == "criterion"]
-        ranked = rankings(
-            scores, failures, table.systems, judged, orders=orders, against=against, seed=seed,
-            source_items={sample.item: sample.source_item for sample in samples},
-            lengths={sample.key: len(sample.output) for sample in samples} if against else {},
-        )  # fmt: skip
+        ranked = _rankings(table, orders, against, seed)
         return Analysis(table, agreement=agreement, rankings=ranked)
     estimates = item_means(table)
     comparisons = compare(table, seed=seed, against=against)
@@ -338,4 +386,32 @@ def analyze(
         repeats=repeats(table),
         calibrated=calibrate(table, against) if people else (),
         matrices=matrices(table, Bootstrap(_MATRIX_RESAMPLES, seed)),
+    )
+
+
+def _agreement_of_panels(table: Table, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """Return alpha between the judges of each panel by criterion, without undefined ones."""
+    agreement: dict[str, Estimate] = {}
+    for criterion, judges in judged_columns(table.columns).items():
+        estimate = alpha(table, [column.name for column in judges], bootstrap)
+        if estimate is not None:
+            agreement[criterion] = estimate
+    return agreement
+
+
+def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ranking, ...]:
+    """Rank the systems of a table of comparisons by every criterion."""
+    lengths: dict[Text, int] = {}
+    if against:  # only win rates against one system are also estimated at equal length
+        lengths = {sample.key: len(sample.output) for sample in table.samples}
+    return rankings(
+        table.scores,
+        table.failures,
+        table.systems,
+        [column.name for column in table.columns if column.kind == "criterion"],
+        orders=orders,
+        source_items={sample.item: sample.source_item for sample in table.samples},
+        against=against,
+        lengths=lengths,
+        seed=seed,
     )

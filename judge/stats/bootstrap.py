@@ -1,12 +1,12 @@
 """Compute intervals: of means, of shares, and of any other statistic by resampled items.
 
-`item_means` returns the mean of every system and column, `mean_interval` its interval, `wilson_interval` that of a
-share of independent trials. `Bootstrap` resamples any other statistic.
+`item_means` returns the mean of every system and column, `mean_interval` its interval,
+`wilson_interval` that of a share of independent trials. `Bootstrap` resamples any other statistic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import cbrt, sqrt
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
-from judge.core.records import Estimate
+from judge.core.records import Estimate, Score
 from judge.table import Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -33,7 +33,10 @@ R = TypeVar("R")
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that multiplies many small matrices, for which a second thread costs more than it saves."""
+    """Decorate a function that multiplies many small matrices, so that it uses one thread.
+
+    A second thread costs more than it saves for small matrices.
+    """
     limited: Callable[P, R] = threadpool_limits.wrap(limits=1, user_api="blas")(function)
     return limited
 
@@ -44,22 +47,32 @@ MIN_INTERVAL_ITEMS = 5
 
 
 def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
-    """Return the mean over items of every (system, column) with a score; `n` counts the scored items.
+    """Return the mean over items of every (system, column) with a score.
 
-    A value of all texts of a system is its own estimate, with the interval that its metric computed.
+    `n` counts the scored items. A value of all texts of a system is its own estimate, with the
+    interval that its metric computed.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for name in sorted(table.corpus_columns):
         for score in table.column_scores(name):
-            p = score.provenance
-            note = p.note or "of all texts together"
-            estimates[score.system, name] = Estimate("whole", score.value, p.low, p.high, p.n, note)
+            estimates[score.system, name] = _corpus_estimate(score)
     for column in table.columns:
-        if column.name not in table.corpus_columns:
-            for system, row in zip(table.systems, table.matrix(column.name), strict=True):
-                if len(known := row[~np.isnan(row)]):
-                    estimates[system, column.name] = mean_estimate(known, column.low, column.high)
+        if column.name in table.corpus_columns:
+            continue
+        for system, row in zip(table.systems, table.matrix(column.name), strict=True):
+            known = row[~np.isnan(row)]
+            if len(known):
+                estimates[system, column.name] = mean_estimate(known, column.low, column.high)
     return estimates
+
+
+def _corpus_estimate(score: Score) -> Estimate:
+    """Return the value of all texts of a system together, such as corpus BLEU, as an estimate."""
+    provenance = score.provenance
+    method = provenance.note or "of all texts together"
+    low = provenance.low
+    high = provenance.high
+    return Estimate("whole", score.value, low, high, provenance.n, method)
 
 
 def mean_estimate(
@@ -70,12 +83,16 @@ def mean_estimate(
     confidence: float = CONFIDENCE,
     fewest: int = MIN_INTERVAL_ITEMS,
 ) -> Estimate:
-    """Return the mean of one value per item, with the interval of `mean_interval` for a scale from `low` to `high`."""
+    """Return the mean of one value per item, with the interval of `mean_interval`.
+
+    The scale is from `low` to `high`.
+    """
     n = len(values)
+    # The mean of equal numbers may differ from them by rounding.
     mean = float(values.mean()) if np.ptp(values) else float(values[0])
-    away = values - mean
-    variance = float((away**2).sum()) / max(1, n - 1)
-    third = float((away**3).sum()) * n / ((n - 1) * (n - 2)) if n > 2 else 0.0
+    deviations = values - mean
+    variance = float((deviations**2).sum()) / max(1, n - 1)
+    third = float((deviations**3).sum()) * n / ((n - 1) * (n - 2)) if n > 2 else 0.0
     ends = mean_interval(
         mean, variance, n, low, high, third=third, confidence=confidence, fewest=fewest
     )
@@ -101,56 +118,67 @@ def mean_interval(
     confidence: float = CONFIDENCE,
     fewest: int = MIN_INTERVAL_ITEMS,
 ) -> Interval:
-    """Return the interval of a mean over n items with this variance (divisor n − 1) and third cumulant.
+    """Return the interval of a mean over n items.
 
-    On a scale from `low` to `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that gives
-    the variance (Franco et al. 2019): for shares of two labels about n. If all values are equal each item is one try.
-    Without a scale it is Student's t corrected for skewness (Hall 1992), and equal values have no interval. Fewer than
-    `fewest` items (at least 2) have none.
+    The variance has the divisor n − 1, and `third` is the third cumulant. On a scale from `low` to
+    `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that gives the
+    variance (Franco et al. 2019): for shares of two labels about n. If all values are equal each
+    item is one try. Without a scale it is Student's t corrected for skewness (Hall 1992), and equal
+    values have no interval. Fewer than `fewest` items (at least 2) have none.
     """
     if n < fewest:
         return Interval(None, None, too_few(n))
-    t, usual = t_quantile((1 - confidence) / 2, n - 1), f"{100 * confidence:g}% {{}} over items"
+    t = t_quantile((1 - confidence) / 2, n - 1)
+    percent = f"{100 * confidence:g}%"
     varies = variance > (_ROUNDING * mean) ** 2
     if low is not None and high is not None and low < high and low <= mean <= high:
         width = high - low
         share = (mean - low) / width
         tries = n * share * (1 - share) * width**2 / variance if varies else n
-        ends = [low + width * end for end in wilson_ends(share, tries, t)]
-        return Interval(
-            min(ends[0], mean), max(ends[1], mean), usual.format("Wilson interval with Student's t")
-        )
+        lower, upper = wilson_ends(share, tries, t)
+        method = f"{percent} Wilson interval with Student's t over items"
+        # Rounding must not leave the mean outside of its interval.
+        return Interval(min(low + width * lower, mean), max(low + width * upper, mean), method)
     if not varies:
         return Interval(None, None, "all values equal: no interval without a scale")
     error = sqrt(variance / n)
-    ends = [mean - error * unskewed_quantile(at, third / n**2 / error**3) for at in (t, -t)]
-    return Interval(ends[0], ends[1], usual.format("t interval corrected for skewness"))
+    skewness = third / n**2 / error**3
+    lower = mean - error * unskewed_quantile(t, skewness)
+    upper = mean - error * unskewed_quantile(-t, skewness)
+    return Interval(lower, upper, f"{percent} t interval corrected for skewness over items")
 
 
 def too_few(n: int) -> str:
     """Return the reason for a missing interval."""
-    return f"{n} item{'s' * (n > 1)}: too few for an interval"
+    items = "items" if n > 1 else "item"
+    return f"{n} {items}: too few for an interval"
 
 
 def unskewed_quantile(t: float, skewness: float) -> float:
-    """Return the quantile of a skewed studentised mean at which its cubic transform is t (Hall 1992)."""
+    """Return the quantile of a skewed studentised mean at which its cubic transform is t.
+
+    The source is Hall (1992).
+    """
     if abs(skewness) < _ROUNDING:
         return t
     return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
 
 
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each item was drawn (resamples × items) in chunks. The chunk size does not change the draws."""
+    """Yield how often each item was drawn (resamples × items) in chunks.
+
+    The chunk size does not change the draws.
+    """
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // max(1, n_items))
     for first in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first)
-        drawn = random.integers(n_items, size=(size, n_items)) + np.arange(size)[:, None] * n_items
-        yield (
-            np.bincount(drawn.ravel(), minlength=size * n_items)
-            .reshape(size, n_items)
-            .astype(np.float64)
-        )
+        drawn = random.integers(n_items, size=(size, n_items))
+        # Number the items of the second resample from n_items on, and so forth: one call counts
+        # all.
+        numbered = drawn + np.arange(size)[:, None] * n_items
+        counts = np.bincount(numbered.ravel(), minlength=size * n_items)
+        yield counts.reshape(size, n_items).astype(np.float64)
 
 
 def t_quantile(tail: float, freedom: float) -> float:
@@ -191,7 +219,10 @@ class Resampled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Resamples of items. The same seed and items give the same resamples, so statistics are paired."""
+    """Resamples of items.
+
+    The same seed and items give the same resamples, so statistics are paired.
+    """
 
     n_resamples: int = 1000
     seed: int = 0
@@ -203,9 +234,14 @@ class Bootstrap:
 
     def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
         """Return a statistic (one or more numbers) of all items, and of the resamples."""
-        weights = _cached_weights if n_items * self.n_resamples <= _MAX_CACHED else resample_weights
-        drawn = [statistic(counts) for counts in weights(n_items, self.n_resamples, self.seed)]
-        return statistic(np.ones((1, n_items)))[0], np.concatenate(drawn)
+        weights: Iterable[Floats]
+        if n_items * self.n_resamples <= _MAX_CACHED:
+            weights = _cached_weights(n_items, self.n_resamples, self.seed)
+        else:
+            weights = resample_weights(n_items, self.n_resamples, self.seed)
+        drawn = [statistic(counts) for counts in weights]
+        observed = statistic(np.ones((1, n_items)))[0]
+        return observed, np.concatenate(drawn)
 
     def resampled(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
         """Return a statistic of one number, to which `used` items contribute."""
@@ -215,7 +251,7 @@ class Bootstrap:
     def estimate(
         self, name: str, resampled: Resampled, n: int, method: str, fewest: int = MIN_INTERVAL_ITEMS
     ) -> Estimate | None:
-        """Return the estimate, with its interval from `fewest` items on, or None if the value is undefined."""
+        """Return the estimate, with its interval from `fewest` items on; None if it is undefined."""
         if np.isnan(resampled.value):
             return None
         items = resampled.items
@@ -225,25 +261,25 @@ class Bootstrap:
         return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
 
     def interval(self, drawn: Floats, items: int) -> Floats:
-        """Return the lower and the upper ends (first axis) for this many items; NaN if no resample has a value.
+        """Return the lower and the upper ends (first axis) for this many items.
 
-        The percentile interval is expanded: its quantiles are those of √(n / (n − 1)) times Student's t (Hesterberg
-        2015, section 3.5).
+        They are NaN if no resample has a value. The percentile interval is expanded: its quantiles
+        are those of √(n / (n − 1)) times Student's t (Hesterberg 2015, section 3.5).
         """
-        ordered = np.sort(
-            np.ascontiguousarray(drawn.reshape(len(drawn), -1).T), axis=-1
-        )  # NaN comes last
-        last = np.maximum((~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1, 0)
+        by_statistic = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
+        ordered = np.sort(by_statistic, axis=-1)  # NaN comes last
+        number_known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)
+        last = np.maximum(number_known - 1, 0)
         tail = (1 - self.confidence) / 2
         if items > 1:
             tail = NORMAL.cdf(-sqrt(items / (items - 1)) * t_quantile(tail, items - 1))
         # Linear between neighbours, as in numpy, whose partition takes five times as long.
-        place = np.array([tail, 1 - tail]) * last
-        below = place.astype(np.intp)
-        low, high = (
-            np.take_along_axis(ordered, np.minimum(at, last), -1) for at in (below, below + 1)
-        )
-        ends: Floats = low + (high - low) * (place - below)
+        position = np.array([tail, 1 - tail]) * last
+        below = position.astype(np.intp)
+        lower_neighbour = np.take_along_axis(ordered, np.minimum(below, last), -1)
+        upper_neighbour = np.take_along_axis(ordered, np.minimum(below + 1, last), -1)
+        step = upper_neighbour - lower_neighbour
+        ends: Floats = lower_neighbour + step * (position - below)
         return ends.T.reshape(2, *drawn.shape[1:])
 
 
@@ -254,13 +290,21 @@ def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
     """Return hits / n (0–1) with Wilson's score interval (1927), or None if n is 0."""
     if n < 1:
         return None
-    p = hits / n
-    low, high = wilson_ends(p, n, NORMAL.inv_cdf(0.975))
-    return Estimate(name, p, min(low, p), max(high, p), n, "95% Wilson score interval")
+    share = hits / n
+    low, high = wilson_ends(share, n, NORMAL.inv_cdf(0.975))
+    method = "95% Wilson score interval"
+    # Rounding must not leave the share outside of its interval.
+    return Estimate(name, share, min(low, share), max(high, share), n, method)
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
-    """Return both ends of Wilson's interval (1927, as in Agresti and Coull 1998) at z standard errors."""
-    add = z * z / tries
-    middle, half = share + add / 2, sqrt(add * share * (1 - share) + add**2 / 4)
-    return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))
+    """Return both ends of Wilson's interval (1927) at z standard errors.
+
+    The form is that of Agresti and Coull (1998).
+    """
+    added = z * z / tries
+    middle = share + added / 2
+    half = sqrt(added * share * (1 - share) + added**2 / 4)
+    low = (middle - half) / (1 + added)
+    high = (middle + half) / (1 + added)
+    return max(0.0, low), min(1.0, high)

@@ -13,20 +13,25 @@ _MAX_DRAWN = 1_000_000  # weights in memory, at most 8 MB
 def chance_beyond(
     values: Floats, limit: float, end: float, *, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> float:
-    """Return the share (0–1) of resamples whose mean is not on the side of `limit` on which the mean of `values` is.
+    """Return the share (0–1) of resamples whose mean is beyond `limit`.
 
-    `end` is the end of the scale on the other side of the limit. Resamples are Dirichlet weights of the items and of
-    one more, which has the score `end` (Gaffke 2005; Learned-Miller and Thomas 2020). For shares of two labels this is
-    Clopper and Pearson's test (1934), so rare scores far from the others count even if no item has one. In no
-    distribution known is a share below α more frequent than α if the limit is the true mean.
+    Beyond is the side on which the mean of `values` is not. `end` is the end of the scale on the
+    other side of the limit. Resamples are Dirichlet weights of the items and of one more, which has
+    the score `end` (Gaffke 2005; Learned-Miller and Thomas 2020). For shares of two labels this is
+    Clopper and Pearson's test (1934), so rare scores far from the others count even if no item has
+    one. In no distribution known is a share below α more frequent than α if the limit is the true
+    mean.
     """
     margins = np.append(values, end) - limit
-    # Weights are exponential variables divided by their sum, which does not change the sign of the mean.
+    end_is_below = end < limit
+    # Weights are exponential variables divided by their sum, which does not change the sign of the
+    # mean.
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // len(margins))
     beyond = 0
     for first in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first)
         sums = random.exponential(size=(size, len(margins))) @ margins
-        beyond += int((sums <= 0 if end < limit else sums >= 0).sum())
+        reached = sums <= 0 if end_is_below else sums >= 0
+        beyond += int(reached.sum())
     return beyond / n_resamples

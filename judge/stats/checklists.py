@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from judge.core.records import Score
+from judge.core.records import Failure, Score
 from judge.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionShare:
-    """The answers to one question: the share of yes (0–1; the mean probability) and the number `n` by system.
+    """The answers to one question.
 
+    `shares` has the share of yes (0–1; the mean probability) and `n` the number by system.
     `unanswered` counts the texts without an answer, which are in no share.
     """
 
@@ -26,16 +28,18 @@ class QuestionShare:
     @property
     def lowest(self) -> tuple[float, float]:
         """The lowest share of a system, and the mean over the systems; 1 if there is no answer."""
-        return (
-            (min(self.shares.values()), fmean(self.shares.values())) if self.shares else (1.0, 1.0)
-        )
+        shares = self.shares.values()
+        if not shares:
+            return 1.0, 1.0
+        return min(shares), fmean(shares)
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
     """The questions of a checklist's column, those that fail most first.
 
-    Without common questions, these are the questions about two items or more, and `others` counts those about one.
+    Without common questions, these are the questions about two items or more, and `others` counts
+    those about one.
     """
 
     column: str
@@ -43,36 +47,66 @@ class Checklist:
     others: int = 0
 
 
+_Question = tuple[str, float]
+"""A question and its weight."""
+
+
+class _AnswersOfColumn:
+    """The answers in one column: by question and system, and the items of each question."""
+
+    def __init__(self) -> None:
+        self.values: dict[_Question, dict[str, list[float | None]]] = {}
+        self.items: dict[_Question, set[str]] = {}
+        self.texts = 0
+
+    def add(self, row: Score | Failure) -> None:
+        """Add the answers about one text."""
+        answers = row.provenance.answers if isinstance(row, Score) else row.answers
+        if answers:
+            self.texts += 1
+        for answer in answers:
+            question = (answer.question, answer.weight)
+            values_by_system = self.values.setdefault(question, {})
+            values_by_system.setdefault(row.system, []).append(answer.value)
+            self.items.setdefault(question, set()).add(row.item)
+
+    def number(self, question: _Question) -> int:
+        """Return how many texts the question was asked about, with or without an answer."""
+        return sum(len(values) for values in self.values[question].values())
+
+    def shown_questions(self) -> list[_Question]:
+        """Return the common questions, or those about two items or more if they differ by item."""
+        questions = list(self.values)
+        if all(self.number(question) == self.texts for question in questions):
+            return questions
+        return [question for question in questions if len(self.items[question]) > 1]
+
+    def share(self, question: _Question) -> QuestionShare:
+        """Return the share of yes to a question by system."""
+        shares: dict[str, float] = {}
+        number_answered: dict[str, int] = {}
+        for system, values in self.values[question].items():
+            answered = [value for value in values if value is not None]
+            if answered:
+                shares[system] = fmean(answered)
+                number_answered[system] = len(answered)
+        unanswered = self.number(question) - sum(number_answered.values())
+        return QuestionShare(*question, shares, number_answered, unanswered)
+
+
 def checklists(table: Table) -> tuple[Checklist, ...]:
     """Return the checklists of a table. A failed text counts with the answers that it has."""
-    asked_in: dict[str, dict[tuple[str, float], dict[str, list[float | None]]]] = {}
-    items: dict[tuple[str, tuple[str, float]], set[str]] = {}
-    texts: dict[str, int] = {}
+    answers_by_column: defaultdict[str, _AnswersOfColumn] = defaultdict(_AnswersOfColumn)
     for row in table.rows():
-        answers = row.provenance.answers if isinstance(row, Score) else row.answers
-        texts[row.column] = texts.get(row.column, 0) + bool(answers)
-        for answer in answers:
-            key = answer.question, answer.weight
-            by_system = asked_in.setdefault(row.column, {}).setdefault(key, {})
-            by_system.setdefault(row.system, []).append(answer.value)
-            items.setdefault((row.column, key), set()).add(row.item)
-    made = []
-    for column in (c.name for c in table.columns if c.name in asked_in):
-        asked = asked_in[column]
-        common = all(
-            sum(map(len, by_system.values())) == texts[column] for by_system in asked.values()
-        )
-        shown = [key for key in asked if common or len(items[column, key]) > 1]
-        questions = []
-        for key in shown:
-            answered = {
-                system: [v for v in values if v is not None]
-                for system, values in asked[key].items()
-            }
-            shares = {system: fmean(values) for system, values in answered.items() if values}
-            n = {system: len(answered[system]) for system in shares}
-            unanswered = sum(map(len, asked[key].values())) - sum(n.values())
-            questions.append(QuestionShare(*key, shares, n, unanswered))
+        answers_by_column[row.column].add(row)
+    columns: list[Checklist] = []
+    for column in table.columns:
+        answers = answers_by_column.get(column.name)
+        if answers is None or not answers.values:
+            continue
+        shown = answers.shown_questions()
+        questions = [answers.share(question) for question in shown]
         questions.sort(key=lambda question: question.lowest)
-        made.append(Checklist(column, tuple(questions), len(asked) - len(shown)))
-    return tuple(made)
+        not_shown = len(answers.values) - len(shown)
+        columns.append(Checklist(column.name, tuple(questions), not_shown))
+    return tuple(columns)
