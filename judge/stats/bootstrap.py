@@ -199,7 +199,7 @@ def sums_by_item(item: Ints, values: Floats, n_items: int) -> Floats:
 
 
 Statistic = Callable[[Floats], Floats]
-"""Maps how often each item was drawn (resamples × items) to a value per resample, NaN if undefined."""
+"""Maps how often each item was drawn (resamples × items) to a value per resample, or NaN."""
 
 _MAX_CACHED = 4_000_000  # counts cached for the next statistic, 32 MB
 
@@ -251,7 +251,7 @@ class Bootstrap:
     def estimate(
         self, name: str, resampled: Resampled, n: int, method: str, fewest: int = MIN_INTERVAL_ITEMS
     ) -> Estimate | None:
-        """Return the estimate, with its interval from `fewest` items on; None if it is undefined."""
+        """Return the estimate, with an interval from `fewest` items on; None if undefined."""
         if np.isnan(resampled.value):
             return None
         items = resampled.items

@@ -1,11 +1,12 @@
 """Put a judge's scores on people's scale: calibration curves, and means that combine both.
 
-`calibration` compares the judge's values with people's in bins. `calibrate` estimates means on people's scale from a
-judge's scores of all items and ratings of some.
+`calibration` compares the judge's values with people's in bins. `calibrate` estimates means on
+people's scale from a judge's scores of all items and ratings of some.
 
-It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor use
-people's scale: its mean error is measured on the rated items and subtracted. Its correlation with people decides only
-how much narrower the interval is. The rated items must be a random sample.
+It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be
+calibrated, nor use people's scale: its mean error is measured on the rated items and subtracted.
+Its correlation with people decides only how much narrower the interval is. The rated items must be
+a random sample.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _MAX_LABELS = 11  # scales with more labels get ten equal bins
 class Bin:
     """Texts with judge values from `low` to below `high` (the last bin includes its end).
 
-    `value` is their mean, `people` the mean of people's ratings of them with its interval; its `n` counts the texts.
+    `value` is their mean, `people` the mean of people's ratings of them with its interval; its `n`
+    counts the texts.
     """
 
     low: float
@@ -58,9 +60,9 @@ class Bin:
 class Calibration:
     """The judge's values against people's, on a scale from `low` to `high`.
 
-    `error` is the expected calibration error (Naeini et al. 2015) on the scale mapped to 0–1: the distance between the
-    two means of each bin, weighted by its texts. `bias` is the judge's mean minus people's, in units of the scale.
-    Empty bins are left out.
+    `error` is the expected calibration error (Naeini et al. 2015) on the scale mapped to 0–1: the
+    distance between the two means of each bin, weighted by its texts. `bias` is the judge's mean
+    minus people's, in units of the scale. Empty bins are left out.
     """
 
     low: float
@@ -76,83 +78,109 @@ def levels(column: Column) -> tuple[float, ...]:
 
 
 def edges(column: Column) -> tuple[float, ...]:
-    """Return the bin edges of a column: half way between labels, or ten equal parts for more than eleven."""
+    """Return the bin edges of a column.
+
+    They are half way between labels, or ten equal parts for more than eleven labels.
+    """
     if column.low is None or column.high is None or column.low >= column.high:
         return ()
     points = levels(column)
     if 2 <= len(points) <= _MAX_LABELS:
-        return column.low, *((lower + upper) / 2 for lower, upper in pairwise(points)), column.high
+        middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
+        return column.low, *middles, column.high
     return tuple(np.linspace(column.low, column.high, _BINS + 1).tolist())
 
 
 def calibration(
     values: Floats, ratings: Floats, edges: Sequence[float], bootstrap: Bootstrap = DEFAULT
 ) -> Calibration | None:
-    """Compare a judge's values with people's mean ratings on the same scale (items × systems, NaN for missing values).
+    """Compare a judge's values with people's mean ratings on the same scale.
 
-    The first and the last of `edges` are the ends of the scale. Intervals resample items with all their texts. The
-    error is biased upwards for few texts, because the means of small bins differ by chance. Return None if no text has
-    both values.
+    Both are items × systems, NaN for missing values. The first and the last of `edges` are the ends
+    of the scale. Intervals resample items with all their texts. The error is biased upwards for few
+    texts, because the means of small bins differ by chance. Return None if no text has both values.
     """
-    values, ratings = paired(values, ratings)
-    item, _ = known = np.nonzero(~np.isnan(values))
-    if not len(item):
+    binned = _sums_by_bin(values, ratings, edges)
+    if not binned.texts:
         return None
-    place = np.searchsorted(edges[1:-1], values[known], "right")
-    sums = np.zeros((3, len(values), len(edges) - 1))
-    for by_item, side in zip(
-        sums, (np.ones(len(item)), values[known], ratings[known]), strict=True
-    ):
-        np.add.at(by_item, (item, place), side)
-    span = edges[-1] - edges[0]
+    width_of_scale = edges[-1] - edges[0]
 
     def statistic(counts: Floats) -> Floats:
         """Return the error, the bias, and people's mean in every bin, for each resample."""
-        number, judge, people = counts @ sums
-        total = number.sum(axis=1)
+        texts, judge_sums, people_sums = counts @ binned.sums
+        differences = judge_sums - people_sums
+        total = texts.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.abs(judge - people).sum(axis=1) / total / span
-            return np.column_stack([error, (judge - people).sum(axis=1) / total, people / number])
+            error = np.abs(differences).sum(axis=1) / total / width_of_scale
+            bias = differences.sum(axis=1) / total
+            return np.column_stack([error, bias, people_sums / texts])
 
     observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
-    n, judge_sums, _ = sums.sum(axis=1)
-    items = (sums[0] > 0).sum(axis=0)
 
-    def estimate(at: int, name: str, method: str, n_items: int, n_texts: int) -> Estimate | None:
-        return bootstrap.estimate(
-            name, Resampled(float(observed[at]), drawn[:, at], n_items), n_texts, method
-        )
+    def estimate(position: int, name: str, method: str, sizes: tuple[int, int]) -> Estimate | None:
+        """Return a number of `statistic`; `sizes` counts its items and texts."""
+        items, texts = sizes
+        resampled = Resampled(float(observed[position]), drawn[:, position], items)
+        return bootstrap.estimate(name, resampled, texts, method)
 
-    totals = len(np.unique(item)), len(item)
-    error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", *totals)
-    bias = estimate(1, "bias", "the judge's mean minus people's", *totals)
-    people = [
-        estimate(2 + k, "people", "mean of people's ratings", int(items[k]), int(n[k]))
-        for k in range(len(n))
-    ]
-    bins = [
-        Bin(low, high, float(mean / number), people_mean)
-        for (low, high), mean, number, people_mean in zip(
-            pairwise(edges), judge_sums, n, people, strict=True
-        )
-        if people_mean is not None
-    ]
-    return Calibration(edges[0], edges[-1], tuple(bins), error, bias) if error and bias else None
+    all_sizes = (binned.items, binned.texts)
+    error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", all_sizes)
+    bias = estimate(1, "bias", "the judge's mean minus people's", all_sizes)
+    texts_of_bin, judge_sums, _ = binned.sums.sum(axis=1)
+    items_of_bin = (binned.sums[0] > 0).sum(axis=0)
+    bins: list[Bin] = []
+    for position, (low, high) in enumerate(pairwise(edges)):
+        sizes = (int(items_of_bin[position]), int(texts_of_bin[position]))
+        people = estimate(2 + position, "people", "mean of people's ratings", sizes)
+        if people is not None:  # None for an empty bin
+            mean = float(judge_sums[position] / texts_of_bin[position])
+            bins.append(Bin(low, high, mean, people))
+    if error is None or bias is None:
+        return None
+    return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
+
+
+@dataclass(frozen=True, slots=True)
+class _BinnedTexts:
+    """The texts with both values, by bin: `sums` is 3 × items × bins.
+
+    Its three parts are the number of texts, the sum of the judge's values, and that of people's.
+    `items` and `texts` count what is in any bin.
+    """
+
+    sums: Floats
+    items: int
+    texts: int
+
+
+def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _BinnedTexts:
+    """Sort the texts with both values into bins by the judge's value."""
+    values, ratings = paired(values, ratings)
+    item, system = np.nonzero(~np.isnan(values))
+    judge_values = values[item, system]
+    people_values = ratings[item, system]
+    position = np.searchsorted(edges[1:-1], judge_values, "right")
+    sums = np.zeros((3, len(values), len(edges) - 1))
+    np.add.at(sums[0], (item, position), 1.0)
+    np.add.at(sums[1], (item, position), judge_values)
+    np.add.at(sums[2], (item, position), people_values)
+    return _BinnedTexts(sums, len(np.unique(item)), len(item))
 
 
 MIN_RATED_ITEMS = 10
 """Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""
 _TOLERANCE = 1e-9  # relative rounding error of a value
-_UNLIKELY = 0.001
+_UNLIKELY = 0.001  # p of a warning: .05 would warn in every twentieth run with a random sample
 
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """An estimate from ratings and a judge's scores: the mean of `system`, or of `system` minus `other`.
+    """An estimate from ratings and a judge's scores.
 
-    `estimate` is on people's scale, its `n` the rated items; `judged` counts those with only the judge's score.
-    `people` is the estimate from the ratings alone. `weight` is λ, from 0 (the judge does not count) to 1. `adjusted`
-    is a difference's p after Holm's correction within its column.
+    It is the mean of `system`, or of `system` minus `other`. `estimate` is on people's scale, its
+    `n` the rated items; `judged` counts those with only the judge's score. `people` is the estimate
+    from the ratings alone. `weight` is λ, from 0 (the judge does not count) to 1. `adjusted` is a
+    difference's p after Holm's correction within its column.
     """
 
     estimate: Estimate
@@ -165,14 +193,15 @@ class Powered:
 
     @property
     def effective_ratings(self) -> int | None:
-        """Return how many ratings without a judge would give an equally narrow interval; None without an interval."""
-        ends = self.estimate, self.people
-        widths = [e.high - e.low for e in ends if e.low is not None and e.high is not None]
-        return (
-            round(self.estimate.n * (widths[1] / widths[0]) ** 2)
-            if len(widths) == 2 and widths[0] > 0
-            else None
-        )
+        """Return how many ratings without a judge would give an equally narrow interval.
+
+        Return None without an interval.
+        """
+        width = _width(self.estimate)
+        width_without_judge = _width(self.people)
+        if width is None or width_without_judge is None or width <= 0:
+            return None
+        return round(self.estimate.n * (width_without_judge / width) ** 2)
 
     @property
     def apart(self) -> bool:
@@ -180,11 +209,19 @@ class Powered:
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
+def _width(estimate: Estimate) -> float | None:
+    """Return the width of an estimate's interval, None without one."""
+    if estimate.low is None or estimate.high is None:
+        return None
+    return estimate.high - estimate.low
+
+
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """One judge's column on people's scale: `means` by system, best first, and `differences` between systems.
+    """One judge's column on people's scale.
 
-    Their order is that of `Comparison`. `note` explains what could not be estimated.
+    `means` are by system, best first, and `differences` between systems. Their order is that of
+    `Comparison`. `note` explains what could not be estimated.
     """
 
     column: str
@@ -194,18 +231,21 @@ class Calibrated:
 
 
 def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
-    """Return the systems' means and differences, all or those from the system `against`, on people's scale.
+    """Return the systems' means and differences on people's scale.
 
-    Return them for every criterion with ratings. A panel is represented by its mean. Each system has one text per item;
-    differences are taken within items: those in which both texts are rated, and those in which both are only judged. A
-    text whose rating was used to make the prompt counts neither as rated nor as judged, because its score may repeat
-    the rating.
+    With `against`, the differences are those from this system. Return them for every criterion with
+    ratings. A panel is represented by its mean. Each system has one text per item; differences are
+    taken within items: those in which both texts are rated, and those in which both are only
+    judged. A text whose rating was used to make the prompt counts neither as rated nor as judged,
+    because its score may repeat the rating.
     """
     rated = {name for sample in table.samples for name in sample.human}
-    columns = [
-        c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated
-    ]
-    return tuple(_calibrated(table, column, against) for column in columns)
+    calibrated: list[Calibrated] = []
+    for column in table.columns:
+        represents_criterion = column.kind == "criterion" and not column.judge
+        if represents_criterion and criterion(column) in rated:
+            calibrated.append(_calibrated(table, column, against))
+    return tuple(calibrated)
 
 
 def powered(
@@ -216,47 +256,68 @@ def powered(
     weight: float | None = None,
     name: str = "mean",
 ) -> Powered:
-    """Return the mean rating of all items, from two or more rated items (`ratings`, `scores`) and judged `others`.
+    """Return the mean rating of all items, from rated and judged ones.
 
-    θ = mean Y + λ (mean f of the others − mean f of the rated), with λ = cov(Y, f) / ((1 + n/N) var f), the variance
-    that of all items (sections 2 and 6 of the paper), limited to 0–1, or with the given λ. f is the judge's score
-    scaled to the ratings' standard deviation, so that its scale does not matter. The variance is that of Y − λf over n,
+    Two or more items are rated (`ratings`, `scores`); `others` are the scores of the items that are
+    only judged. θ = mean Y + λ (mean f of the others − mean f of the rated), with
+    λ = cov(Y, f) / ((1 + n/N) var f), the variance that of all items (sections 2 and 6 of the
+    paper), limited to 0–1, or with the given λ. f is the judge's score scaled to the ratings'
+    standard deviation, so that its scale does not matter. The variance is that of Y − λf over n,
     plus λ² var f over N.
 
-    Unlike the paper, intervals use Student's t with Welch-Satterthwaite degrees of freedom, n − 2 as divisor if λ is
-    estimated, and a skewness correction for means (Hall 1992). Otherwise they are too narrow for few ratings or many at
-    one end of the scale. Return None if all ratings are equal. A difference has the p of being 0.
+    Unlike the paper, intervals use Student's t with Welch-Satterthwaite degrees of freedom, n − 2
+    as divisor if λ is estimated, and a skewness correction for means (Hall 1992). Otherwise they
+    are too narrow for few ratings or many at one end of the scale (docs/decisions/0018). There is
+    no interval if all ratings are equal. A difference has the p of being 0.
     """
-    n, n_others = len(ratings), len(others)
-    people = _estimate_of_parts(
-        name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone"
-    )
-    score_sd = float(scores.std(ddof=1))
-    scale = (
-        float(ratings.std(ddof=1)) / score_sd
-        if score_sd > _TOLERANCE * float(np.abs(scores).max())
-        else 0.0
-    )
-    share, all_scores = weight or 0.0, np.concatenate([scores, others]) * scale
-    if weight is None and n_others and all_scores.any():
-        covariance = float(
-            ((ratings - ratings.mean()) * (scores - scores.mean()) * scale).sum() / (n - 1)
-        )
-        share = min(
-            1.0, max(0.0, covariance / ((1 + n / n_others) * float(all_scores.var(ddof=1))))
-        )
+    n = len(ratings)
+    n_others = len(others)
+    mean_rating = float(ratings.mean())
+    ratings_alone = [_part(ratings, n - 1)]
+    people = _estimate_of_parts(name, mean_rating, ratings_alone, n, "ratings alone")
+    scale = _scale_to_ratings(ratings, scores)
+    share = weight or 0.0
+    if weight is None:
+        share = _best_weight(ratings, scores, others, scale)
     if not (n_others and share and scale):
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
-    parts = [_part(ratings - slope * scores, max(1, n - 2 if weight is None else n - 1))]
-    parts += [_part(slope * others, n_others - 1)] if n_others > 1 else []
+    freedom = n - 2 if weight is None else n - 1
+    parts = [_part(ratings - slope * scores, max(1, freedom))]
+    if n_others > 1:
+        parts.append(_part(slope * others, n_others - 1))
     value = float(ratings.mean() + slope * (others.mean() - scores.mean()))
     method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
-    return Powered(_estimate_of_parts(name, value, parts, n, method), people, share, n_others)
+    estimate = _estimate_of_parts(name, value, parts, n, method)
+    return Powered(estimate, people, share, n_others)
+
+
+def _scale_to_ratings(ratings: Floats, scores: Floats) -> float:
+    """Return the factor that gives scores the ratings' standard deviation, or 0 if equal."""
+    score_deviation = float(scores.std(ddof=1))
+    if score_deviation <= _TOLERANCE * float(np.abs(scores).max()):
+        return 0.0
+    return float(ratings.std(ddof=1)) / score_deviation
+
+
+def _best_weight(ratings: Floats, scores: Floats, others: Floats, scale: float) -> float:
+    """Return the λ with the smallest variance, limited to 0–1 (section 6 of the paper)."""
+    all_scores = np.concatenate([scores, others]) * scale
+    if not len(others) or not all_scores.any():
+        return 0.0
+    n = len(ratings)
+    products = (ratings - ratings.mean()) * (scores - scores.mean()) * scale
+    covariance = float(products.sum() / (n - 1))
+    variance = float(all_scores.var(ddof=1))
+    weight = covariance / ((1 + n / len(others)) * variance)
+    return min(1.0, max(0.0, weight))
 
 
 class _Part(NamedTuple):
-    """The contribution of a mean to the variance and third cumulant of a sum, and its degrees of freedom."""
+    """The contribution of a mean to a sum: to its variance and third cumulant.
+
+    `free` are its degrees of freedom.
+    """
 
     variance: float
     third: float
@@ -264,9 +325,15 @@ class _Part(NamedTuple):
 
 
 def _part(values: Floats, free: int) -> _Part:
-    n, deviations = len(values), values - values.mean()
-    third = float((deviations**3).sum()) * n / ((n - 1) * (n - 2)) / n**2 if n > 2 else 0.0
-    return _Part(float((deviations**2).sum()) / free / n, third, free)
+    """Return the contribution of the mean of these values, with `free` degrees of freedom."""
+    n = len(values)
+    deviations = values - values.mean()
+    third = 0.0
+    if n > 2:
+        third_cumulant = float((deviations**3).sum()) * n / ((n - 1) * (n - 2))
+        third = third_cumulant / n**2
+    variance = float((deviations**2).sum()) / free / n
+    return _Part(variance, third, free)
 
 
 def _estimate_of_parts(
@@ -276,97 +343,151 @@ def _estimate_of_parts(
     variance = sum(part.variance for part in parts)
     if not variance > (_TOLERANCE * value) ** 2:
         return Estimate(name, value, None, None, n, f"{method}; all ratings are equal: no interval")
+    # Welch-Satterthwaite degrees of freedom of a sum of variances.
     free = variance**2 / sum(part.variance**2 / part.free for part in parts)
-    error, t = sqrt(variance), t_quantile(ALPHA / 2, free)
+    error = sqrt(variance)
+    t = t_quantile(ALPHA / 2, free)
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
+        low = value - t * error
+        high = value + t * error
         p = t_test(value / error, free)
-        return Estimate(
-            name,
-            value,
-            value - t * error,
-            value + t * error,
-            n,
-            f"{percent} t interval, {method}",
-            p,
-        )
+        return Estimate(name, value, low, high, n, f"{percent} t interval, {method}", p)
     skewness = sum(part.third for part in parts) / error**3
-    low, high = (value - error * unskewed_quantile(end, skewness) for end in (t, -t))
-    return Estimate(
-        name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}"
-    )
+    low = value - error * unskewed_quantile(t, skewness)
+    high = value - error * unskewed_quantile(-t, skewness)
+    note = f"{percent} t interval corrected for skewness, {method}"
+    return Estimate(name, value, low, high, n, note)
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedScores:
+    """People's ratings and the scores of one column, systems × items, NaN for missing values.
+
+    A score is missing if the prompt was made with the text's rating.
+    """
+
+    systems: Sequence[str]
+    ratings: Floats
+    scores: Floats
+
+    @property
+    def judged(self) -> Bools:
+        known: Bools = ~np.isnan(self.scores)
+        return known
+
+    @property
+    def rated(self) -> Bools:
+        """Return which texts have a score and a rating."""
+        both: Bools = self.judged & ~np.isnan(self.ratings)
+        return both
+
+    def mean(self, system: int) -> Powered | None:
+        """Return the mean of one system, or None if too few items are rated."""
+        estimate = _powered_if_enough(self.ratings[system], self.scores[system], "mean")
+        return estimate and replace(estimate, system=self.systems[system])
+
+    def difference(self, first: int, second: int) -> Powered | None:
+        """Return the first system's mean minus the second's, or None if too few items are rated."""
+        ratings = self.ratings[first] - self.ratings[second]
+        scores = self.scores[first] - self.scores[second]
+        estimate = _powered_if_enough(ratings, scores, "difference")
+        if estimate is None:
+            return None
+        return replace(estimate, system=self.systems[first], other=self.systems[second])
+
+
+def _powered_if_enough(ratings: Floats, scores: Floats, name: str) -> Powered | None:
+    """Return the estimate from one rating and score per item, or None if too few are rated."""
+    judged = ~np.isnan(scores)
+    rated = judged & ~np.isnan(ratings)
+    if rated.sum() < MIN_RATED_ITEMS:
+        return None
+    return powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
 
 
 def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
+    """Estimate means and differences of one column on people's scale."""
     name = criterion(column)
     ratings = matrix(table.samples, {s.key: s.human.get(name) for s in table.samples}).T
     withheld = matrix(table.samples, {s.key: float(name in s.withheld) for s in table.samples}).T
     scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
+    data = _RatedScores(table.systems, ratings, scores)
 
-    def estimate(first: int, second: int | None = None) -> Powered | None:
-        """Return the mean of one system or the difference of two, or None if too few items are rated."""
-        people, judge = (
-            side[first] if second is None else side[first] - side[second]
-            for side in (ratings, scores)
-        )
-        judged = ~np.isnan(judge)
-        rated = judged & ~np.isnan(people)
-        if rated.sum() < MIN_RATED_ITEMS:
-            return None
-        kind, other = ("mean", "") if second is None else ("difference", table.systems[second])
-        found = powered(people[rated], judge[rated], judge[judged & ~rated], name=kind)
-        return replace(found, system=table.systems[first], other=other)
-
-    means = {place: mean for place in range(len(table.systems)) if (mean := estimate(place))}
+    means: dict[int, Powered] = {}
+    for system in range(len(table.systems)):
+        mean = data.mean(system)
+        if mean is not None:
+            means[system] = mean
     values = np.full((len(table.systems), 1), np.nan)
     values[list(means), 0] = [mean.estimate.value for mean in means.values()]
     order = best_first(values, column.better)
-    rival = row_of(table.systems, against)
-    tested = pairs(order, rival)
-    compared = [difference for pair in tested if (difference := estimate(*pair))]
-    most = len(tested) if against else len(order) * (len(order) - 1) // 2
-    adjusted = holm([difference.estimate.p for difference in compared], most)
+
+    tested = pairs(order, row_of(table.systems, against))
+    estimates = [data.difference(first, second) for first, second in tested]
+    compared = [difference for difference in estimates if difference is not None]
+    n_tests = len(tested) if against else len(order) * (len(order) - 1) // 2
+    adjusted = holm([difference.estimate.p for difference in compared], n_tests)
     differences = tuple(
         replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True)
     )
-    judged = ~np.isnan(scores)
-    rated = judged & ~np.isnan(ratings)
-    few = [name for place, name in enumerate(table.systems) if place not in order]
-    lost = len(tested) - len(differences) if order else 0
+
+    remarks = [_remark_on_missing(data, order, len(tested) - len(differences))]
+    if len(order) > MOST and not against:
+        remarks.append(f"more than {MOST} systems: compared with the best one only")
     excluded = ledger.excluded(table.samples, name)
-    remarks = {
-        f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
-        f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost
-        > 0,
-        f"more than {MOST} systems: compared with the best one only": len(order) > MOST
-        and not against,
-        f"{excluded}; the others are a random sample only if these were drawn at random": bool(
-            excluded
-        ),
-        "every judged item is rated, so the judge adds nothing": bool(order)
-        and bool((rated == judged)[order].all()),
-        "the judge scores rated and other items differently: were the rated ones drawn at random?": _rated_items_differ(
-            scores, rated
-        ),
-    }
-    return Calibrated(
-        column.name,
-        tuple(means[place] for place in order),
-        differences,
-        "; ".join(text for text, holds in remarks.items() if holds),
-    )
+    if excluded:
+        remarks.append(
+            f"{excluded}; the others are a random sample only if these were drawn at random"
+        )
+    remarks.append(_remark_on_sample(data, order))
+    note = "; ".join(remark for remark in remarks if remark)
+    return Calibrated(column.name, tuple(means[row] for row in order), differences, note)
 
 
-def _rated_items_differ(scores: Floats, rated: Bools) -> bool:
-    """Return whether the judge's means of rated and other items differ significantly (Welch's test, p < .001)."""
-    known = ~np.isnan(scores)
-    number, of_rated = known.sum(axis=0), np.asarray(rated.any(axis=0))
-    means = np.where(known, scores, 0.0).sum(axis=0) / np.maximum(number, 1)
-    sides = [means[(number > 0) & side] for side in (of_rated, ~of_rated)]
-    if any(len(side) < MIN_RATED_ITEMS for side in sides):
+def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: int) -> str:
+    """Describe what has no estimate because too few items are rated; `order` has the others."""
+    remarks: list[str] = []
+    without_mean = [name for row, name in enumerate(data.systems) if row not in order]
+    if without_mean:
+        names = ", ".join(without_mean)
+        remarks.append(f"fewer than {MIN_RATED_ITEMS} rated items with a score: {names}")
+    if order and missing_pairs > 0:
+        remarks.append(
+            f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: "
+            f"{missing_pairs:,}"
+        )
+    return "; ".join(remarks)
+
+
+def _remark_on_sample(data: _RatedScores, order: Sequence[int]) -> str:
+    """Describe what is wrong with the sample of rated items, or return nothing."""
+    remarks: list[str] = []
+    if order and (data.rated == data.judged)[list(order)].all():
+        remarks.append("every judged item is rated, so the judge adds nothing")
+    if _rated_items_differ(data):
+        remarks.append(
+            "the judge scores rated and other items differently: were the rated ones drawn at "
+            "random?"
+        )
+    return "; ".join(remarks)
+
+
+def _rated_items_differ(data: _RatedScores) -> bool:
+    """Return whether the judge's means of rated and other items differ significantly.
+
+    It is Welch's test, p < .001.
+    """
+    known = data.judged
+    scored_systems = known.sum(axis=0)
+    is_rated = np.asarray(data.rated.any(axis=0))
+    sums = np.where(known, data.scores, 0.0).sum(axis=0)
+    means = sums / np.maximum(scored_systems, 1)
+    rated_means = means[(scored_systems > 0) & is_rated]
+    other_means = means[(scored_systems > 0) & ~is_rated]
+    if min(len(rated_means), len(other_means)) < MIN_RATED_ITEMS:
         return False
-    parts = [_part(side, len(side) - 1) for side in sides]
-    p = _estimate_of_parts(
-        "difference", float(sides[0].mean() - sides[1].mean()), parts, len(means), ""
-    ).p
+    parts = [_part(rated_means, len(rated_means) - 1), _part(other_means, len(other_means) - 1)]
+    difference = float(rated_means.mean() - other_means.mean())
+    p = _estimate_of_parts("difference", difference, parts, len(means), "").p
     return p is not None and p < _UNLIKELY

@@ -1,14 +1,17 @@
-"""Compute Spearman, Kendall's tau-b and Pearson of columns, on tables and on resampled items, at three levels.
+"""Compute Spearman, Kendall's tau-b and Pearson of columns, on tables and on resampled items, at
+three levels.
 
-`within` and `between` return the coefficients of rows; `coefficients` and `of_pair` return a `Statistic` of resampled
-items. All three are Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944). a_kl is the sign of x_k −
-x_l (tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN is a missing value; a value
-without a partner on the other side does not count.
+`within` and `between` return the coefficients of rows; `coefficients` and `of_pair` return a
+`Statistic` of resampled items. All three are Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of
+texts (Daniels 1944). a_kl is the sign of x_k − x_l (tau-b), the difference of their mid-ranks
+(Spearman) or of the values (Pearson). NaN is a missing value; a value without a partner on the
+other side does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import Any, Literal, get_args
@@ -20,19 +23,21 @@ from judge.stats.bootstrap import Floats, Ints, Statistic
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 Level = Literal["document", "item", "system"]
-"""`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all texts; `system`:
-between system means.
+"""`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all
+texts; `system`: between system means.
 """
 LEVELS: tuple[Level, ...] = get_args(Level)
 Key = tuple[Level, Coefficient]
 Pair = tuple[Floats, Floats]
 """Two sides, items × systems, NaN in both if either is missing."""
 EXACT = 1_000
-"""Spearman is ranked again in every resample up to this many texts; 25,600 of them would take seconds per pair."""
-_EXACT_TAU = 300
+"""Spearman is ranked again in every resample up to this many texts; 25,600 of them would take
+seconds per pair.
+"""
+_EXACT_TAU = 300  # tau-b takes time with the square of the number of texts
 _MAX_NUMBERS = 2_000_000  # numbers in memory
 _DECIMALS = 9  # equal values may differ by rounding
-_MAX_DENOMINATOR = 100  # of ratings: means over raters, and two decimals
+_MAX_DENOMINATOR = 100  # of ratings: means over up to 100 raters, and two decimals
 _ROUNDING = 1e-12  # smaller variance (of values scaled to a range of 1) counts as none
 _MAX_CELLS = 100_000  # of a table of counts of value pairs
 _BINS = 256  # of values for the derivative, if that table would be larger
@@ -59,7 +64,9 @@ def average(values: Any) -> Floats:
 def paired(x: Floats, y: Floats) -> Pair:
     """Return both with NaN where either has NaN."""
     both = ~(np.isnan(x) | np.isnan(y))
-    return np.where(both, rounded(x), np.nan), np.where(both, rounded(y), np.nan)
+    first = np.where(both, rounded(x), np.nan)
+    second = np.where(both, rounded(y), np.nan)
+    return first, second
 
 
 # Coefficients of rows
@@ -72,20 +79,23 @@ def within(x: Floats, y: Floats, coefficient: Coefficient) -> Floats:
 
 
 def between(columns: Floats, coefficient: Coefficient) -> Floats:
-    """Return each row's coefficients (rows × columns × columns) of columns × rows × values, missing in the same places.
+    """Return each row's coefficients of all pairs of columns: rows × columns × columns.
 
-    NaN if a side does not vary.
+    `columns` are columns × rows × values, missing in the same places. NaN if a side does not vary.
     """
     number, rows, size = columns.shape
-    step = max(1, _MAX_NUMBERS // max(1, number * size * (size if coefficient == "kendall" else 1)))
-    parts = []
-    for at in range(0, rows, step):
-        features = np.moveaxis(_FEATURES[coefficient](columns[:, at : at + step]), 0, 1)
+    features_of = _FEATURES[coefficient]
+    numbers_in_row = number * size
+    if coefficient == "kendall":  # its features are signs of all pairs of values
+        numbers_in_row *= size
+    step = max(1, _MAX_NUMBERS // max(1, numbers_in_row))
+    parts: list[Floats] = []
+    for first in range(0, rows, step):
+        features = np.moveaxis(features_of(columns[:, first : first + step]), 0, 1)
         products = features @ np.swapaxes(features, 1, 2)
-        norms = np.diagonal(products, axis1=1, axis2=2)
-        parts.append(
-            np.clip(share(products, np.sqrt(norms[:, :, None] * norms[:, None, :])), -1.0, 1.0)
-        )
+        squares = np.diagonal(products, axis1=1, axis2=2)
+        norms = np.sqrt(squares[:, :, None] * squares[:, None, :])
+        parts.append(np.clip(share(products, norms), -1.0, 1.0))
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
 
@@ -98,27 +108,33 @@ def _signs(x: Floats) -> Floats:
 def _centred_ranks(x: Floats) -> Floats:
     """Return twice the mid-rank minus its mean, 0 for a missing value."""
     known = ~np.isnan(x)
+    size = x.shape[-1]
+    positions = np.arange(size)
     order = np.argsort(x, axis=-1, kind="stable")  # NaN comes last
     ordered = np.take_along_axis(np.where(known, x, np.inf), order, axis=-1)
-    place, size = np.arange(x.shape[-1]), x.shape[-1]
-    new = ordered[..., 1:] > ordered[..., :-1]
-    first, last = np.zeros(x.shape, dtype=np.intp), np.full(x.shape, size)
-    first[..., 1:] = np.where(new, place[1:], 0)
-    last[..., :-1] = np.where(new, place[1:], size)
+    # A group of equal values starts after each rise. Spread its first and its last position over
+    # the group; their sum is twice the mid-rank.
+    rises = ordered[..., 1:] > ordered[..., :-1]
+    first = np.zeros(x.shape, dtype=np.intp)
+    first[..., 1:] = np.where(rises, positions[1:], 0)
     first = np.maximum.accumulate(first, axis=-1)
+    last = np.full(x.shape, size)
+    last[..., :-1] = np.where(rises, positions[1:], size)
     last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
-    doubled = np.empty(x.shape)
-    np.put_along_axis(doubled, order, (first + last).astype(np.float64), axis=-1)
-    return np.where(known, doubled - known.sum(axis=-1, keepdims=True), 0.0)
+    doubled_ranks = np.empty(x.shape)
+    np.put_along_axis(doubled_ranks, order, (first + last).astype(np.float64), axis=-1)
+    return np.where(known, doubled_ranks - known.sum(axis=-1, keepdims=True), 0.0)
 
 
 def _centred(x: Floats) -> Floats:
     """Return the values minus their mean; 0 for missing values and for rows that do not vary."""
     known = ~np.isnan(x)
-    varies = np.where(known, x, -np.inf).max(axis=-1) > np.where(known, x, np.inf).min(axis=-1)
+    highest = np.where(known, x, -np.inf).max(axis=-1)
+    lowest = np.where(known, x, np.inf).min(axis=-1)
     filled = np.where(known, x, 0.0)
     middle = share(filled.sum(axis=-1), known.sum(axis=-1))
-    return np.where(known & varies[..., None], filled - middle[..., None], 0.0)
+    varying = known & (highest > lowest)[..., None]
+    return np.where(varying, filled - middle[..., None], 0.0)
 
 
 _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
@@ -128,8 +144,8 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 }
 
 
-# Coefficients over all texts of resampled items. Each function takes columns × texts and every text's item. It returns
-# a function from counts (resamples × items) to the Σ a b of two columns.
+# Coefficients over all texts of resampled items. Each function takes columns × texts and every
+# text's item. It returns a function from counts (resamples × items) to the Σ a b of two columns.
 
 _Products = Callable[[int, int], Floats]
 
@@ -139,60 +155,80 @@ def pooled(
 ) -> Statistic:
     """Return the coefficients of pairs of columns over all texts.
 
-    `columns` are columns × items × systems, missing in the same places. Pearson is computed for each resample, Spearman
-    for up to `exact` texts, tau-b for up to 300 of these. Otherwise they are linear in how often items are drawn: the
-    value is exact, and a resample's is the value plus (counts − 1) times the derivative by each count (the
-    infinitesimal jackknife; Efron 1982, ch. 6).
+    `columns` are columns × items × systems, missing in the same places. Pearson is computed for
+    each resample, Spearman for up to `exact` texts, tau-b for up to 300 of these. Otherwise they
+    are linear in how often items are drawn: the value is exact, and a resample's is the value plus
+    (counts − 1) times the derivative by each count (the infinitesimal jackknife; Efron 1982,
+    ch. 6).
     """
-    item, _ = known = np.nonzero(~np.isnan(columns[0]))
-    values, n_items = np.stack([column[known] for column in columns]), columns.shape[1]
-    if coefficient != "pearson" and len(item) > (
-        exact if coefficient == "spearman" else min(exact, _EXACT_TAU)
-    ):
-        terms = _rank_terms(values) if coefficient == "spearman" else _tau_terms(values)
-        observed, slopes = [], []  # the derivatives by how often each item is drawn
-        for value, sums, of_texts in (terms(i, j) for i, j in pairs):
-            both, first, second = (np.bincount(item, each, minlength=n_items) for each in of_texts)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                slope = both / np.sqrt(sums[1] * sums[2]) - value / 2 * (
-                    first / sums[1] + second / sums[2]
-                )
-            observed.append(value)
-            slopes.append(slope)
-        slope_by_pair = np.stack(slopes, axis=1)
-        return lambda counts: np.clip(np.array(observed) + (counts - 1) @ slope_by_pair, -1.0, 1.0)
-    prepare = {"pearson": _moments, "spearman": _weighted_ranks, "kendall": _weighted_signs}[
-        coefficient
-    ]
-    products_of = prepare(values, item, n_items)
+    item, system = np.nonzero(~np.isnan(columns[0]))
+    values = np.stack([column[item, system] for column in columns])
+    n_items = columns.shape[1]
+    if coefficient == "spearman" and len(item) > exact:
+        return _linear(_rank_terms(values), pairs, item, n_items)
+    if coefficient == "kendall" and len(item) > min(exact, _EXACT_TAU):
+        return _linear(_tau_terms(values), pairs, item, n_items)
+    products_of = _PREPARE[coefficient](values, item, n_items)
     step = max(1, _MAX_NUMBERS // max(1, len(item)))
 
     def statistic(counts: Floats) -> Floats:
-        parts = []
-        for at in range(0, len(counts), step):
-            products = products_of(counts[at : at + step])
-            norms = [products(column, column) for column in range(len(values))]
-            each = [share(products(i, j), np.sqrt(norms[i] * norms[j])) for i, j in pairs]
-            parts.append(np.clip(np.stack(each, axis=1), -1.0, 1.0))
+        parts: list[Floats] = []
+        for start in range(0, len(counts), step):
+            products = products_of(counts[start : start + step])
+            squares = [products(column, column) for column in range(len(values))]
+            by_pair = [
+                share(products(first, second), np.sqrt(squares[first] * squares[second]))
+                for first, second in pairs
+            ]
+            parts.append(np.clip(np.stack(by_pair, axis=1), -1.0, 1.0))
         return np.concatenate(parts)
 
     return statistic
 
 
+def _linear(
+    terms: Callable[[int, int], _Terms], pairs: Sequence[Sequence[int]], item: Ints, n_items: int
+) -> Statistic:
+    """Return coefficients that are linear in how often each item is drawn (see `pooled`)."""
+    observed: list[float] = []
+    slopes: list[Floats] = []  # the derivatives by how often each item is drawn
+    for first, second in pairs:
+        parts = terms(first, second)
+        product_slope, first_slope, second_slope = (
+            np.bincount(item, slope_by_text, minlength=n_items) for slope_by_text in parts.slopes
+        )
+        _, first_square, second_square = parts.sums
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # The derivative of Σ a b / √(Σ a² Σ b²) by the product and quotient rules.
+            of_product = product_slope / np.sqrt(first_square * second_square)
+            of_norms = first_slope / first_square + second_slope / second_square
+            slope = of_product - parts.coefficient / 2 * of_norms
+        observed.append(parts.coefficient)
+        slopes.append(slope)
+    values = np.array(observed)
+    slope_by_pair = np.stack(slopes, axis=1)
+    return lambda counts: np.clip(values + (counts - 1) @ slope_by_pair, -1.0, 1.0)
+
+
 def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
-    spans = np.ptp(values, axis=1, keepdims=True)
-    values = (values - values.mean(axis=1, keepdims=True)) / np.where(spans > 0, spans, 1.0)
+    """Return covariances: products of the values minus their mean in the resample."""
+    ranges = np.ptp(values, axis=1, keepdims=True)
+    centred = values - values.mean(axis=1, keepdims=True)
+    scaled = centred / np.where(ranges > 0, ranges, 1.0)
     number = np.bincount(item, minlength=n_items)
-    sums = np.stack([np.bincount(item, column, minlength=n_items) for column in values], axis=1)
+    sums = np.stack([np.bincount(item, column, minlength=n_items) for column in scaled], axis=1)
 
     def products_of(counts: Floats) -> _Products:
         n = counts @ number
         means = share(counts @ sums, n[:, None])
 
-        def covariance(i: int, j: int) -> Floats:
-            moment = counts @ np.bincount(item, values[i] * values[j], minlength=n_items)
-            spread = share(moment, n) - means[:, i] * means[:, j]
-            return np.where(spread > _ROUNDING, spread, 0.0) if i == j else spread
+        def covariance(first: int, second: int) -> Floats:
+            product = scaled[first] * scaled[second]
+            moment = counts @ np.bincount(item, product, minlength=n_items)
+            spread = share(moment, n) - means[:, first] * means[:, second]
+            if first == second:
+                return np.where(spread > _ROUNDING, spread, 0.0)
+            return spread
 
         return covariance
 
@@ -201,22 +237,31 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
 
 def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
     """Return mid-ranks minus their mean; each text counts as often as it was drawn."""
-    grouped = []
+    groups: list[_Groups] = []
     for column in values:
         order = np.argsort(column, kind="stable")
-        _, starts, place = np.unique(column[order], return_index=True, return_inverse=True)
-        grouped.append((order, starts, place[np.argsort(order)]))
+        _, starts, position = np.unique(column[order], return_index=True, return_inverse=True)
+        groups.append(_Groups(order, starts, position[np.argsort(order)]))
 
     def products_of(counts: Floats) -> _Products:
         weights = np.ascontiguousarray(counts.T)[item]  # texts × resamples
-        ranks = []
-        for order, starts, place in grouped:
-            by_value = np.add.reduceat(weights[order], starts, axis=0)
+        ranks: list[Floats] = []
+        for column in groups:
+            by_value = np.add.reduceat(weights[column.order], column.starts, axis=0)
             middle = np.cumsum(by_value, axis=0) - by_value / 2 - by_value.sum(axis=0) / 2
-            ranks.append(middle[place])
-        return lambda i, j: np.einsum("tr,tr,tr->r", weights, ranks[i], ranks[j])
+            ranks.append(middle[column.group_of_text])
+        return lambda first, second: np.einsum("tr,tr,tr->r", weights, ranks[first], ranks[second])
 
     return products_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """A column's groups of equal values: texts by value, where each group starts, and its texts."""
+
+    order: Ints
+    starts: Ints
+    group_of_text: Ints
 
 
 def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
@@ -225,13 +270,34 @@ def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Float
 
     def products_of(counts: Floats) -> _Products:
         weights = counts[:, item]
-        return lambda i, j: np.einsum("rt,rt->r", weights @ (signs[i] * signs[j]), weights)
+
+        def product(first: int, second: int) -> Floats:
+            concordance = signs[first] * signs[second]
+            sums: Floats = np.einsum("rt,rt->r", weights @ concordance, weights)
+            return sums
+
+        return product
 
     return products_of
 
 
-_Terms = tuple[float, Floats, Floats]
-"""The coefficient of two columns, their Σ a b, Σ a² and Σ b², and the derivative of each by every text's weight."""
+_PREPARE: dict[Coefficient, Callable[[Floats, Ints, int], Callable[[Floats], _Products]]] = {
+    "spearman": _weighted_ranks,
+    "kendall": _weighted_signs,
+    "pearson": _moments,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The coefficient of two columns, and the parts of its fraction.
+
+    `sums` are Σ a b, Σ a² and Σ b²; `slopes` has the derivative of each by every text's weight.
+    """
+
+    coefficient: float
+    sums: Floats
+    slopes: Floats
 
 
 def _ratio(sums: Floats) -> float:
@@ -239,79 +305,111 @@ def _ratio(sums: Floats) -> float:
 
 
 def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
-    """Return Σ a b = Σ_k A_k B_k, A_k twice the mid-rank minus its mean, which the sign of x_k − x_i changes with i."""
+    """Return the parts of Spearman: Σ a b = Σ_k A_k B_k.
+
+    A_k is twice the mid-rank minus its mean. The sign of x_k − x_i changes it with text i.
+    """
     groups = [np.unique(column, return_inverse=True)[1] for column in values]
 
     def above(column: int, numbers: Floats) -> Floats:
         """Return each text's Σ_k sign(x_k − x_i) of these numbers."""
         by_value = np.bincount(groups[column], numbers)
-        return np.asarray((by_value.sum() + by_value - 2 * np.cumsum(by_value))[groups[column]])
+        above_minus_below = by_value.sum() + by_value - 2 * np.cumsum(by_value)
+        return np.asarray(above_minus_below[groups[column]])
 
     ranks = [-above(column, np.ones(values.shape[1])) for column in range(len(values))]
 
-    def terms(i: int, j: int) -> _Terms:
-        products = [(i, j), (i, i), (j, j)]
+    def slope_of_product(first: int, second: int) -> Floats:
+        own_product = ranks[first] * ranks[second]
+        return own_product + above(first, ranks[second]) + above(second, ranks[first])
+
+    def terms(first: int, second: int) -> _Terms:
+        products = [(first, second), (first, first), (second, second)]
         sums = np.array([ranks[a] @ ranks[b] for a, b in products])
-        slopes = [
-            ranks[a] * ranks[b] + above(a, ranks[b]) + above(b, ranks[a]) for a, b in products
-        ]
-        return _ratio(sums), sums, np.stack(slopes)
+        slopes = [slope_of_product(a, b) for a, b in products]
+        return _Terms(_ratio(sums), sums, np.stack(slopes))
 
     return terms
 
 
 def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
-    """Return each text's Σ_l sign(x_k − x_l) sign(y_k − y_l), from counts of how often two ranks meet."""
+    """Return the parts of tau-b, from counts of how often two ranks meet.
+
+    Each text contributes Σ_l sign(x_k − x_l) sign(y_k − y_l).
+    """
     groups = [np.unique(column, return_inverse=True)[1] for column in values]
     sizes = [int(group.max(initial=0)) + 1 for group in groups]
 
-    def less_above(table: Ints) -> Ints:
-        """Return for every row the sum of the rows above minus that of the rows below."""
-        up_to = np.cumsum(table, axis=0)
-        difference: Ints = 2 * up_to - table - up_to[-1]
-        return difference
+    def binned(column: int) -> Ints:
+        """Return a column's ranks in at most `_BINS` bins."""
+        if sizes[column] <= _BINS:
+            return groups[column]
+        bins: Ints = groups[column] * _BINS // sizes[column]
+        return bins
 
-    def terms(i: int, j: int) -> _Terms:
-        binned = sizes[i] * sizes[j] > _MAX_CELLS
-        first, second = (
-            groups[k] * _BINS // sizes[k] if binned and sizes[k] > _BINS else groups[k]
-            for k in (i, j)
-        )
-        across = int(second.max(initial=0)) + 1
-        down = int(first.max(initial=0)) + 1
-        table = np.bincount(first * across + second, minlength=down * across).reshape(down, across)
-        concordance = less_above(less_above(table).T).T[first, second]
-        untied = [len(group) - np.bincount(group)[group] for group in (first, second)]
+    def terms(first: int, second: int) -> _Terms:
+        too_large = sizes[first] * sizes[second] > _MAX_CELLS
+        rows = binned(first) if too_large else groups[first]
+        columns = binned(second) if too_large else groups[second]
+        concordance = _concordance(rows, columns)
+        untied = [len(ranks) - np.bincount(ranks)[ranks] for ranks in (rows, columns)]
         slopes = np.stack([concordance, *untied]).astype(np.float64)
         sums = slopes.sum(axis=1)
-        return _tau(groups[i], groups[j]) if binned else _ratio(sums), sums, 2 * slopes
+        # Bins are good enough for the derivative; the value itself is exact.
+        coefficient = _tau(groups[first], groups[second]) if too_large else _ratio(sums)
+        return _Terms(coefficient, sums, 2 * slopes)
 
     return terms
 
 
+def _concordance(first: Ints, second: Ints) -> Ints:
+    """Return each text's concordant minus discordant pairs, from its two ranks."""
+    width = int(second.max(initial=0)) + 1
+    height = int(first.max(initial=0)) + 1
+    cells = np.bincount(first * width + second, minlength=height * width)
+    table = cells.reshape(height, width)
+    concordance: Ints = _less_above(_less_above(table).T).T[first, second]
+    return concordance
+
+
+def _less_above(table: Ints) -> Ints:
+    """Return for every row the sum of the rows above minus that of the rows below."""
+    up_to = np.cumsum(table, axis=0)
+    difference: Ints = 2 * up_to - table - up_to[-1]
+    return difference
+
+
 def _tau(first: Ints, second: Ints) -> float:
     """Return tau-b of two rankings, counting discordant pairs in a merge sort (Knight 1966)."""
-    size, joint = len(first), first * (int(second.max()) + 1) + second
-    tied = [
-        int((np.unique(places, return_counts=True)[1] ** 2).sum())
-        for places in (first, second, joint)
-    ]
-    width, discordant, beyond = 1, 0, int(second.max()) + 1
+    size = len(first)
+    beyond = int(second.max()) + 1  # larger than every rank: it fills the list up to a power of two
+    joint = first * beyond + second
+    tied_first = _pairs_in_groups(first)
+    tied_second = _pairs_in_groups(second)
+    tied_both = _pairs_in_groups(joint)
     ordered = np.full(1 << (size - 1).bit_length(), beyond)
     ordered[:size] = second[np.argsort(joint)]
+    discordant = 0
+    width = 1
     while width < size:
-        halves = (
-            ordered.reshape(-1, 2, width)
-            + (beyond + 1) * np.arange(len(ordered) // (2 * width))[:, None, None]
-        )
+        # Blocks of two halves. An offset for each block keeps the search within its own block.
+        offsets = (beyond + 1) * np.arange(len(ordered) // (2 * width))
+        halves = ordered.reshape(-1, 2, width) + offsets[:, None, None]
         smaller = np.searchsorted(halves[:, 0].ravel(), halves[:, 1].ravel(), "right")
-        discordant += int((np.repeat(np.arange(1, len(halves) + 1) * width, width) - smaller).sum())
+        ends = np.repeat(np.arange(1, len(halves) + 1) * width, width)
+        discordant += int((ends - smaller).sum())
         width *= 2
         ordered = np.sort(ordered.reshape(-1, width), axis=1).ravel()
-    concordant_less = size * size - tied[0] - tied[1] + tied[2] - 4 * discordant
-    return _ratio(
-        np.array([concordant_less, size * size - tied[0], size * size - tied[1]], dtype=np.float64)
-    )
+    all_pairs = size * size
+    concordant_less = all_pairs - tied_first - tied_second + tied_both - 4 * discordant
+    sums = [concordant_less, all_pairs - tied_first, all_pairs - tied_second]
+    return _ratio(np.array(sums, dtype=np.float64))
+
+
+def _pairs_in_groups(groups: Ints) -> int:
+    """Return the number of pairs of texts (in both orders, each with itself too) in one group."""
+    _, counts = np.unique(groups, return_counts=True)
+    return int((counts**2).sum())
 
 
 # Statistics at each level
@@ -320,7 +418,8 @@ def _tau(first: Ints, second: Ints) -> float:
 def mean(by_item: Floats) -> Statistic:
     """Return the mean over the drawn items (the first axis) with a value."""
     known = ~np.isnan(by_item)
-    values, number = np.where(known, by_item, 0.0), known.astype(np.float64)
+    values = np.where(known, by_item, 0.0)
+    number = known.astype(np.float64)
     return lambda counts: share(counts @ values, counts @ number)
 
 
@@ -347,28 +446,30 @@ def coefficients(
     step = max(1, _MAX_NUMBERS // max(1, filled.shape[1]))
 
     def between_systems(counts: Floats) -> Floats:
-        parts = []
-        for at in range(0, len(counts), step):
-            drawn = counts[at : at + step]
+        parts: list[Floats] = []
+        for start in range(0, len(counts), step):
+            drawn = counts[start : start + step]
             sums = (drawn @ filled).reshape(len(drawn), len(columns), -1)
-            means = np.moveaxis(share(sums, (drawn @ number)[:, None]), 1, 0)
-            parts.append(between(means, name)[:, first, second])
+            means = share(sums, (drawn @ number)[:, None])
+            all_coefficients = between(np.moveaxis(means, 1, 0), name)
+            parts.append(all_coefficients[:, first, second])
         return np.concatenate(parts)
 
     return between_systems
 
 
 def _whole_numbers(values: Floats) -> Floats:
-    """Return values times their common denominator (such as 3 for means of three raters), or else times 10⁹.
+    """Return values times their common denominator (such as 3 for means of three raters).
 
-    Sums of whole numbers are exact, so that equal means are equal numbers: of thirds rounded to any decimals they are
-    not.
+    If there is none, return them times 10⁹. Sums of whole numbers are exact, so that equal means
+    are equal numbers: sums of thirds rounded to any decimals are not.
     """
     common = 1
     for value in np.unique(values[~np.isnan(values)]).tolist():
         fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
         common = lcm(common, fraction.denominator)
-        if abs(fraction - Fraction(value)) > 10 * 0.1**_DECIMALS or common > _MAX_DENOMINATOR**2:
+        inexact = abs(fraction - Fraction(value)) > 10 * 0.1**_DECIMALS
+        if inexact or common > _MAX_DENOMINATOR**2:
             common = 10**_DECIMALS
             break
     whole: Floats = np.rint(values * common)
@@ -378,6 +479,8 @@ def _whole_numbers(values: Floats) -> Floats:
 def of_pair(
     x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT
 ) -> Statistic:
-    """Return the coefficient of two columns, items × systems with NaN for missing values, on the texts of both."""
+    """Return the coefficient of two columns, items × systems with NaN for missing values, on the
+    texts of both.
+    """
     statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, coefficient, exact)
     return lambda counts: statistic(counts)[:, 0]
