@@ -1,11 +1,10 @@
-"""Compute Spearman, Kendall's tau-b and Pearson of columns, on tables and on resampled items, at
-three levels.
+"""Compute Spearman, Kendall's tau-b and Pearson of columns at three levels.
 
-`within` and `between` return the coefficients of rows; `coefficients` and `of_pair` return a
-`Statistic` of resampled items. All three are Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of
-texts (Daniels 1944). a_kl is the sign of x_k − x_l (tau-b), the difference of their mid-ranks
-(Spearman) or of the values (Pearson). NaN is a missing value; a value without a partner on the
-other side does not count.
+They are computed on tables and on resampled items. `within` and `between` return the coefficients
+of rows; `coefficients` and `of_pair` return a `Statistic` of resampled items. All three are Γ = Σ
+a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944). a_kl is the sign of x_k − x_l
+(tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN is a missing
+value; a value without a partner on the other side does not count.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ from judge.stats.bootstrap import Floats, Ints, Statistic
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 Level = Literal["document", "item", "system"]
-"""`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all
+"""The three levels.
+
+`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all
 texts; `system`: between system means.
 """
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -31,8 +32,9 @@ Key = tuple[Level, Coefficient]
 Pair = tuple[Floats, Floats]
 """Two sides, items × systems, NaN in both if either is missing."""
 EXACT = 1_000
-"""Spearman is ranked again in every resample up to this many texts; 25,600 of them would take
-seconds per pair.
+"""Spearman is ranked again in every resample up to this many texts.
+
+25,600 of them would take seconds per pair (docs/decisions/0019).
 """
 _EXACT_TAU = 300  # tau-b takes time with the square of the number of texts
 _MAX_NUMBERS = 2_000_000  # numbers in memory
@@ -479,8 +481,9 @@ def _whole_numbers(values: Floats) -> Floats:
 def of_pair(
     x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT
 ) -> Statistic:
-    """Return the coefficient of two columns, items × systems with NaN for missing values, on the
-    texts of both.
+    """Return the coefficient of two columns on the texts of both.
+
+    They are items × systems with NaN for missing values.
     """
     statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, coefficient, exact)
     return lambda counts: statistic(counts)[:, 0]

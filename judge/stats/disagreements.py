@@ -1,4 +1,7 @@
-"""Where a judge and people disagree: the texts with the largest gaps, a confusion by level, and each rater."""
+"""Where a judge and people disagree.
+
+The result has the texts with the largest gaps, a confusion by level, and each rater.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +54,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Counts of ratings by people's level (rows) and the judge's likeliest level of that text (columns).
+    """Counts of ratings by people's and the judge's level.
 
-    `labels` are the levels, ascending. A text that has only a mean rating counts once.
+    Rows are people's levels, columns the judge's likeliest level of that text. `labels` are the
+    levels, ascending. A text that has only a mean rating counts once.
     """
 
     labels: tuple[str, ...]
@@ -65,18 +69,20 @@ class Confusion:
 
     def share(self, distance: int) -> float:
         """Return the share of ratings that are at most this many levels away from the judge's."""
-        near = sum(
-            n
-            for p, row in enumerate(self.counts)
-            for j, n in enumerate(row)
-            if abs(p - j) <= distance
-        )
+        near = 0
+        for people_level, row in enumerate(self.counts):
+            for judge_level, count in enumerate(row):
+                if abs(people_level - judge_level) <= distance:
+                    near += count
         return near / self.n
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstRater:
-    """The judge against one rater on the `texts` with both: Spearman by level, and judge minus rater in points."""
+    """The judge against one rater on the `texts` with both.
+
+    `spearman` is by level, `difference` is judge minus rater in points.
+    """
 
     rater: str
     texts: int
@@ -88,10 +94,11 @@ class AgainstRater:
 class Disagreements:
     """A judge against people on one criterion.
 
-    `higher` and `lower` are the texts that the judge scores furthest above and below people's mean, the largest gap
-    first, tied ones in the order of the data. They, `confusion` and `AgainstRater.difference` need ratings on the
-    judge's scale; `confusion` also needs at most 11 levels. `raters` is empty for fewer than two, and has the 20 with
-    most texts; `named` says whether the data name them.
+    `higher` and `lower` are the texts that the judge scores furthest above and below people's mean,
+    the largest gap first, tied ones in the order of the data. They, `confusion` and
+    `AgainstRater.difference` need ratings on the judge's scale; `confusion` also needs at most 11
+    levels. `raters` is empty for fewer than two, and has the 20 with most texts; `named` says
+    whether the data name them.
     """
 
     criterion: str
@@ -111,50 +118,84 @@ def disagreements(
     bootstrap: Bootstrap,
     sheet: Ratings | None = None,
 ) -> tuple[Disagreements, ...]:
-    """Compare each judge's column with the ratings of its criterion; a column without any is left out.
+    """Compare each judge's column with the ratings of its criterion.
 
-    `sheet`, the file of the ratings, has the raters' comments.
+    A column without ratings is left out. `sheet`, the file of the ratings, has the raters'
+    comments.
     """
-    comments: dict[tuple[str, str, str], dict[str, str]] = {}
-    for row in sheet.single if sheet else ():
-        if row.comment and not row.repeat:
-            comments.setdefault((row.item, row.system, row.criterion), {})[row.rater] = row.comment
-    compared = []
+    comments = _comments_by_text(sheet) if sheet else {}
+    compared: list[Disagreements] = []
     for judge in judges:
-        name, column = judge.criterion, judge.scale
-        texts = [s for s in samples if name in s.human and s.key in judge.values]
+        column = judge.scale
+        rated = [sample for sample in samples if judge.criterion in sample.human]
+        texts = [sample for sample in rated if sample.key in judge.values]
         if not texts or column is None:
             continue
-        # Whether people used another scale shows in all of their ratings, also of texts that the judge failed to score.
-        rated = [s for s in samples if name in s.human]
-        same = [s for s in on_same_scale(column, name, rated) if s.key in judge.values]
-        gaps = []
-        for sample in same:
-            score = judge.scores[sample.key]
-            votes = tuple(
-                (rater, vote) for rater, vote in named_votes(sample, name) if vote is not None
-            )
-            by_name = (comments.get((*sample.key, each)) for each in (name, base_name(name)))
-            reason, quote = score.provenance.reason or "", score.provenance.quote or ""
-            written = next(filter(None, by_name), {})
-            people = sample.human[name]
-            gaps.append(
-                Gap(*sample.key, score.value, people, votes, reason, quote, sample.output, written)
-            )
+        # Whether people used another scale shows in all of their ratings, also of texts that the
+        # judge failed to score.
+        same_scale = [
+            sample
+            for sample in on_same_scale(column, judge.criterion, rated)
+            if sample.key in judge.values
+        ]
+        gaps = [_gap(judge, sample, comments) for sample in same_scale]
         gaps.sort(key=lambda gap: -round(abs(gap.size), _DIGITS))
-        higher = tuple(gap for gap in gaps if round(gap.size, _DIGITS) > 0)[:_MOST_GAPS]
-        lower = tuple(gap for gap in gaps if round(gap.size, _DIGITS) < 0)[:_MOST_GAPS]
-        confusion = _confusion(judge, column, same) if same else None
-        raters = tuple(_raters(judge, column, texts, same, bootstrap))
-        named = any(sample.raters.get(name) for sample in texts)
-        compared.append(
-            Disagreements(name, judge.name, column, higher, lower, confusion, raters, named)
+        higher = [gap for gap in gaps if round(gap.size, _DIGITS) > 0]
+        lower = [gap for gap in gaps if round(gap.size, _DIGITS) < 0]
+        disagreement = Disagreements(
+            judge.criterion,
+            judge.name,
+            column,
+            higher=tuple(higher[:_MOST_GAPS]),
+            lower=tuple(lower[:_MOST_GAPS]),
+            confusion=_confusion(judge, column, same_scale) if same_scale else None,
+            raters=tuple(_raters(judge, column, texts, same_scale, bootstrap)),
+            named=any(sample.raters.get(judge.criterion) for sample in texts),
         )
+        compared.append(disagreement)
     return tuple(compared)
 
 
+_Comments = Mapping[tuple[str, str, str], Mapping[str, str]]
+"""Comments by rater, by item, system and criterion."""
+
+
+def _comments_by_text(sheet: Ratings) -> _Comments:
+    """Return the raters' comments on single texts, without those of repeated ratings."""
+    comments: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in sheet.single:
+        if row.comment and not row.repeat:
+            text = (row.item, row.system, row.criterion)
+            comments.setdefault(text, {})[row.rater] = row.comment
+    return comments
+
+
+def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
+    """Return the judge's and people's scores of a text."""
+    name = judge.criterion
+    score = judge.scores[sample.key]
+    votes = tuple((rater, vote) for rater, vote in named_votes(sample, name) if vote is not None)
+    # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
+    own_comments = comments.get((*sample.key, name))
+    base_comments = comments.get((*sample.key, base_name(name)))
+    return Gap(
+        sample.item,
+        sample.system,
+        judge=score.value,
+        people=sample.human[name],
+        ratings=votes,
+        reason=score.provenance.reason or "",
+        quote=score.provenance.quote or "",
+        output=sample.output,
+        comments=own_comments or base_comments or {},
+    )
+
+
 def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples with ratings of this name on the column's scale, without their other ratings of it."""
+    """Return the samples with ratings of this name on the column's scale.
+
+    Their other ratings of this name are left out.
+    """
     low, high = column.low, column.high
     if low is None or high is None or not low < high:
         return []
@@ -162,55 +203,67 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
-    known = values_by_label(column)
-    labels = sorted(known, key=lambda label: known[label])
-    points = [known[label] for label in labels]
+    """Count ratings by people's and the judge's levels; None without 2 to 11 distinct levels."""
+    value_by_label = values_by_label(column)
+    labels = sorted(value_by_label, key=lambda label: value_by_label[label])
+    points = [value_by_label[label] for label in labels]
     if not 2 <= len(set(points)) == len(points) <= _MOST_LEVELS:
         return None
     middles = [(low + high) / 2 for low, high in pairwise(points)]
     counts = [[0] * len(points) for _ in points]
     for sample in texts:
         score = judge.scores[sample.key]
-        likeliest = known.get(score.provenance.argmax or "", score.value)
+        likeliest = value_by_label.get(score.provenance.argmax or "", score.value)
+        judge_level = bisect_right(middles, likeliest)  # half way is rounded up
         for vote in votes_on(sample, judge.criterion):
-            counts[bisect_right(middles, vote)][bisect_right(middles, likeliest)] += (
-                1  # half way is rounded up
-            )
-    return Confusion(tuple(labels), tuple(map(tuple, counts)))
+            people_level = bisect_right(middles, vote)
+            counts[people_level][judge_level] += 1
+    return Confusion(tuple(labels), tuple(tuple(row) for row in counts))
 
 
 def _raters(
     judge: RatedColumn,
     scale: Column,
     texts: Sequence[Sample],
-    same: Sequence[Sample],
+    same_scale: Sequence[Sample],
     bootstrap: Bootstrap,
 ) -> Iterator[AgainstRater]:
+    """Yield the judge against each rater, those with most texts first.
+
+    There is nothing to yield for fewer than two raters.
+    """
     votes = votes_of(texts, judge.criterion)
-    counts = dict(
-        zip(votes.names, (~np.isnan(votes.values)).sum(axis=(1, 2)).tolist(), strict=True)
-    )
-    by_rater = dict(zip(votes.names, votes.values, strict=True))
-    known = [name for name in votes.names if counts[name]]
-    if len(known) < 2:
+    numbers = (~np.isnan(votes.values)).sum(axis=(1, 2)).tolist()
+    texts_of_rater = dict(zip(votes.names, numbers, strict=True))
+    ratings_of_rater = dict(zip(votes.names, votes.values, strict=True))
+    raters = [name for name in votes.names if texts_of_rater[name]]
+    if len(raters) < 2:
         return
     values = matrix(texts, judge.values)
-    for rater in sorted(known, key=lambda name: -counts[name])[:_MOST_RATERS]:
-        ratings = by_rater[rater]
-        estimates = CorrelationWithRatings(ratings, bootstrap).correlate(values).estimates
-        spearman = {
-            level: estimates[level, "spearman"]
-            for level in LEVELS
-            if (level, "spearman") in estimates
-        }
+    raters.sort(key=lambda name: -texts_of_rater[name])
+    for rater in raters[:_MOST_RATERS]:
+        correlation = CorrelationWithRatings(ratings_of_rater[rater], bootstrap)
+        estimates = correlation.correlate(values).estimates
+        spearman: dict[Level, Estimate] = {}
+        for level in LEVELS:
+            if (level, "spearman") in estimates:
+                spearman[level] = estimates[level, "spearman"]
         difference = None
-        if same and scale.low is not None and scale.high is not None:
-            own = {
-                s.key: vote
-                for s in same
-                for name, vote in named_votes(s, judge.criterion)
-                if name == rater
-            }
-            curve = calibration(values, matrix(texts, own), (scale.low, scale.high), bootstrap)
+        if same_scale and scale.low is not None and scale.high is not None:
+            own_ratings = _ratings_by(rater, same_scale, judge.criterion)
+            ends = (scale.low, scale.high)
+            curve = calibration(values, matrix(texts, own_ratings), ends, bootstrap)
             difference = curve.bias if curve else None
-        yield AgainstRater(rater, counts[rater], spearman, difference)
+        yield AgainstRater(rater, texts_of_rater[rater], spearman, difference)
+
+
+def _ratings_by(
+    rater: str, samples: Sequence[Sample], criterion: str
+) -> dict[tuple[str, str], float | None]:
+    """Return one rater's ratings by text."""
+    ratings: dict[tuple[str, str], float | None] = {}
+    for sample in samples:
+        for name, vote in named_votes(sample, criterion):
+            if name == rater:
+                ratings[sample.key] = vote
+    return ratings

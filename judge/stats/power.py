@@ -1,8 +1,10 @@
-"""Compute the power of the paired tests: which differences a number of items can detect, and how many items are needed.
+"""Compute the power of the paired tests: which differences a number of items can detect, and how
+many items are needed.
 
-The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05 divided
-by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `Spread` approximates its power, and holds at
-few items and on scales with few labels (docs/statistics.md). Verdicts, `judge plan` and `Result.power` use `scatter`.
+The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's
+first step: .05 divided by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one.
+`Spread` approximates its power, and holds at few items and on scales with few labels
+(docs/statistics.md). Verdicts, `judge plan` and `Result.power` use `scatter`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from judge.stats.paired_differences import (
 )
 from judge.table import Table
 
-ALPHA, POWER = 0.05, 0.8
+ALPHA = 0.05
+POWER = 0.8
 MIN_ITEMS = 6
 """With fewer items no sign-flip test can give p < .05 (2 / 2⁶), even as the only test."""
 _ALL_CONSTANT = "the differences are the same in all shared items"
@@ -47,13 +50,17 @@ def min_items(alpha: float) -> int:
 
 
 def items_needed(estimate: Estimate) -> int | None:
-    """Return the items at which a statistic is detectable, if its standard error follows its bootstrap interval.
+    """Return the items at which a statistic is detectable, if its standard error follows its
+    bootstrap interval.
 
-    For statistics without differences by item, such as a correlation. Return None if it is zero, has no interval of
-    positive width, or has fewer than 6 items.
+    For statistics without differences by item, such as a correlation. Return None if it is zero,
+    has no interval of positive width, or has fewer than 6 items.
     """
-    low, high = estimate.low, estimate.high
-    if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
+    low = estimate.low
+    high = estimate.high
+    if low is None or high is None or high <= low:
+        return None
+    if not estimate.value or estimate.n < MIN_ITEMS:
         return None
     error = (high - low) / (2 * NORMAL.inv_cdf(1 - ALPHA / 2))
     return Spread(estimate.n, estimate.value, error * sqrt(estimate.n)).needed()
@@ -63,9 +70,9 @@ def items_needed(estimate: Estimate) -> int | None:
 class Spread:
     """The paired differences of two `systems`: the `items` that both have, their `mean` and `sd`.
 
-    `mean` is that of the first minus the second. `level` is the α of one of the run's tests. `step` is the distance of
-    neighbouring values, and `zeros` the share of items without a difference if the mean were 0; as the density of a
-    normal variable, it falls by exp(−(mean / sd)² / 2).
+    `mean` is that of the first minus the second. `level` is the α of one of the run's tests. `step`
+    is the distance of neighbouring values, and `zeros` the share of items without a difference if
+    the mean were 0; as the density of a normal variable, it falls by exp(−(mean / sd)² / 2).
     """
 
     items: int
@@ -77,29 +84,45 @@ class Spread:
     systems: tuple[str, str] = ("", "")
 
     def power_of(self, items: int | None = None, difference: float | None = None) -> float:
-        """Return the probability (0–1) that the sign-flip test finds this difference, or the observed one, significant.
+        """Return the probability (0–1) that the sign-flip test finds a difference significant.
 
-        It is the power of Student's t test (Johnson and Welch 1940) of the difference less step / n, a continuity
-        correction, times the probability of `min_items` nonzero differences. If there are no more, all must have the
-        same sign.
+        The difference is the given one, or the observed one. The power is that of Student's t test
+        (Johnson and Welch 1940) of the difference less step / n, a continuity correction, times the
+        probability of `min_items` nonzero differences. If there are no more, all must have the same
+        sign.
         """
-        items, least = items or self.items, min_items(self.level)
+        items = items or self.items
+        least = min_items(self.level)
         if items < least:
             return 0.0
         difference = abs(self.mean if difference is None else difference)
-        effect, freedom = difference / self.sd, items - 1
-        zeros = min(1.0, self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
+        effect = difference / self.sd
+        zeros = self._share_of_zeros(effect)
+        # Probabilities of 0, 1, …, `least` nonzero differences.
         few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
+        enough = max(0.0, 1 - fsum(few))
+        power = self._t_power(items, difference)
+        same_sign = NORMAL.cdf(effect) ** least
+        return enough * power + few[-1] * min(power, same_sign)
+
+    def _share_of_zeros(self, effect: float) -> float:
+        """Return the share of items without a difference, for a mean of `effect` deviations."""
+        return min(1.0, self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
+
+    def _t_power(self, items: int, difference: float) -> float:
+        """Return the power of Student's t test, by Johnson and Welch's (1940) approximation."""
+        freedom = items - 1
         tail = self.level / 2
         critical = t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
         shift = max(0.0, difference - self.step / items) * sqrt(items) / self.sd
-        middle, width = critical * (1 - 1 / (4 * freedom)), sqrt(1 + critical**2 / (2 * freedom))
-        power = NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
-        same_sign = NORMAL.cdf(effect) ** least
-        return max(0.0, 1 - fsum(few)) * power + few[-1] * min(power, same_sign)
+        middle = critical * (1 - 1 / (4 * freedom))
+        width = sqrt(1 + critical**2 / (2 * freedom))
+        return NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
-        """Return the smallest detectable difference with the present items or with `items`; None if too few."""
+        """Return the smallest detectable difference with the present items or with `items`; None if
+        too few.
+        """
         from scipy.optimize import brentq
 
         def surplus(difference: float) -> float:
@@ -115,16 +138,20 @@ class Spread:
         return float(brentq(surplus, 0.0, enough, xtol=_TOLERANCE * self.sd))
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
-        """Return the items needed to detect this difference, or the observed one; None if that is zero."""
+        """Return the items needed to detect this difference, or the observed one; None if that is
+        zero.
+        """
         if not (self.mean if difference is None else difference):
             return None
 
         def enough(items: int) -> bool:
             return self.power_of(items, difference) >= power
 
-        low = high = min_items(self.level)
+        low = min_items(self.level)
+        high = low
         while high < _MAX_ITEMS and not enough(high):
-            low, high = high + 1, 2 * high
+            low = high + 1
+            high = 2 * high
         candidates = range(low, high)
         return low + bisect_left(candidates, True, key=enough)
 
@@ -133,9 +160,9 @@ class Spread:
 class Scatter:
     """The spread of the paired differences of one column, for every pair of systems that varies.
 
-    `pairs` share at least 6 items and are sorted by standard deviation. The number of `systems` with values gives the
-    number of tests, none for more than 100. `note` explains missing pairs. If the run compares all systems with one,
-    `against` is its name.
+    `pairs` share at least 6 items and are sorted by standard deviation. The number of `systems`
+    with values gives the number of tests, none for more than 100. `note` explains missing pairs. If
+    the run compares all systems with one, `against` is its name.
     """
 
     column: str
@@ -156,14 +183,17 @@ class Scatter:
 
     @property
     def worst(self) -> Spread:
-        """Return the pair with the largest standard deviation. `hardest` may be another one, with more equal scores."""
+        """Return the pair with the largest standard deviation.
+
+        `hardest` may be another one, with more equal scores.
+        """
         return self.pairs[-1]
 
     def hardest(self, difference: float | None = None, items: int | None = None) -> Spread:
         """Return the pair that needs most items to detect a difference.
 
-        Without a difference, it is the pair whose smallest detectable difference is the largest: with `items`, or else
-        with the fewest items that a pair has.
+        Without a difference, it is the pair whose smallest detectable difference is the largest:
+        with `items`, or else with the fewest items that a pair has.
         """
         items = items or min(pair.items for pair in self.pairs)
 
@@ -173,18 +203,24 @@ class Scatter:
 
         zeros = max(pair.zeros for pair in self.pairs)
         step = max(pair.step for pair in self.pairs)
-        hardest, most = self.worst, need(self.worst)
-        # Of pairs with a smaller deviation, none needs more than one with the most equal scores and the largest step.
+        hardest = self.worst
+        most = need(hardest)
         for pair in reversed(self.pairs[:-1]):
+            # No pair with a smaller deviation needs more than this one would with the most equal
+            # scores and the largest step.
             if need(replace(pair, zeros=zeros, step=step)) <= most:
                 break
-            if need(pair) > most:
-                hardest, most = pair, need(pair)
+            need_of_pair = need(pair)
+            if need_of_pair > most:
+                hardest = pair
+                most = need_of_pair
         return hardest
 
     @property
     def least(self) -> int:
-        """Return the fewest items at which a run with this many systems can find a significant difference."""
+        """Return the fewest items at which a run with this many systems can find a significant
+        difference.
+        """
         return min_items(self.level)
 
     @property
@@ -196,21 +232,22 @@ class Scatter:
 def scatter(
     table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None, against: str = ""
 ) -> list[Scatter]:
-    """Return the spread of these columns' paired differences, for all pairs that a run tests or for one `pair`."""
-    rival = row_of(table.systems, against)
-    scatters = []
+    """Return the spread of these columns' paired differences, for all pairs that a run tests or for
+    one `pair`.
+    """
+    row_against = row_of(table.systems, against)
+    scatters: list[Scatter] = []
     for column in columns:
         values = table.matrix(column.name)
         order = best_first(values, column.better)
-        compared = pairs(order, rival, partly=partly_scored(values))
+        compared = pairs(order, row_against, partly=partly_scored(values))
         if pair is not None:
             compared = [(table.systems.index(pair[0]), table.systems.index(pair[1]))]
         rows = differences(values, compared)
-        scatters.append(
-            scatter_of_pairs(
-                column.name, table.systems, compared, rows, systems=len(order), against=against
-            )
+        column_scatter = scatter_of_pairs(
+            column.name, table.systems, compared, rows, systems=len(order), against=against
         )
+        scatters.append(column_scatter)
     return scatters
 
 
@@ -223,38 +260,54 @@ def scatter_of_pairs(
     systems: int,
     against: str = "",
 ) -> Scatter:
-    """Return the spread of the differences (pairs × items) between compared systems; `systems` have values."""
-    number = tests(systems, against=bool(against))
-    if systems > TESTED and not number:
+    """Return the spread of the differences between compared systems, of which `systems` have
+    values.
+
+    `rows` are pairs × items.
+    """
+    n_tests = tests(systems, against=bool(against))
+    if systems > TESTED and not n_tests:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
-    level = ALPHA / max(1, number)
+    level = ALPHA / max(1, n_tests)
     shared = [row[~np.isnan(row)] for row in rows]
-    varying = []
+    spreads: list[Spread] = []
     for (first, second), row in zip(compared, shared, strict=True):
-        if len(row) < MIN_ITEMS or np.ptp(row) == 0:
-            continue
-        mean, sd = float(row.mean()), float(row.std(ddof=1))
-        sizes = np.round(np.abs(row), _DECIMALS)
-        zeros = float((sizes == 0).mean() * exp(min(abs(mean) / sd, _MAX_EFFECT) ** 2 / 2))
-        step = float(
-            np.diff(np.unique([0.0, *sizes])).min()
-        )  # the smallest distance between sizes, or from 0
-        varying.append(
-            Spread(len(row), mean, sd, level, zeros, step, (names[first], names[second]))
-        )
-    few = sum(len(row) < MIN_ITEMS for row in shared)
-    pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
-    note = f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common" if few else ""
+        if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
+            spreads.append(_spread(row, level, (names[first], names[second])))
+    spreads.sort(key=lambda spread: spread.sd)
+    note = _note(shared, systems, varying=bool(spreads))
+    return Scatter(column, systems, tuple(spreads), note, against)
+
+
+def _spread(differences: Floats, level: float, systems: tuple[str, str]) -> Spread:
+    """Return the spread of two systems' differences, which vary."""
+    mean = float(differences.mean())
+    deviation = float(differences.std(ddof=1))
+    sizes = np.round(np.abs(differences), _DECIMALS)
+    # The share if the mean were 0: undo the fall with the density that `Spread` describes.
+    fall = exp(min(abs(mean) / deviation, _MAX_EFFECT) ** 2 / 2)
+    zeros = float((sizes == 0).mean() * fall)
+    # The smallest distance between sizes, or from 0.
+    step = float(np.diff(np.unique([0.0, *sizes])).min())
+    return Spread(len(differences), mean, deviation, level, zeros, step, systems)
+
+
+def _note(shared: Sequence[Floats], systems: int, *, varying: bool) -> str:
+    """Explain which pairs are missing, from the differences of each pair in shared items."""
     if not systems:
-        note = "no text has a value"
-    elif systems == 1:
-        note = "only one system has values"
-    elif few == len(rows):
-        most = max(map(len, shared), default=0)
-        common = f"more than {most:,} item{'s' * (most != 1)}" if most else "an item"
-        note = f"no two systems share {common}; at least {MIN_ITEMS} are needed"
-    elif not varying:
-        note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
-    return Scatter(
-        column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note, against
-    )
+        return "no text has a value"
+    if systems == 1:
+        return "only one system has values"
+    few = sum(len(row) < MIN_ITEMS for row in shared)
+    if few == len(shared):
+        most = max((len(row) for row in shared), default=0)
+        items = "item" if most == 1 else "items"
+        common = f"more than {most:,} {items}" if most else "an item"
+        return f"no two systems share {common}; at least {MIN_ITEMS} are needed"
+    reasons: list[str] = []
+    if not varying:
+        reasons.append(_ALL_CONSTANT)
+    if few:
+        pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
+        reasons.append(f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common")
+    return "; ".join(reasons)
