@@ -1,9 +1,9 @@
-"""Compare systems by paired differences: which pairs to test, their means, intervals, tests and
-effect size.
+"""Compare systems by paired differences.
 
-`mean_differences` has t intervals and the p of `sign_flip`, a permutation test. `holm` corrects for
-several tests. `pairs` lists the compared systems: all pairs, for many systems each with the best
-one, or each with a given one.
+This module has the pairs to test, their means, intervals, tests and effect size. `mean_differences`
+has t intervals and the p of `sign_flip`, a permutation test. `holm` corrects for several tests.
+`pairs` lists the compared systems: all pairs, for many systems each with the best one, or each with
+a given one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     """
     known = np.nan_to_num(differences)
     norm = np.sqrt((known**2).sum(axis=1, keepdims=True))
-    scaled = known / np.where(norm > 0, norm, 1.0)  # p does not depend on the unit, rounding does
+    scaled = known / np.where(norm > 0, norm, 1.0)  # as for `_TOLERANCE`
     exact = (scaled != 0).sum(axis=1) <= EXACT
     p = np.empty(len(scaled))
     p[exact] = _exact_p(scaled[exact])
@@ -77,7 +77,6 @@ def _exact_p(rows: Floats) -> Floats:
 def _drawn_p(rows: Floats, n_flips: int, seed: int) -> Floats:
     """Return p from drawn flips, the same for all rows."""
     random = np.random.default_rng(seed)
-    # Single precision halves the time of the products.
     items_by_row = rows.T.astype(np.float32)
     limits = (np.abs(rows.sum(axis=1)) - _SINGLE_TOLERANCE).astype(np.float32)
     n_extreme = np.zeros(len(limits))
@@ -93,11 +92,11 @@ def _drawn_p(rows: Floats, n_flips: int, seed: int) -> Floats:
 
 
 def holm(p: Sequence[float | None], n_tests: int = 0) -> list[float | None]:
-    """Adjust p-values after Holm (1979): rejecting those below alpha keeps the family-wise error
-    below alpha.
+    """Adjust p-values after Holm (1979).
 
-    None is no test and stays None. `n_tests` is the number of tests from which these were selected
-    by looking at the data, if larger.
+    Rejecting those below alpha keeps the family-wise error below alpha. None is no test and stays
+    None. `n_tests` is the number of tests from which these were selected by looking at the data, if
+    larger.
     """
     tested = sorted((value, index) for index, value in enumerate(p) if value is not None)
     n_tests = max(n_tests, len(tested))
@@ -170,8 +169,9 @@ def cliffs_delta(first: Floats, second: Floats) -> float:
 MOST = 30
 """Systems up to which all pairs are compared: 435 pairs."""
 TESTED = 100
-"""Systems up to which the best one is tested; the tests from which it was selected then take
-200,000 flips.
+"""Systems up to which the best one is tested.
+
+The tests from which it was selected then take 200,000 flips.
 """
 PLACES = 9
 """Decimals beyond which values differ by rounding only."""
@@ -229,11 +229,10 @@ def pairs(
 
 
 def tests(systems: int, *, against: bool) -> int:
-    """Return the number of tests for Holm's correction, including unselected pairs; 0 for too many
-    systems.
+    """Return the number of tests for Holm's correction.
 
-    If all systems are compared `against` one chosen before, there is one test for each other
-    system.
+    It includes unselected pairs, and is 0 for too many systems. If all systems are compared
+    `against` one chosen before, there is one test for each other system.
     """
     if against:
         return max(0, systems - 1)
@@ -241,8 +240,9 @@ def tests(systems: int, *, against: bool) -> int:
 
 
 def differences(values: Floats, compared: Sequence[Pair]) -> Floats:
-    """Return the first system's values minus the second's (pairs × items), NaN if either is
-    missing.
+    """Return the first system's values minus the second's: pairs × items.
+
+    NaN if either is missing.
     """
     first = [row for row, _ in compared]
     second = [row for _, row in compared]

@@ -1,6 +1,7 @@
-"""Rank systems by comparisons of two texts: win rates, Bradley-Terry strengths, and the effect of the order shown.
+"""Rank systems by comparisons of two texts.
 
-`verdict` combines the two orders of one pair; `rankings` ranks the systems of each column.
+A ranking has win rates, Bradley-Terry strengths, and the effect of the order shown. `verdict`
+combines the two orders of one pair; `rankings` ranks the systems of each column.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,8 @@ _NEAR = 1e-9
 class Verdict:
     """The combined answers about one pair of texts.
 
-    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie. `flipped`: the answer changed with
-    the order; None if the judge was not asked in both orders.
+    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie. `flipped`: the
+    answer changed with the order; None if the judge was not asked in both orders.
     """
 
     preference: float
@@ -50,21 +51,32 @@ class Verdict:
 def verdict(forward: Score | None, backward: Score | None) -> Verdict:
     """Combine the answers about one pair of texts; one may be missing.
 
-    `forward` is the answer with the first text shown first, `backward` with the second. The preference is the mean of
-    `forward`'s value and 1 − `backward`'s.
+    `forward` is the answer with the first text shown first, `backward` with the second. The
+    preference is the mean of `forward`'s value and 1 − `backward`'s.
     """
     answers = [row for row in (forward, backward) if row is not None]
-    for_first, for_second = (
-        None if row is None else _snapped(row.value) for row in (forward, backward)
-    )
     tied = all(_snapped(row.value) == TIE for row in answers)
-    if for_first is None or for_second is None:
-        return Verdict(for_first if for_first is not None else 1 - (for_second or 0.0), tied, None)
+    if forward is None or backward is None:
+        return Verdict(_preference_of_one_order(forward, backward), tied, None)
+    for_first = _snapped(forward.value)
+    for_second = _snapped(backward.value)
     preference = _snapped(TIE + (for_first - for_second) / 2)
     if any(row.provenance.method == IDENTICAL for row in answers):
         return Verdict(preference, tied, None)
-    sides = {(for_first > TIE) - (for_first < TIE), (for_second < TIE) - (for_second > TIE)}
-    return Verdict(preference, tied, len(sides) > 1)
+    same_side = _side(for_first) == -_side(for_second)
+    return Verdict(preference, tied, not same_side)
+
+
+def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:
+    """Return the preference for the first text if only one order has an answer."""
+    if forward is not None:
+        return _snapped(forward.value)
+    return 1 - (0.0 if backward is None else _snapped(backward.value))
+
+
+def _side(value: float) -> int:
+    """Return 1 if the text shown first is preferred, −1 if the other is, 0 for a tie."""
+    return (value > TIE) - (value < TIE)
 
 
 def _snapped(value: float) -> float:
@@ -76,15 +88,16 @@ def _snapped(value: float) -> float:
 class Standing:
     """The results of one system against the others in one column.
 
-    `win_rate` (0–1) is the mean preference over its pairs. It depends on the opponents; `strength` accounts for them.
-    `low`/`high` are None if its pairs come from fewer than five items. `strength` is in log-odds with mean zero over
-    the systems: the difference of two strengths is the log-odds of preferring one. It is None if `Ranking.note` says
-    why.
+    `win_rate` (0–1) is the mean preference over its pairs. It depends on the opponents; `strength`
+    accounts for them. `low`/`high` are None if its pairs come from fewer than five items.
+    `strength` is in log-odds with mean zero over the systems: the difference of two strengths is
+    the log-odds of preferring one. It is None if `Ranking.note` says why.
 
-    `n` pairs are `wins` + `losses` + `ties` + `undecided`: in a tie every order said 0.5, in an undecided pair the two
-    orders cancel out. `flip_rate` is the share of pairs whose verdict changed with the order, None if none was asked in
-    both. `items` counts the items of its pairs. If all systems met `Ranking.against` only, `p` is that of the win rate
-    being 50%: sign flips over items, Holm-corrected for the other systems. `equal_length` is the estimated win rate
+    `n` pairs are `wins` + `losses` + `ties` + `undecided`: in a tie every order said 0.5, in an
+    undecided pair the two orders cancel out. `flip_rate` is the share of pairs whose verdict
+    changed with the order, None if none was asked in both. `items` counts the items of its pairs.
+    If all systems met `Ranking.against` only, `p` is that of the win rate being 50%: sign flips
+    over items, Holm-corrected for the other systems. `equal_length` is the estimated win rate
     against it if both texts were equally long (`stats.equal_length`).
     """
 
@@ -109,26 +122,29 @@ class Standing:
     @property
     def apart(self) -> int:
         """Return 1 if it beats `Ranking.against` significantly, −1 if it loses, else 0."""
-        significant = self.p is not None and self.p < ALPHA
-        return (1 if self.win_rate > TIE else -1) if significant else 0
+        if self.p is None or self.p >= ALPHA:
+            return 0
+        return 1 if self.win_rate > TIE else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
-    They are ordered by win rate if every two systems met equally often, else by strength, if there are strengths: win
-    rates against different rivals cannot be compared. `by_strength` is true if the order is by strength.
+    They are ordered by win rate if every two systems met equally often, else by strength, if there
+    are strengths: win rates against different rivals cannot be compared. `by_strength` is true if
+    the order is by strength.
 
-    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None if
-    there are none. `pairs` were compared; `incomplete` lack the answer to one order; `failed` counts failed judgments.
-    `position_bias` is the mean value of the text shown first minus 0.5, over pairs asked in both orders, so that the
-    texts' quality cancels out; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts, about
-    which no judge was asked. `method` describes the intervals. `against` is the system that all others met, "" if every
-    two systems met.
+    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of
+    texts, None if there are none. `pairs` were compared; `incomplete` lack the answer to one order;
+    `failed` counts failed judgments. `position_bias` is the mean value of the text shown first
+    minus 0.5, over pairs asked in both orders, so that the texts' quality cancels out; 0.5 means
+    that the first always wins. It and `flip_rate` exclude identical texts, about which no judge was
+    asked. `method` describes the intervals. `against` is the system that all others met, "" if
+    every two systems met.
 
-    `groups` are the systems that met directly or through others, in the order of `standings`. Systems of two groups
-    cannot be compared: one group follows the other in `standings`.
+    `groups` are the systems that met directly or through others, in the order of `standings`.
+    Systems of two groups cannot be compared: one group follows the other in `standings`.
     """
 
     column: str
@@ -154,19 +170,21 @@ Orders = Literal[1, 2]
 _METHOD = (
     "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
 )
-_TOLERANCE, _LIMIT = 1e-9, 20_000
-# Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
-# rounding of its scores, and it iterates to the limit without gain.
+_TOLERANCE = 1e-9  # evalica's, of its scores
+_LIMIT = 20_000  # iterations
+# Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own
+# tolerance is below the rounding of its scores, and it iterates to the limit without gain.
 _RESIDUAL = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The compared pairs of texts, each from both sides, as arrays of equal length; and the systems that they have.
+    """The compared pairs of texts, each from both sides, as arrays of equal length.
 
-    `item`, `system` and `rival` are indices, `p` is the preference for `system`, `tied` whether every order said 0.5.
-    `longer` is by how many characters the system's text is longer than the rival's, 0 if unknown. `flipped` (0 or 1)
-    and `first`, the mean value of the text shown first, are NaN if the judge was not asked in both orders.
+    `systems` are those that were compared. `item`, `system` and `rival` are indices, `p` is the
+    preference for `system`, `tied` whether every order said 0.5. `longer` is by how many characters
+    the system's text is longer than the rival's, 0 if unknown. `flipped` (0 or 1) and `first`, the
+    mean value of the text shown first, are NaN if the judge was not asked in both orders.
     """
 
     systems: tuple[str, ...]
@@ -180,19 +198,60 @@ class _Sides:
     longer: Floats
     incomplete: int
 
+    @classmethod
+    def from_rows(cls, systems: tuple[str, ...], rows: Sequence[_Side], incomplete: int) -> _Sides:
+        """Return the rows as arrays."""
+        return cls(
+            systems,
+            item=np.array([row.item for row in rows], dtype=np.intp),
+            system=np.array([row.system for row in rows], dtype=np.intp),
+            rival=np.array([row.rival for row in rows], dtype=np.intp),
+            p=np.array([row.p for row in rows], dtype=np.float64),
+            tied=np.array([row.tied for row in rows], dtype=np.bool_),
+            flipped=np.array([row.flipped for row in rows], dtype=np.float64),
+            first=np.array([row.first for row in rows], dtype=np.float64),
+            longer=np.array([row.longer for row in rows], dtype=np.float64),
+            incomplete=incomplete,
+        )
+
     def between(self, values: Floats) -> Floats:
         """Return the sum of one value per side, systems × rivals."""
         size = len(self.systems)
-        sums: Floats = np.bincount(self.system * size + self.rival, values, size * size).astype(
-            np.float64
-        )
+        cell = self.system * size + self.rival
+        sums: Floats = np.bincount(cell, values, size * size).astype(np.float64)
         return sums.reshape(size, size)
 
     def by_item(self, chosen: Bools) -> Floats:
         """Return the mean preference of these sides by item, NaN without any."""
-        items, n_items = self.item[chosen], int(self.item.max(initial=-1)) + 1
-        return share(
-            np.bincount(items, self.p[chosen], n_items), np.bincount(items, minlength=n_items)
+        items = self.item[chosen]
+        n_items = int(self.item.max(initial=-1)) + 1
+        sums = np.bincount(items, self.p[chosen], n_items)
+        return share(sums, np.bincount(items, minlength=n_items))
+
+    def against(self, name: str) -> Bools:
+        """Return which sides have this system as the rival; none if it was not compared."""
+        if name not in self.systems:
+            return np.zeros(len(self.rival), dtype=bool)
+        mask: Bools = self.rival == self.systems.index(name)
+        return mask
+
+
+class _Side(NamedTuple):
+    """A compared pair of texts from one side, with the fields of `_Sides`."""
+
+    item: int
+    system: int
+    rival: int
+    p: float
+    tied: bool
+    flipped: float
+    first: float
+    longer: float
+
+    def mirrored(self) -> _Side:
+        """Return the pair from the rival's side."""
+        return self._replace(
+            system=self.rival, rival=self.system, p=1 - self.p, longer=-self.longer
         )
 
 
@@ -208,107 +267,140 @@ def rankings(
     lengths: Mapping[tuple[str, str], int] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
-    """Return one `Ranking` for each of `columns`, from its rows with a rival; other columns and systems are ignored.
+    """Return one `Ranking` for each of `columns`, from its rows with a rival.
 
-    The preference for `a` is the mean of `a`'s value when shown first and 1 − `b`'s value when `b` is. With `orders=2`
-    an incomplete pair is excluded, because it would carry position bias; with `orders=1` each order counts. For two
-    systems the win rate is that of AlpacaEval (Li et al. 2023).
+    Other columns and systems are ignored. The preference for `a` is the mean of `a`'s value when
+    shown first and 1 − `b`'s value when `b` is. With `orders=2` an incomplete pair is excluded,
+    because it would carry position bias; with `orders=1` each order counts. For two systems the win
+    rate is that of AlpacaEval (Li et al. 2023).
 
-    Strengths follow Bradley and Terry (1952). A preference p counts as p wins and 1 − p losses, and each pair of
-    systems that met gets one tie, without which an undefeated system has no estimate (Ford 1957). Strengths are None if
-    the systems form groups that never met.
+    Strengths follow Bradley and Terry (1952). A preference p counts as p wins and 1 − p losses, and
+    each pair of systems that met gets one tie, without which an undefeated system has no estimate
+    (Ford 1957). Strengths are None if the systems form groups that never met.
 
-    Intervals are over items (`source_items` has the items of generations), as an item's pairs are not independent. Win
-    rates use Wilson's interval (1927) with Student's t and as many items as would have the observed variance if each
-    were one win or loss (Franco et al. 2019). Strengths use ± t standard errors of White's (1982) sandwich, and the end
-    away from 0 is further out by what the added ties pull. If a system's items all agree, each counts as one win or
-    loss.
+    Intervals are over items (`source_items` has the items of generations), as an item's pairs are
+    not independent. Win rates use Wilson's interval (1927) with Student's t and as many items as
+    would have the observed variance if each were one win or loss (Franco et al. 2019). Strengths
+    use ± t standard errors of White's (1982) sandwich, and the end away from 0 is further out by
+    what the added ties pull. If a system's items all agree, each counts as one win or loss.
 
-    If all systems met one only, name it `against`: the win rates of the others are then tested, and with the `lengths`
-    of the texts, by item and system, they also have one at equal length, with resamples by `seed`.
+    If all systems met one only, name it `against`: the win rates of the others are then tested, and
+    with the `lengths` of the texts, by item and system, they also have one at equal length, with
+    resamples by `seed`.
     """
     known = set(systems)
-    rows: dict[str, list[Score | Failure]] = defaultdict(list)
-    every: Iterable[Score | Failure] = chain(scores, failures)
-    for row in every:
+    rows_by_column: dict[str, list[Score | Failure]] = defaultdict(list)
+    all_rows: Iterable[Score | Failure] = chain(scores, failures)
+    for row in all_rows:
         if {row.system, row.rival} <= known:
-            rows[row.column].append(row)
-    sides = {
-        name: _collect_sides(rows[name], systems, orders, source_items, lengths) for name in columns
-    }
-    return tuple(
-        _ranking(
-            name, sides[name], tuple(systems), against=against,
-            failed=sum(isinstance(row, Failure) for row in rows[name]), seed=seed,
-        )
-        for name in sides
-    )  # fmt: skip
+            rows_by_column[row.column].append(row)
+    ranked: list[Ranking] = []
+    for column in dict.fromkeys(columns):
+        rows = rows_by_column[column]
+        sides = _collect_sides(rows, systems, orders, source_items, lengths)
+        failed = sum(isinstance(row, Failure) for row in rows)
+        ranking = _ranking(column, sides, tuple(systems), failed=failed, against=against, seed=seed)
+        ranked.append(ranking)
+    return tuple(ranked)
 
 
 def _ranking(
     column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int
 ) -> Ranking:
-    number, preferred = sides.between(np.ones(len(sides.p))), sides.between(sides.p)
+    """Rank the systems of one column."""
+    number = sides.between(np.ones(len(sides.p)))
+    preferred = sides.between(sides.p)
     groups = _groups_that_met(number, sides.systems)
-    strengths = _fit_strengths(sides, number, preferred, groups=len(set(groups.values())))
-    p_values: dict[str, float | None] = {}
-    if against in sides.systems:
-        # The corrected p of each other system's win rate against this one, over items.
-        others = [name for name in sides.systems if name != against]
-        rows = _preferences(sides, [(name, against) for name in others]) - TIE
-        estimates = mean_differences(rows, n_flips=max(10_000, ceil(2 * len(others) / ALPHA)))
-        p_values |= zip(
-            others, holm([estimate.p if estimate else None for estimate in estimates]), strict=True
-        )
-    met = sides.rival == (sides.systems.index(against) if against in sides.systems else -1)
-    names = [sides.systems[at] for at in sides.system[met]]
-    equal_length = win_rates(
-        sides.item[met].tolist(), names, sides.p[met].tolist(), sides.longer[met].tolist(), seed
-    )
-    standings = [
-        replace(
-            _standing(sides, at, column, strengths),
-            p=p_values.get(name), equal_length=equal_length.get(name),
-        )
-        for at, name in enumerate(sides.systems)
-    ]  # fmt: skip
-    at = np.array([systems.index(name) for name in sides.systems], dtype=np.intp)
-    cells = np.zeros((2, len(systems), len(systems)))
-    cells[:, at[:, None], at] = number, preferred
-    counts, sums = cells.tolist()
-    bias = _mean(sides.first)
-    bounded = any(standing.low is not None for standing in standings)
-    by_strength = (
-        len(np.unique(number[np.triu_indices(len(number), 1)])) > 1 and strengths.values is not None
-    )
-    standings.sort(
-        key=lambda s: (groups[s.system], -((s.strength or 0.0) if by_strength else s.win_rate))
-    )
+    n_groups = len(set(groups.values()))
+    strengths = _fit_strengths(sides, number, preferred, groups=n_groups)
+    standings = _standings(sides, column, strengths, against=against, seed=seed)
+    pairs_of_systems = number[np.triu_indices(len(number), 1)]
+    met_equally_often = len(np.unique(pairs_of_systems)) <= 1
+    by_strength = not met_equally_often and strengths.values is not None
+
+    def best_first(standing: Standing) -> tuple[int, float]:
+        score = (standing.strength or 0.0) if by_strength else standing.win_rate
+        return groups[standing.system], -score
+
+    standings.sort(key=best_first)
+    in_data = np.array([systems.index(name) for name in sides.systems], dtype=np.intp)
+    number_in_data = np.zeros((len(systems), len(systems)))
+    number_in_data[in_data[:, None], in_data] = number
+    preferred_in_data = np.zeros((len(systems), len(systems)))
+    preferred_in_data[in_data[:, None], in_data] = preferred
+    mean_of_first = _mean(sides.first)
+    has_interval = any(standing.low is not None for standing in standings)
+    without_interval = f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval"
     return Ranking(
         column,
         systems,
         tuple(standings),
-        tuple(
-            tuple(p / n if n else None for n, p in zip(*row, strict=True))
-            for row in zip(counts, sums, strict=True)
-        ),
-        tuple(tuple(map(int, row)) for row in counts),
+        win_rate=_quotients(preferred_in_data, number_in_data),
+        n=tuple(tuple(int(count) for count in row) for row in number_in_data.tolist()),
         pairs=len(sides.p) // 2,
         incomplete=sides.incomplete,
         failed=failed,
         flip_rate=_mean(sides.flipped),
-        position_bias=None if bias is None else bias - TIE,
-        method=_METHOD
-        if bounded
-        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
+        position_bias=None if mean_of_first is None else mean_of_first - TIE,
+        method=_METHOD if has_interval else without_interval,
         note=strengths.note,
         by_strength=by_strength,
         against=against,
-        groups=tuple(
-            tuple(s.system for s in standings if groups[s.system] == group)
-            for group in sorted(set(groups.values()))
-        ),
+        groups=_names_by_group(standings, groups),
     )
+
+
+def _standings(
+    sides: _Sides, column: str, strengths: _Strengths, *, against: str, seed: int
+) -> list[Standing]:
+    """Return the systems' results in the order of the data."""
+    p_values = _p_values_against(sides, against)
+    met = sides.against(against)
+    equal_length = win_rates(
+        sides.item[met].tolist(),
+        [sides.systems[index] for index in sides.system[met]],
+        sides.p[met].tolist(),
+        sides.longer[met].tolist(),
+        seed,
+    )
+    standings: list[Standing] = []
+    for index, name in enumerate(sides.systems):
+        standing = _standing(sides, index, column, strengths)
+        p = p_values.get(name)
+        standings.append(replace(standing, p=p, equal_length=equal_length.get(name)))
+    return standings
+
+
+def _p_values_against(sides: _Sides, against: str) -> dict[str, float | None]:
+    """Return the corrected p of each other system's win rate against this one, over items."""
+    if against not in sides.systems:
+        return {}
+    opponents = [name for name in sides.systems if name != against]
+    differences = _preferences(sides, [(name, against) for name in opponents]) - TIE
+    # With fewer flips no p could be significant after Holm's correction.
+    n_flips = max(10_000, ceil(2 * len(opponents) / ALPHA))
+    estimates = mean_differences(differences, n_flips=n_flips)
+    adjusted = holm([estimate.p if estimate else None for estimate in estimates])
+    return dict(zip(opponents, adjusted, strict=True))
+
+
+def _quotients(sums: Floats, number: Floats) -> tuple[tuple[float | None, ...], ...]:
+    """Return the means of cells, None for an empty cell."""
+    rows: list[tuple[float | None, ...]] = []
+    for sums_of_row, numbers_of_row in zip(sums.tolist(), number.tolist(), strict=True):
+        cells = zip(sums_of_row, numbers_of_row, strict=True)
+        rows.append(tuple(total / count if count else None for total, count in cells))
+    return tuple(rows)
+
+
+def _names_by_group(
+    standings: Sequence[Standing], groups: Mapping[str, int]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the systems of each group, in the order of the standings."""
+    names: dict[int, list[str]] = {group: [] for group in sorted(set(groups.values()))}
+    for standing in standings:
+        names[groups[standing.system]].append(standing.system)
+    return tuple(tuple(group) for group in names.values())
 
 
 def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
@@ -325,9 +417,14 @@ def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
 
 
 def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
-    """Return the mean preference for the first of two systems, pairs of systems × items, NaN if they did not meet."""
-    places = [(sides.systems.index(system), sides.systems.index(rival)) for system, rival in met]
-    rows = [sides.by_item((sides.system == at) & (sides.rival == rival)) for at, rival in places]
+    """Return the mean preference for the first of two systems, pairs of systems × items.
+
+    NaN if they did not meet.
+    """
+    rows: list[Floats] = []
+    for system, rival in met:
+        is_system = sides.system == sides.systems.index(system)
+        rows.append(sides.by_item(is_system & sides.against(rival)))
     return np.array(rows).reshape(len(met), -1)
 
 
@@ -338,23 +435,24 @@ Answers = list[Score | None]
 def complete_pairs(
     rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders
 ) -> tuple[dict[tuple[str, str, str], Answers], int]:
-    """Return the answers about each pair (item and two systems in this order), and the number of incomplete pairs.
+    """Return the answers about each pair, and the number of incomplete pairs.
 
-    A pair is complete with answers in `orders` orders. They are sorted by name: the order of the rows does not matter.
+    A pair is an item and two systems in the order of `systems`. A pair is complete with answers in
+    `orders` orders. They are sorted by name: the order of the rows does not matter.
     """
-    place = {name: at for at, name in enumerate(systems)}
+    position = {name: index for index, name in enumerate(systems)}
     answers_by_pair: dict[tuple[str, str, str], Answers] = {}
     for row in rows:
-        swapped = place[row.system] > place[row.rival]
+        swapped = position[row.system] > position[row.rival]
         earlier, later = (row.rival, row.system) if swapped else (row.system, row.rival)
         answers = answers_by_pair.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
-            answers[swapped] = row
-    complete = {
-        key: answers_by_pair[key]
-        for key in sorted(answers_by_pair)
-        if 2 - answers_by_pair[key].count(None) >= orders
-    }
+            answers[1 if swapped else 0] = row
+    complete: dict[tuple[str, str, str], Answers] = {}
+    for pair in sorted(answers_by_pair):
+        answers = answers_by_pair[pair]
+        if 2 - answers.count(None) >= orders:
+            complete[pair] = answers
     return complete, len(answers_by_pair) - len(complete)
 
 
@@ -365,59 +463,87 @@ def _collect_sides(
     source_items: Mapping[str, str],
     lengths: Mapping[tuple[str, str], int],
 ) -> _Sides:
-    """Collect the rows of one column, combining the two orders. Several generations belong to one item."""
+    """Collect the rows of one column, combining the two orders.
+
+    Several generations belong to one item.
+    """
     complete, incomplete = complete_pairs(rows, systems, orders)
-    present = {name for _, *ends in complete for name in ends}
-    names = tuple(name for name in systems if name in present)
-    at = {name: k for k, name in enumerate(names)}
-    sources = {item: source_items.get(item, item) for item, _, _ in complete}
-    ordered = [
-        *(source for item, source in source_items.items() if item in sources),
-        *sources.values(),
-    ]
-    items = {source: k for k, source in enumerate(dict.fromkeys(ordered))}
-    found = []
-    for (item, a, b), (forward, backward) in complete.items():
+    compared = {name for _, *ends in complete for name in ends}
+    names = tuple(name for name in systems if name in compared)
+    system_index = {name: index for index, name in enumerate(names)}
+    item_index = _index_of_items([item for item, _, _ in complete], source_items)
+    sides: list[_Side] = []
+    for (item, first_name, second_name), (forward, backward) in complete.items():
         outcome = verdict(forward, backward)
-        flip, mean_of_first = np.nan, np.nan
+        flipped = np.nan
+        mean_of_first = np.nan
         if (
             forward is not None
             and backward is not None
             and orders == 2
             and outcome.flipped is not None
         ):
-            flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
-        both = outcome.tied, flip, mean_of_first
-        excess = lengths.get((item, a), 0) - lengths.get((item, b), 0)
-        found.append((items[sources[item]], at[a], at[b], outcome.preference, *both, excess))
-        found.append((items[sources[item]], at[b], at[a], 1 - outcome.preference, *both, -excess))
-    *places, p, tied, flipped, first, longer = np.array(found, dtype=np.float64).reshape(-1, 8).T
-    item, system, rival = np.array(places, dtype=np.intp)
-    return _Sides(names, item, system, rival, p, tied > 0, flipped, first, longer, incomplete)
+            flipped = float(outcome.flipped)
+            mean_of_first = (forward.value + backward.value) / 2
+        excess = lengths.get((item, first_name), 0) - lengths.get((item, second_name), 0)
+        side = _Side(
+            item=item_index[source_items.get(item, item)],
+            system=system_index[first_name],
+            rival=system_index[second_name],
+            p=outcome.preference,
+            tied=outcome.tied,
+            flipped=flipped,
+            first=mean_of_first,
+            longer=excess,
+        )
+        sides += [side, side.mirrored()]
+    return _Sides.from_rows(names, sides, incomplete)
+
+
+def _index_of_items(compared: Sequence[str], source_items: Mapping[str, str]) -> dict[str, int]:
+    """Number the items of the data: in the order of `source_items`, then as they were compared."""
+    known = set(compared)
+    in_data = [source for item, source in source_items.items() if item in known]
+    others = [source_items.get(item, item) for item in compared]
+    return {source: index for index, source in enumerate(dict.fromkeys(in_data + others))}
 
 
 def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
-    """Return the mean of one value (0–1) per pair, each of an item, with an interval over items, which `n` counts."""
-    mean, (known, item_of_pair) = float(values.mean()), np.unique(items, return_inverse=True)
-    n, deviations = len(known), np.bincount(item_of_pair, values - mean)
-    variance = float((deviations**2).sum()) / len(values) ** 2 * n**2 / max(1, n - 1)
-    ends = mean_interval(mean, variance if variance > _NEAR**2 else 0.0, n, 0.0, 1.0)
+    """Return the mean of one value (0–1) per pair, with an interval over items, which `n` counts.
+
+    `items` has the item of each pair.
+    """
+    mean = float(values.mean())
+    known, item_of_pair = np.unique(items, return_inverse=True)
+    n = len(known)
+    deviations = np.bincount(item_of_pair, values - mean)
+    squares = float((deviations**2).sum())
+    variance = squares / len(values) ** 2 * n**2 / max(1, n - 1)
+    if variance <= _NEAR**2:
+        variance = 0.0
+    ends = mean_interval(mean, variance, n, 0.0, 1.0)
     return Estimate("share", mean, ends.low, ends.high, n, ends.method)
 
 
-def _standing(sides: _Sides, at: int, column: str, strengths: _Strengths) -> Standing:
-    own = sides.system == at
-    preferred, by_item = sides.p[own], sides.by_item(own)
+def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> Standing:
+    """Return the results of the system with this index."""
+    own = sides.system == index
+    preferred = sides.p[own]
+    by_item = sides.by_item(own)
     rate = mean_over_items(preferred, sides.item[own])
-    alike = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
+    items_agree = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
+    n_agreeing = len(preferred) if items_agree else None
+    strength = strengths.with_interval(index, rate.n, n_agreeing)
     ties = int(sides.tied[own].sum())
     return Standing(
-        sides.systems[at],
+        sides.systems[index],
         column,
         rate.value,
         rate.low,
         rate.high,
-        *strengths.with_interval(at, rate.n, len(preferred) if alike else None),
+        strength=strength.value,
+        strength_low=strength.low,
+        strength_high=strength.high,
         n=len(preferred),
         wins=int((preferred > TIE).sum()),
         losses=int((preferred < TIE).sum()),
@@ -428,12 +554,20 @@ def _standing(sides: _Sides, at: int, column: str, strengths: _Strengths) -> Sta
     )
 
 
+class _Strength(NamedTuple):
+    """A system's strength and both ends of its interval, None if unknown."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class _Strengths:
     """Bradley-Terry log-odds by system, mean zero, and their variances; empty if `note` says why.
 
-    `over_items` is the variance over items, `by_model` that of the model for independent pairs. `pull` is how far the
-    added ties move a strength (towards 0).
+    `over_items` is the variance over items, `by_model` that of the model for independent pairs.
+    `pull` is how far the added ties move a strength (towards 0).
     """
 
     note: str = ""
@@ -442,49 +576,47 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
     pull: Floats = field(default_factory=lambda: np.empty(0))
 
-    def with_interval(
-        self, at: int, items: int, alike: int | None
-    ) -> tuple[float | None, float | None, float | None]:
-        """Return a strength and both ends of its interval by Student's t; the ends are None below five items.
+    def with_interval(self, index: int, items: int, n_agreeing: int | None) -> _Strength:
+        """Return a strength with its interval by Student's t; the ends are None below five items.
 
-        `alike` is the number of pairs if all items agree.
+        `n_agreeing` is the number of pairs if all items agree. Then the scores do not vary over
+        items, and the model's variance takes the place of the sandwich's.
         """
         if self.values is None:
-            return None, None, None
-        strength = float(self.values[at])
+            return _Strength(None, None, None)
+        strength = float(self.values[index])
         if items < MIN_INTERVAL_ITEMS:
-            return strength, None, None
-        variance = float(self.over_items[at]) * items / (items - 1)
-        if alike:
-            variance = float(self.by_model[at]) * alike / items
-        away, pull = (
-            t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance),
-            float(self.pull[at]),
-        )
-        return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
+            return _Strength(strength, None, None)
+        if n_agreeing:  # each item counts as one win or loss
+            variance = float(self.by_model[index]) * n_agreeing / items
+        else:
+            variance = float(self.over_items[index]) * items / (items - 1)
+        half = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance)
+        pull = float(self.pull[index])
+        # The added ties pull strengths towards 0, so the end away from 0 is further out.
+        low = strength - half - max(0.0, pull)
+        high = strength + half - min(0.0, pull)
+        return _Strength(strength, low, high)
 
 
 def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: int) -> _Strengths:
-    """Fit strengths and White's sandwich (1982), adding up the scores of an item's pairs (Liang and Zeger 1986).
+    """Fit strengths and White's sandwich (1982).
 
-    `number` of pairs and sum of preferences are systems × rivals; `groups` counts those that never met.
+    The sandwich adds up the scores of an item's pairs (Liang and Zeger 1986). `number` of pairs and
+    sum of preferences are systems × rivals; `groups` counts those that never met.
     """
     size = len(sides.systems)
     if not size:
         return _Strengths("No pair was compared.")
     if groups > 1:
         return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
-    import evalica
 
-    # Add one tie to every pair of systems. Accept strengths only if they solve the likelihood equations.
+    # Add one tie to every pair of systems.
     met = number > 0
-    with_tie, wins = number + met, preferred + met / 2
-    ends, others = (side.tolist() for side in np.nonzero(met))
-    winners = [evalica.Winner.X] * len(ends)
-    result = evalica.bradley_terry(
-        ends, others, winners, weights=wins[met].tolist(), tolerance=_TOLERANCE, limit=_LIMIT
-    )
-    odds = result.scores.sort_index().to_numpy(dtype=np.float64)
+    with_tie = number + met
+    wins = preferred + met / 2
+    odds = _bradley_terry(wins, met)
+    # Accept strengths only if they solve the likelihood equations.
     with np.errstate(all="ignore"):
         expected = odds[:, None] / (odds[:, None] + odds)
         residuals = (wins - with_tie * expected).sum(axis=1)
@@ -492,22 +624,47 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
         strengths = np.log(odds)
     if not (solved.all() and np.isfinite(strengths).all()):
         return _Strengths("The Bradley-Terry fit did not converge: no strengths.")
+
     variance = expected * (1 - expected)
-    inverse, untied = (
-        np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-        for weights in (with_tie * variance, number * variance)
-    )
-    by_item = np.zeros((int(sides.item.max()) + 1, size))
-    np.add.at(by_item, (sides.item, sides.system), sides.p - expected[sides.system, sides.rival])
+    inverse = _inverse_information(with_tie * variance)
+    inverse_without_ties = _inverse_information(number * variance)
+    scores_by_item = np.zeros((int(sides.item.max()) + 1, size))
+    surprise = sides.p - expected[sides.system, sides.rival]
+    np.add.at(scores_by_item, (sides.item, sides.system), surprise)
+    scores_of_ties = (met * (0.5 - expected)).sum(axis=1)
     return _Strengths(
         "",
         strengths - strengths.mean(),
-        ((by_item @ inverse) ** 2).sum(axis=0),
-        np.diag(inverse).copy(),
-        untied @ (met * (0.5 - expected)).sum(axis=1),
+        over_items=((scores_by_item @ inverse) ** 2).sum(axis=0),
+        by_model=np.diag(inverse).copy(),
+        pull=inverse_without_ties @ scores_of_ties,
     )
 
 
+def _bradley_terry(wins: Floats, met: Bools) -> Floats:
+    """Return the systems' odds from their wins over each other (systems × rivals)."""
+    import evalica
+
+    systems, rivals = np.nonzero(met)
+    winners = [evalica.Winner.X] * len(systems)
+    result = evalica.bradley_terry(
+        systems.tolist(),
+        rivals.tolist(),
+        winners,
+        weights=wins[met].tolist(),
+        tolerance=_TOLERANCE,
+        limit=_LIMIT,
+    )
+    return np.asarray(result.scores.sort_index(), dtype=np.float64)
+
+
+def _inverse_information(weights: Floats) -> Floats:
+    """Return the inverse of the Fisher information, a Laplacian: its rows sum to 0."""
+    information = np.diag(weights.sum(axis=1)) - weights
+    return np.asarray(np.linalg.pinv(information), dtype=np.float64)
+
+
 def _mean(values: Floats) -> float | None:
+    """Return the mean of the known values, None without any."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

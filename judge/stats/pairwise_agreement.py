@@ -1,8 +1,9 @@
-"""Measure how often a ranking's judge and people prefer the same text of a pair, and how often people do.
+"""Measure how often a ranking's judge and people prefer the same text of a pair.
 
-A preference is +1 for the pair's first text, −1 for the second and 0 for a tie; the first text is that of the system
-which comes first in the data. People's preferences are stated (`judge.data.ratings.PairRating`), or else follow from
-the ratings of the two texts.
+It also measures how often people agree with one another. A preference is +1 for the pair's first
+text, −1 for the second and 0 for a tie; the first text is that of the system which comes first in
+the data. People's preferences are stated (`judge.data.ratings.PairRating`), or else follow from the
+ratings of the two texts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from judge.core.records import IDENTICAL, Estimate
 from judge.data.ratings import PairRating
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import Bootstrap
+from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.human_agreement import RatedColumn, judges_of
 from judge.stats.pairwise import TIE, Orders, complete_pairs, mean_over_items, verdict
 from judge.stats.raters import named_votes
@@ -28,6 +29,7 @@ Pair = tuple[str, str, str]
 """Item and two systems, in the order of the data."""
 Preferences = dict[str, dict[Pair, float]]
 """By rater; the empty name is people's majority, or their mean rating."""
+Kind = Literal["people", "rater", "raters"]
 _VALUES = {"first": 1.0, "tie": 0.0, "second": -1.0}
 _DECIMALS = 9  # of a difference of means, whose rounding errors are no preference
 _SAME = "share of pairs with the same preference, a tie against a preference counts half"
@@ -37,13 +39,14 @@ _SAME = "share of pairs with the same preference, a tie against a preference cou
 class PreferenceRow:
     """The agreement of two sides on the pairs of texts that both have a preference about.
 
-    `name` is a rater, or empty for all people (kind `people`) and for people among themselves (kind `raters`: every two
-    of them). `same` is the share of pairs with the same preference, where a tie against a preference counts
-    half; `kappa` corrects it for chance (Cohen's kappa, linear weights), None if it is undefined. Their `n` counts
-    pairs, or for `raters` pairs of texts and raters.
+    `name` is a rater, or empty for all people (kind `people`) and for people among themselves (kind
+    `raters`: every two of them). `same` is the share of pairs with the same preference, where a tie
+    against a preference counts half; `kappa` corrects it for chance (Cohen's kappa, linear
+    weights), None if it is undefined. Their `n` counts pairs, or for `raters` pairs of texts and
+    raters.
     """
 
-    kind: Literal["people", "rater", "raters"]
+    kind: Kind
     name: str
     same: Estimate
     kappa: Estimate | None
@@ -53,9 +56,9 @@ class PreferenceRow:
 class PreferenceAgreement:
     """The agreement of one judge's preferences with people's on one criterion.
 
-    `derived` preferences follow from ratings of single texts. `excluded` pairs have a text that was used to make the
-    prompt. On `no_majority` pairs that the judge compared no answer has more than half of the raters' votes; they count
-    for each rater only.
+    `derived` preferences follow from ratings of single texts. `excluded` pairs have a text that was
+    used to make the prompt. On `no_majority` pairs that the judge compared no answer has more than
+    half of the raters' votes; they count for each rater only.
     """
 
     criterion: str
@@ -69,53 +72,85 @@ class PreferenceAgreement:
 def preference_agreement(
     table: Table, stated: Sequence[PairRating], model: str, *, orders: Orders, bootstrap: Bootstrap
 ) -> tuple[PreferenceAgreement, ...]:
-    """Compare a ranking's preferences with people's, for every judge's column whose criterion people rated.
+    """Compare a ranking's preferences with people's.
 
-    The judge is compared with people's majority and with each rater, and the raters with each other.
-    A pair that lacks an answer in one of `orders`, and identical texts, about which no judge was asked, do not count.
-    People's majority is the answer (first, second or tie) with more than half of the raters' votes; a pair without one
-    has none. For ratings of single texts, people prefer the text with the higher mean rating.
+    There is a result for every judge's column whose criterion people rated. The judge is compared
+    with people's majority and with each rater, and the raters with each other. A pair that lacks an
+    answer in one of `orders`, and identical texts, about which no judge was asked, do not count.
+    People's majority is the answer (first, second or tie) with more than half of the raters' votes;
+    a pair without one has none. For ratings of single texts, people prefer the text with the higher
+    mean rating.
     """
-    agreements = []
+    agreements: list[PreferenceAgreement] = []
     for judge in judges_of(table, model):
-        people, excluded = _stated(
-            table, [rating for rating in stated if rating.criterion == judge.criterion], judge
+        ratings = [rating for rating in stated if rating.criterion == judge.criterion]
+        preferences, excluded = _stated(table, ratings, judge)
+        derived = not (preferences or excluded)
+        if derived:
+            preferences = _derived(table, judge.criterion)
+        judged = _preferences_of_judge(table, judge, orders)
+        rows = _rows(judged, preferences, bootstrap)
+        if all(row.kind == "raters" for row in rows):  # the judge has no pair in common with people
+            continue
+        no_majority = 0
+        if not derived:
+            no_majority = _pairs_without_majority(preferences, judged)
+        agreement = PreferenceAgreement(
+            judge.criterion, judge.name, tuple(rows), derived, excluded, no_majority
         )
-        if derived := not (people or excluded):
-            people = _derived(table, judge.criterion)
-        column = judge.scale.name if judge.scale else ""
-        scores = [
-            s for s in table.column_scores(column) if s.rival and s.provenance.method != IDENTICAL
-        ]
-        answers, _ = complete_pairs(scores, table.systems, orders)
-        judged = {
-            pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()
-        }
-        raters = [name for name in people if name]
-        names = list(people) if len(raters) > 1 else [*people][:1]
-        rows = [
-            _row("rater" if name else "people", name, [judged, people[name]], bootstrap)
-            for name in names
-        ]
-        if len(raters) > 1:
-            rows.append(_row("raters", "", [people[name] for name in raters], bootstrap))
-        shared = tuple(row for row in rows if row is not None)
-        compared = {pair for name in raters for pair in people[name] if pair in judged}
-        no_majority = 0 if derived else len(compared - people.get("", {}).keys())
-        if any(row.kind != "raters" for row in shared):
-            agreements.append(
-                PreferenceAgreement(
-                    judge.criterion, judge.name, shared, derived, excluded, no_majority
-                )
-            )
+        agreements.append(agreement)
     return tuple(agreements)
+
+
+def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> dict[Pair, float]:
+    """Return the judge's preferences about complete pairs of different texts."""
+    column = judge.scale.name if judge.scale else ""
+    scores = [
+        score
+        for score in table.column_scores(column)
+        if score.rival and score.provenance.method != IDENTICAL
+    ]
+    answers_by_pair, _ = complete_pairs(scores, table.systems, orders)
+    preferences: dict[Pair, float] = {}
+    for pair, (forward, backward) in answers_by_pair.items():
+        preference = verdict(forward, backward).preference
+        preferences[pair] = float(np.sign(preference - TIE))
+    return preferences
+
+
+def _rows(
+    judged: Mapping[Pair, float], preferences: Preferences, bootstrap: Bootstrap
+) -> list[PreferenceRow]:
+    """Compare the judge with people's majority and each rater, and the raters with each other."""
+    raters = [name for name in preferences if name]
+    # The majority of one rater is that rater: one row is enough.
+    names = list(preferences) if len(raters) > 1 else list(preferences)[:1]
+    rows: list[PreferenceRow | None] = []
+    for name in names:
+        kind: Kind = "rater" if name else "people"
+        rows.append(_row(kind, name, [judged, preferences[name]], bootstrap))
+    if len(raters) > 1:
+        rows.append(_row("raters", "", [preferences[name] for name in raters], bootstrap))
+    return [row for row in rows if row is not None]
+
+
+def _pairs_without_majority(preferences: Preferences, judged: Mapping[Pair, float]) -> int:
+    """Return the number of pairs that the judge and raters compared, but without a majority."""
+    compared: set[Pair] = set()
+    for name, by_pair in preferences.items():
+        if name:
+            compared |= by_pair.keys() & judged.keys()
+    return len(compared - preferences.get("", {}).keys())
 
 
 def _stated(
     table: Table, ratings: Sequence[PairRating], judge: RatedColumn
 ) -> tuple[Preferences, int]:
-    """Return people's stated preferences, and the number of pairs whose texts the prompt has used."""
-    place = {system: at for at, system in enumerate(table.systems)}
+    """Return people's stated preferences, and the number of excluded pairs.
+
+    The texts of an excluded pair were used to make the prompt.
+    """
+    position = {system: index for index, system in enumerate(table.systems)}
     samples = {sample.key: sample for sample in table.samples}
     seen = frozenset(judge.scale.seen if judge.scale else ())
     preferences: Preferences = {}
@@ -124,24 +159,31 @@ def _stated(
         texts = [samples.get((rating.item, system)) for system in (rating.first, rating.second)]
         if rating.repeat or None in texts:
             continue
-        swapped = place[rating.first] > place[rating.second]
+        swapped = position[rating.first] > position[rating.second]
         first, second = (rating.second, rating.first) if swapped else (rating.first, rating.second)
-        pair = rating.item, first, second
+        pair = (rating.item, first, second)
         if any(text and text.digests & seen for text in texts):
             used.add(pair)
         else:
-            value = -_VALUES[rating.value] if swapped else _VALUES[rating.value]
-            preferences.setdefault(rating.rater, {})[pair] = value
-    votes: dict[Pair, list[float]] = {}
+            value = _VALUES[rating.value]
+            preferences.setdefault(rating.rater, {})[pair] = -value if swapped else value
+    if not preferences:
+        return {}, len(used)
+    return {"": _majorities(preferences)} | preferences, len(used)
+
+
+def _majorities(preferences: Preferences) -> dict[Pair, float]:
+    """Return the label with more than half of the raters' votes, without pairs that have none."""
+    votes_by_pair: dict[Pair, list[float]] = {}
     for by_pair in preferences.values():
         for pair, value in by_pair.items():
-            votes.setdefault(pair, []).append(value)
-    majority = {
-        pair: label
-        for pair, values in votes.items()
-        if (label := majority_label(values)) is not None
-    }
-    return ({"": majority} | preferences if preferences else {}), len(used)
+            votes_by_pair.setdefault(pair, []).append(value)
+    majorities: dict[Pair, float] = {}
+    for pair, votes in votes_by_pair.items():
+        label = majority_label(votes)
+        if label is not None:
+            majorities[pair] = label
+    return majorities
 
 
 def majority_label(votes: Sequence[float]) -> float | None:
@@ -160,42 +202,50 @@ def _derived(table: Table, criterion: str) -> Preferences:
         for name, vote in named_votes(sample, criterion):
             if vote is not None:
                 ratings.setdefault(name, {})[sample.key] = vote
-    return {
-        name: {
-            (item, first, second): float(
-                np.sign(round(given[item, first] - given[item, second], _DECIMALS))
-            )
-            for first, second in combinations(table.systems, 2)
-            for item in table.items
-            if (item, first) in given and (item, second) in given
-        }
-        for name, given in ratings.items()
-    }
+    return {name: _preferences_from(by_text, table) for name, by_text in ratings.items()}
+
+
+def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) -> dict[Pair, float]:
+    """Return the preferences of one rater who rated these texts (item and system)."""
+    preferences: dict[Pair, float] = {}
+    for first, second in combinations(table.systems, 2):
+        for item in table.items:
+            if (item, first) in ratings and (item, second) in ratings:
+                difference = round(ratings[item, first] - ratings[item, second], _DECIMALS)
+                preferences[item, first, second] = float(np.sign(difference))
+    return preferences
 
 
 def _row(
-    kind: Literal["people", "rater", "raters"],
-    name: str,
-    sides: Sequence[Mapping[Pair, float]],
-    bootstrap: Bootstrap,
+    kind: Kind, name: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
 ) -> PreferenceRow | None:
-    """Compare every two of these sides on the pairs of texts that both have; None if there are none."""
-    shared = [
-        (pair, abs(a[pair] - b[pair])) for a, b in combinations(sides, 2) for pair in a if pair in b
-    ]
-    if not shared:
+    """Compare every two of these sides on the pairs of texts that both have; None without any."""
+    item_of_pair: list[str] = []
+    distances: list[float] = []
+    for first_side, second_side in combinations(sides, 2):
+        for pair in first_side:
+            if pair in second_side:
+                item_of_pair.append(pair[0])
+                distances.append(abs(first_side[pair] - second_side[pair]))
+    if not distances:
         return None
-    items = list(dict.fromkeys(item for side in sides for item, *_ in side))
-    systems = list(dict.fromkeys(tuple(two) for side in sides for _, *two in side))
+    agreed = np.array([1 - distance / 2 for distance in distances])
+    same = mean_over_items(agreed, np.array(item_of_pair))
+    method = f"{_SAME}; {same.method}"
+    estimate = replace(same, name="same", n=len(distances), method=method)
+    votes = _votes(sides)
+    kappa = agree(votes, ("kappa_linear",), bootstrap).estimates.get("kappa_linear")
+    return PreferenceRow(kind, name, estimate, kappa)
+
+
+def _votes(sides: Sequence[Mapping[Pair, float]]) -> Floats:
+    """Return the preferences as sides × items × pairs of systems, NaN for missing ones."""
+    items = list(dict.fromkeys(item for side in sides for item, _, _ in side))
+    systems = list(dict.fromkeys((first, second) for side in sides for _, first, second in side))
     cells = [
         side.get((item, first, second), np.nan)
         for side in sides
         for item in items
         for first, second in systems
     ]
-    votes = np.array(cells).reshape(len(sides), len(items), len(systems))
-    agreed = np.array([1 - distance / 2 for _, distance in shared])
-    same = mean_over_items(agreed, np.array([item for (item, *_), _ in shared]))
-    estimate = replace(same, name="same", n=len(shared), method=f"{_SAME}; {same.method}")
-    kappa = agree(votes, ("kappa_linear",), bootstrap).estimates.get("kappa_linear")
-    return PreferenceRow(kind, name, estimate, kappa)
+    return np.array(cells).reshape(len(sides), len(items), len(systems))

@@ -1,10 +1,10 @@
-"""Compute the power of the paired tests: which differences a number of items can detect, and how
-many items are needed.
+"""Compute the power of the paired tests.
 
-The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's
-first step: .05 divided by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one.
-`Spread` approximates its power, and holds at few items and on scales with few labels
-(docs/statistics.md). Verdicts, `judge plan` and `Result.power` use `scatter`.
+It says which differences a number of items can detect, and how many items are needed. The test is
+that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05
+divided by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `Spread`
+approximates its power, and holds at few items and on scales with few labels (docs/statistics.md).
+Verdicts, `judge plan` and `Result.power` use `scatter`.
 """
 
 from __future__ import annotations
@@ -45,16 +45,19 @@ _MANY = 1_000  # items from which Student's t is normal
 
 
 def min_items(alpha: float) -> int:
-    """Return the smallest n at which a sign-flip test can give p < alpha: 2 / 2ⁿ is the smallest p."""
+    """Return the smallest n at which a sign-flip test can give p < alpha.
+
+    The smallest p of n items is 2 / 2ⁿ.
+    """
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
 def items_needed(estimate: Estimate) -> int | None:
-    """Return the items at which a statistic is detectable, if its standard error follows its
-    bootstrap interval.
+    """Return the items at which a statistic is detectable.
 
-    For statistics without differences by item, such as a correlation. Return None if it is zero,
-    has no interval of positive width, or has fewer than 6 items.
+    Its standard error is assumed to follow its bootstrap interval. For statistics without
+    differences by item, such as a correlation. Return None if it is zero, has no interval of
+    positive width, or has fewer than 6 items.
     """
     low = estimate.low
     high = estimate.high
@@ -120,8 +123,9 @@ class Spread:
         return NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
-        """Return the smallest detectable difference with the present items or with `items`; None if
-        too few.
+        """Return the smallest detectable difference; None if there are too few items.
+
+        The items are the present ones, or `items`.
         """
         from scipy.optimize import brentq
 
@@ -138,8 +142,9 @@ class Spread:
         return float(brentq(surplus, 0.0, enough, xtol=_TOLERANCE * self.sd))
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
-        """Return the items needed to detect this difference, or the observed one; None if that is
-        zero.
+        """Return the items needed to detect this difference, or the observed one.
+
+        None if the difference is zero.
         """
         if not (self.mean if difference is None else difference):
             return None
@@ -218,8 +223,9 @@ class Scatter:
 
     @property
     def least(self) -> int:
-        """Return the fewest items at which a run with this many systems can find a significant
-        difference.
+        """Return the fewest items at which a run can find a significant difference.
+
+        It depends on the number of systems.
         """
         return min_items(self.level)
 
@@ -232,8 +238,9 @@ class Scatter:
 def scatter(
     table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None, against: str = ""
 ) -> list[Scatter]:
-    """Return the spread of these columns' paired differences, for all pairs that a run tests or for
-    one `pair`.
+    """Return the spread of these columns' paired differences.
+
+    It has all pairs that a run tests, or one `pair`.
     """
     row_against = row_of(table.systems, against)
     scatters: list[Scatter] = []
@@ -260,10 +267,9 @@ def scatter_of_pairs(
     systems: int,
     against: str = "",
 ) -> Scatter:
-    """Return the spread of the differences between compared systems, of which `systems` have
-    values.
+    """Return the spread of the differences between compared systems.
 
-    `rows` are pairs × items.
+    `systems` counts those with values. `rows` are pairs × items.
     """
     n_tests = tests(systems, against=bool(against))
     if systems > TESTED and not n_tests:

@@ -1,4 +1,7 @@
-"""The raters of a criterion, one by one: agreement with the others, and of each with an earlier rating."""
+"""The raters of a criterion, one by one.
+
+Each is compared with the others, and with earlier ratings of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.core.records import Estimate, Sample
-from judge.data.ratings import Ratings, base_name
+from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.coefficients import average, of_pair, paired
 from judge.stats.correlation import NAMES, OVER
 from judge.table import matrix
 
-_MIN_SPEARMAN_TEXTS = 3
+_MIN_SPEARMAN_TEXTS = 3  # with two, every coefficient is 1 or −1
 
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Everyone's ratings of a criterion: `values` are raters × items × systems, NaN for missing ratings."""
+    """Everyone's ratings of a criterion.
+
+    `values` are raters × items × systems, NaN for missing ratings.
+    """
 
     names: tuple[str, ...]
     values: Floats
@@ -28,9 +34,10 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """One rater compared with the mean of the others, on the texts that another one rated too; None if undefined.
+    """One rater compared with the mean of the others, None if undefined.
 
-    `repeated` texts were rated twice, `same` of them with the same value; both need a file of ratings.
+    Only texts that another rater rated too count. `repeated` texts were rated twice, `same` of them
+    with the same value; both need a file of ratings.
     """
 
     rater: str
@@ -43,11 +50,14 @@ class Rater:
 
 
 def named_votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float | None]]:
-    """Yield each rater and their rating. A rater without a name is the place in the list, such as "rater 1"."""
+    """Yield each rater and their rating.
+
+    A rater without a name is the place in the list, such as "rater 1".
+    """
     votes = sample.ratings.get(criterion, ())
-    names = sample.raters.get(criterion) or tuple(
-        f"rater {place}" for place in range(1, len(votes) + 1)
-    )
+    names = sample.raters.get(criterion)
+    if not names:
+        names = tuple(f"rater {number}" for number in range(1, len(votes) + 1))
     return zip(names, votes, strict=True)
 
 
@@ -64,9 +74,9 @@ def votes_of(samples: Sequence[Sample], criterion: str) -> Votes:
 def raters(
     samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap, sheet: Ratings | None = None
 ) -> tuple[Rater, ...]:
-    """Return the table of a criterion's raters, in the order of their first rating; `sheet` is the file of ratings.
+    """Return the table of a criterion's raters, in the order of their first rating.
 
-    Empty if no text has a list of ratings.
+    `sheet` is the file of ratings. Empty if no text has a list of ratings.
     """
     votes = votes_of(samples, criterion)
     texts = {sample.key for sample in samples}
@@ -75,47 +85,61 @@ def raters(
     rows = [
         row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts
     ]
-    table = []
-    for place, rater in enumerate(votes.names):
-        own, others = votes.values[place], average(np.delete(votes.values, place, axis=0))
+    table: list[Rater] = []
+    for index, rater in enumerate(votes.names):
+        own = votes.values[index]
         known = own[~np.isnan(own)]
         if not len(known):
             continue
-        rated = [row for row in rows if row.rater == rater]
-        first = {(row.item, row.system): row.value for row in rated if not row.repeat}
-        again = [
-            (first[key], row.value)
-            for row in rated
-            if row.repeat and (key := (row.item, row.system)) in first
-        ]
-        table.append(
-            Rater(
-                rater,
-                len(known),
-                float(known.mean()),
-                *_against(own, others, bootstrap),
-                repeated=len(again),
-                same=sum(one == other for one, other in again),
-            )
+        mean_of_others = average(np.delete(votes.values, index, axis=0))
+        against = _against(own, mean_of_others, bootstrap)
+        repeated = _repeated([row for row in rows if row.rater == rater])
+        row = Rater(
+            rater,
+            len(known),
+            float(known.mean()),
+            spearman=against.spearman,
+            alpha=against.alpha,
+            repeated=len(repeated),
+            same=sum(first == second for first, second in repeated),
         )
+        table.append(row)
     return tuple(table)
 
 
-def _against(
-    own: Floats, others: Floats, bootstrap: Bootstrap
-) -> tuple[Estimate | None, Estimate | None]:
-    """Return Spearman and alpha of a rater against the mean of the others."""
-    shared, other = pair = paired(own, others)
-    texts = ~np.isnan(shared)
-    if not texts.any():
-        return None, None
+def _repeated(rows: Sequence[Rating]) -> list[tuple[float | str, float | str]]:
+    """Return the first and the later value of one rater's repeated ratings."""
+    first_value = {(row.item, row.system): row.value for row in rows if not row.repeat}
+    repeated: list[tuple[float | str, float | str]] = []
+    for row in rows:
+        text = (row.item, row.system)
+        if row.repeat and text in first_value:
+            repeated.append((first_value[text], row.value))
+    return repeated
+
+
+@dataclass(frozen=True, slots=True)
+class _AgainstOthers:
+    """The agreement of a rater with the mean of the others, None if undefined."""
+
+    spearman: Estimate | None = None
+    alpha: Estimate | None = None
+
+
+def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> _AgainstOthers:
+    """Compare a rater with the mean of the others (both items × systems)."""
+    own_ratings, other_ratings = paired(own, others)
+    rated = ~np.isnan(own_ratings)
+    n_texts = int(rated.sum())
+    if not n_texts:
+        return _AgainstOthers()
     spearman = None
-    if (n := int(texts.sum())) >= _MIN_SPEARMAN_TEXTS:
-        resampled = bootstrap.resampled(
-            of_pair(*pair, "item", "spearman"), len(own), int(texts.any(axis=1).sum())
-        )
-        spearman = bootstrap.estimate(
-            "spearman", resampled, n, f"{NAMES['spearman']} {OVER['item']}"
-        )
-    agreement = agree(np.stack([shared, other]), ("alpha_interval",), bootstrap)
-    return spearman, agreement.estimates.get("alpha_interval")
+    if n_texts >= _MIN_SPEARMAN_TEXTS:
+        statistic = of_pair(own_ratings, other_ratings, "item", "spearman")
+        n_items = int(rated.any(axis=1).sum())
+        resampled = bootstrap.resampled(statistic, len(own), n_items)
+        method = f"{NAMES['spearman']} {OVER['item']}"
+        spearman = bootstrap.estimate("spearman", resampled, n_texts, method)
+    both = np.stack([own_ratings, other_ratings])
+    agreement = agree(both, ("alpha_interval",), bootstrap)
+    return _AgainstOthers(spearman, agreement.estimates.get("alpha_interval"))
