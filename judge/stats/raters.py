@@ -52,7 +52,7 @@ class Rater:
 def named_votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float | None]]:
     """Yield each rater and their rating.
 
-    A rater without a name is the place in the list, such as "rater 1".
+    A rater without a name is called by the position in the list, such as "rater 1".
     """
     votes = sample.ratings.get(criterion, ())
     names = sample.raters.get(criterion)

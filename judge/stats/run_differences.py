@@ -1,22 +1,23 @@
-"""Compare two runs on the same texts: changes of means by system and column, and of single items."""
+"""Compare two runs on the same texts: changes of means, and of single items."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 
-from judge.core.records import Column, Estimate, Failure, Sample
+from judge.core.records import Column, Estimate, Failure, Sample, Score
 from judge.stats.analyze import overall, pass_columns, pass_table
 from judge.stats.bootstrap import (
     CONFIDENCE,
     MIN_INTERVAL_ITEMS,
     Bools,
     Floats,
+    Ints,
     one_thread,
     t_quantile,
     t_test,
@@ -27,22 +28,26 @@ from judge.stats.paired_differences import ALL_EQUAL, PLACES, holm, mean_differe
 from judge.stats.power import ALPHA, MIN_ITEMS
 from judge.table import Table
 
-_MAX_ITEMS, _MAX_SHIFTS = 50, 12  # named items, and values of each
+_MAX_ITEMS = 50  # named items
+_MAX_SHIFTS = 12  # values of each named item
 
 
 @dataclass(frozen=True, slots=True)
 class MeanChange:
-    """The mean of a column before and after, for one system or, if `system` is empty, for all systems.
+    """The mean of a column before and after.
 
-    It covers the texts that have a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or
-    fell. Means are over items; for all systems, over the means of the items. `estimate` is the mean difference, after
-    minus before, with its interval and p (see `mean_differences`).
-    `adjusted` is p after Holm's correction over all systems and columns in which any value differs; for all systems
-    together, over the columns. A value of all texts together, such as corpus BLEU, has no interval and no test.
+    It is that of one system or, if `system` is empty, of all systems. It covers the texts that have
+    a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or fell.
+    Means are over items; for all systems, over the means of the items. `estimate` is the mean
+    difference, after minus before, with its interval and p (see `mean_differences`). `adjusted` is
+    p after Holm's correction over all systems and columns in which any value differs; for all
+    systems together, over the columns. A value of all texts together, such as corpus BLEU, has no
+    interval and no test.
 
-    `judge` is the part of the change that is the judge's, measured on texts that are the same in both runs, and
-    `system_change` the rest; `system_adjusted` is its p after Holm's correction over the rows that have one. If no text
-    changed, the whole change is the judge's. Both are None for metrics, and if fewer than five items have such a text.
+    `judge` is the part of the change that is the judge's, measured on texts that are the same in
+    both runs, and `system_change` the rest; `system_adjusted` is its p after Holm's correction over
+    the rows that have one. If no text changed, the whole change is the judge's. Both are None for
+    metrics, and if fewer than five items have such a text.
     """
 
     column: str
@@ -71,7 +76,10 @@ class MeanChange:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One text's value before and after; `share` is the difference as a share of the scale or of the values' range."""
+    """One text's value before and after.
+
+    `share` is the difference as a share of the scale or of the values' range.
+    """
 
     item: str
     system: str
@@ -83,7 +91,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The changes of an item: its `shifts`, the largest first, and the absolute share of the first."""
+    """The changes of an item: its `shifts`, the largest first, and the size of the first."""
 
     item: str
     size: float
@@ -103,12 +111,12 @@ class Unshared:
 class Runs:
     """Differences of two runs on the `texts` texts of `items` items that both have.
 
-    `means` has, column by column, all systems together (if there are several) and then each one. `changed_items` has
-    the 50 items that changed most. `appeared` are failures of the second run for which the first has a score,
-    `vanished` the reverse. `edited` counts texts with another output, source or references, `anchors` the items with a
-    text that is the same in both runs. `unanswered` counts values
-    of the first run that the second neither has nor failed at, and the reverse. `incomparable` says by column why it is
-    left out, `only` what just one run has.
+    `means` has, column by column, all systems together (if there are several) and then each one.
+    `changed_items` has the 50 items that changed most. `appeared` are failures of the second run
+    for which the first has a score, `vanished` the reverse. `edited` counts texts with another
+    output, source or references, `anchors` the items with a text that is the same in both runs.
+    `unanswered` counts values of the first run that the second neither has nor failed at, and the
+    reverse. `incomparable` says by column why it is left out, `only` what just one run has.
     """
 
     texts: int
@@ -149,89 +157,146 @@ class _ColumnInBoth:
 
 @one_thread
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 10_000) -> Runs:
-    """Compare two tables of scores. Items are the unit; all systems and columns share the sign flips."""
-    systems, items = (
-        [name for name in had if name in set(has)]
-        for had, has in ((before.systems, after.systems), (before.items, after.items))
-    )
-    old, new = (
-        np.ix_(_places(table.systems, systems), _places(table.items, items))
-        for table in (before, after)
-    )
-    texts = {s.key for s in before.samples} & {s.key for s in after.samples}
-    columns, derived, refused = _comparable(before, after)
-    tables = [*((before, after, column) for column in columns), *derived]
+    """Compare two tables of scores.
+
+    Items are the unit; all systems and columns share the sign flips.
+    """
+    systems = _shared_names(before.systems, after.systems)
+    items = _shared_names(before.items, after.items)
+    comparable = _comparable(before, after)
     compared = [
-        _ColumnInBoth(c, a.matrix(c.name)[old], b.matrix(c.name)[new]) for a, b, c in tables
+        _column_in_both(pair, systems, items) for pair in (*comparable.columns, *comparable.derived)
     ]
-    names = {column.name for column in columns}
-    # A panel's failures follow from its judges'.
-    failed = [
-        [
-            row
-            for row in table.failures
-            if row.column in names and row.stage != "panel" and (row.key in texts or not row.item)
-        ]
-        for table in (before, after)
-    ]
-    first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
-    scored = [
-        {
-            (row.item, row.system, row.column)
-            for row in table.scores
-            if row.column in names and row.key in texts
-        }
-        for table in (before, after)
-    ]
-    first_cells, second_cells = (_texts_by_cell(table) for table in (before, after))
-    changed = np.array(
-        [[first_cells.get((s, i)) != second_cells.get((s, i)) for i in items] for s in systems],
-        dtype=bool,
-    )
-    changed = changed.reshape(len(systems), len(items))
-    texts_before = {s.key: text_of(s) for s in before.samples}
-    only = [
-        Unshared(
-            tuple(name for name in table.items if name not in set(rival.items)),
-            tuple(name for name in table.systems if name not in set(rival.systems)),
-            tuple(
-                c.name
-                for c in table.columns
-                if c.name not in {column.name for column in rival.columns}
-            ),
-        )
-        for table, rival in ((before, after), (after, before))
-    ]
+    judged_or_measured = compared[: len(comparable.columns)]
+    changed = _changed_cells(before, after, systems, items)
+    text_before = {sample.key: text_of(sample) for sample in before.samples}
+    shared = [sample for sample in after.samples if sample.key in text_before]
+    unedited = [sample for sample in shared if text_before[sample.key] == text_of(sample)]
+    columns = [pair.column for pair in comparable.columns]
+    texts = {sample.key for sample in shared}
+    first = _cells_of_run(before, columns, texts)
+    second = _cells_of_run(after, columns, texts)
     return Runs(
         texts=len(texts),
         items=len(items),
-        edited=sum(texts_before.get(s.key, text_of(s)) != text_of(s) for s in after.samples),
-        anchors=len(
-            {s.source_item for s in after.samples if texts_before.get(s.key) == text_of(s)}
-        ),
+        edited=len(shared) - len(unedited),
+        anchors=len({sample.source_item for sample in unedited}),
         means=(
             *_mean_changes(compared, systems, changed, n_flips, seed),
             *_corpus_rows(before, after, columns, systems),
         ),
         changed_items=_items(
-            [both for both in compared[: len(columns)] if not both.column.judge], systems, items
+            [both for both in judged_or_measured if not both.column.judge], systems, items
         ),
-        appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
-        vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
-        unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
-        incomparable=tuple(refused.items()),
-        only=(only[0], only[1]),
+        appeared=tuple(row for cell, row in second.failures if cell in first.scored),
+        vanished=tuple(row for cell, row in first.failures if cell in second.scored),
+        unanswered=(
+            len(first.scored - second.scored - second.failed),
+            len(second.scored - first.scored - first.failed),
+        ),
+        incomparable=tuple(comparable.refused.items()),
+        only=(_unshared(before, after), _unshared(after, before)),
+    )
+
+
+def _shared_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the names that both have, in the order of the first."""
+    known = set(others)
+    return [name for name in names if name in known]
+
+
+_Cell = tuple[str, str, str]
+"""Item, system and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CellsOfRun:
+    """The scores and failures of a run in the texts and columns that both runs have."""
+
+    scored: frozenset[_Cell]
+    failures: tuple[tuple[_Cell, Failure], ...]
+
+    @property
+    def failed(self) -> set[_Cell]:
+        return {cell for cell, _ in self.failures}
+
+
+def _cells_of_run(
+    table: Table, columns: Sequence[Column], texts: Collection[tuple[str, str]]
+) -> _CellsOfRun:
+    """Return the scores and failures of a run in these columns and texts."""
+    names = {column.name for column in columns}
+    scored = frozenset(
+        (row.item, row.system, row.column)
+        for row in table.scores
+        if row.column in names and row.key in texts
+    )
+    failures: list[tuple[_Cell, Failure]] = []
+    for row in table.failures:
+        # A panel's failures follow from its judges'. A failure of a whole corpus has no item.
+        counts = row.stage != "panel" and (row.key in texts or not row.item)
+        if row.column in names and counts:
+            failures.append(((row.item, row.system, row.column), row))
+    return _CellsOfRun(scored, tuple(failures))
+
+
+def _unshared(table: Table, other_table: Table) -> Unshared:
+    """Return the names that only the first of two runs has."""
+    other_items = set(other_table.items)
+    other_systems = set(other_table.systems)
+    other_columns = {column.name for column in other_table.columns}
+    return Unshared(
+        items=tuple(name for name in table.items if name not in other_items),
+        systems=tuple(name for name in table.systems if name not in other_systems),
+        columns=tuple(column.name for column in table.columns if column.name not in other_columns),
     )
 
 
 def text_of(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
-    """Return the parts of a text that a judge may see: with the same ones, only the judge can change a score."""
+    """Return the parts of a text that a judge may see.
+
+    If they are the same in two runs, only the judge can change a score.
+    """
     return sample.output, sample.source, sample.references
 
 
-def _places(names: Sequence[str], shared: Sequence[str]) -> list[int]:
-    places = {name: place for place, name in enumerate(names)}
-    return [places[name] for name in shared]
+def _column_in_both(
+    pair: _ComparableColumn, systems: Sequence[str], items: Sequence[str]
+) -> _ColumnInBoth:
+    """Return the values of a column in both runs, for shared systems and items."""
+    before = _matrix_of(pair.before, pair.column, systems, items)
+    after = _matrix_of(pair.after, pair.column, systems, items)
+    return _ColumnInBoth(pair.column, before, after)
+
+
+def _matrix_of(
+    table: Table, column: Column, systems: Sequence[str], items: Sequence[str]
+) -> Floats:
+    """Return a column's values, systems × items in this order."""
+    rows = _positions(table.systems, systems)
+    columns = _positions(table.items, items)
+    values: Floats = table.matrix(column.name)[np.ix_(rows, columns)]
+    return values
+
+
+def _positions(names: Sequence[str], shared: Sequence[str]) -> list[int]:
+    """Return where each of the shared names is among `names`."""
+    position = {name: index for index, name in enumerate(names)}
+    return [position[name] for name in shared]
+
+
+def _changed_cells(
+    before: Table, after: Table, systems: Sequence[str], items: Sequence[str]
+) -> Bools:
+    """Return which cells (systems × items) have other texts in the second run."""
+    texts_before = _texts_by_cell(before)
+    texts_after = _texts_by_cell(after)
+    changed = np.zeros((len(systems), len(items)), dtype=bool)
+    for row, system in enumerate(systems):
+        for column, item in enumerate(items):
+            cell = (system, item)
+            changed[row, column] = texts_before.get(cell) != texts_after.get(cell)
+    return changed
 
 
 def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
@@ -242,40 +307,79 @@ def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
     return cells
 
 
-def _comparable(
-    before: Table, after: Table
-) -> tuple[list[Column], list[tuple[Table, Table, Column]], dict[str, str]]:
-    """Return the columns that both runs have on the same scale, and by name why others are not compared.
+@dataclass(frozen=True, slots=True)
+class _ComparableColumn:
+    """A column, and the tables of both runs that have it."""
 
-    Between them the tables of the overall score and of pass rates, if both runs compute them in the same way.
+    before: Table
+    after: Table
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparable:
+    """What can be compared: columns, derived columns, and why other columns are refused, by name.
+
+    `derived` are the overall score and pass rates, if both runs compute them in the same way.
     """
+
+    columns: list[_ComparableColumn]
+    derived: list[_ComparableColumn]
+    refused: dict[str, str]
+
+
+def _comparable(before: Table, after: Table) -> _Comparable:
+    """Return the columns that both runs have on the same scale."""
     columns_before = {column.name: column for column in before.columns}
-    both = [column for column in after.columns if column.name in columns_before]
-    refused = {}
-    for column in both:
-        ends = [(c.low, c.high) for c in (columns_before[column.name], column)]
-        if ends[0] != ends[1]:
-            scales = [
-                "open" if low is None or high is None else f"{low:g}–{high:g}" for low, high in ends
-            ]
-            refused[column.name] = f"its scale was {scales[0]} and is {scales[1]}"
-        elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
-            refused[column.name] = "one run has a value per text, the other one per system"
-    columns = [column for column in both if column.name not in refused]
-    derived: list[tuple[Table, Table, Column]] = []
-    first, second = overall(before), overall(after)
-    if first and second and first.summary.weights == second.summary.weights:
-        derived.append((first.table, second.table, second.summary.column))
-    elif first and second:
-        refused[second.summary.column.name] = "its criteria or weights differ"
-    tables = pass_table(before), pass_table(after)
-    for column in columns:
-        rate, old = pass_columns([column]).get(column.name), columns_before[column.name].pass_at
-        if rate and old == column.pass_at:
-            derived.append((*tables, rate))
-        elif rate and old is not None:
-            refused[rate.name] = f"its pass_at was {old:g} and is {column.pass_at:g}"
-    return columns, derived, refused
+    columns: list[_ComparableColumn] = []
+    refused: dict[str, str] = {}
+    for column in after.columns:
+        column_before = columns_before.get(column.name)
+        if column_before is None:
+            continue
+        reason = _reason_incomparable(before, after, column_before, column)
+        if reason:
+            refused[column.name] = reason
+        else:
+            columns.append(_ComparableColumn(before, after, column))
+    derived: list[_ComparableColumn] = []
+    first = overall(before)
+    second = overall(after)
+    if first and second:
+        column = second.summary.column
+        if first.summary.weights == second.summary.weights:
+            derived.append(_ComparableColumn(first.table, second.table, column))
+        else:
+            refused[column.name] = "its criteria or weights differ"
+    rates_before = pass_table(before)
+    rates_after = pass_table(after)
+    for comparable in columns:
+        column = comparable.column
+        rate = pass_columns([column]).get(column.name)
+        pass_at_before = columns_before[column.name].pass_at
+        if rate and pass_at_before == column.pass_at:
+            derived.append(_ComparableColumn(rates_before, rates_after, rate))
+        elif rate and pass_at_before is not None:
+            refused[rate.name] = f"its pass_at was {pass_at_before:g} and is {column.pass_at:g}"
+    return _Comparable(columns, derived, refused)
+
+
+def _reason_incomparable(
+    before: Table, after: Table, column_before: Column, column_after: Column
+) -> str:
+    """Return why a column of both runs cannot be compared, or nothing if it can."""
+    ends_before = (column_before.low, column_before.high)
+    ends_after = (column_after.low, column_after.high)
+    if ends_before != ends_after:
+        return f"its scale was {_scale_name(*ends_before)} and is {_scale_name(*ends_after)}"
+    name = column_after.name
+    if (name in before.corpus_columns) != (name in after.corpus_columns):
+        return "one run has a value per text, the other one per system"
+    return ""
+
+
+def _scale_name(low: float | None, high: float | None) -> str:
+    return "open" if low is None or high is None else f"{low:g}–{high:g}"
 
 
 def _mean_changes(
@@ -285,51 +389,95 @@ def _mean_changes(
     n_flips: int,
     seed: int,
 ) -> Iterator[MeanChange]:
-    """Yield the rows of every column with a value per text: all systems together, if there are several, then each."""
+    """Yield the rows of every column with a value per text.
+
+    A column has a row for all systems together, if there are several, and one for each system.
+    """
     parts = [("", slice(None))] if len(systems) > 1 else []
-    parts += [(system, slice(place, place + 1)) for place, system in enumerate(systems)]
-    each = [(both, system, here) for both in columns for system, here in parts]
-    if not each:
+    parts += [(system, slice(row, row + 1)) for row, system in enumerate(systems)]
+    candidates = [_Part(both, system, rows) for both in columns for system, rows in parts]
+    if not candidates:
         return
-    by_item = np.array([average(both.differences[here]) for both, _, here in each])
-    n_flips = max(n_flips, ceil(2 * len(each) / ALPHA))  # otherwise Holm's p could not be small
-    moved = []
-    for (both, system, here), estimate in zip(
-        each, mean_differences(by_item, n_flips=n_flips, seed=seed), strict=True
-    ):
-        if estimate is None:  # no text has both values
-            continue
-        differences = both.differences[here]
-        known = ~np.isnan(differences)
-        up, down = int((differences > 0).sum()), int((differences < 0).sum())
-        before, after = (
-            float(np.nanmean(average(np.where(known, side[here], np.nan))))
-            for side in (both.before, both.after)
-        )
-        same = int(known.sum()) - up - down
-        edited = int((changed[here] & known).sum())
-        row = MeanChange(both.column.name, system, before, after, estimate, up, same, down)
-        if both.column.kind != "metric" and not edited:
-            row = replace(row, judge=estimate)
-        elif both.column.kind != "metric" and (
-            split := split_change(both.differences, changed, here)
-        ):
-            judge_moved = both.differences[~np.isnan(both.differences) & ~changed].any()
-            # If the judge did not move, the test of the change stands.
-            row = replace(
-                row, judge=split.judge, system_change=split.system if judge_moved else estimate
-            )
-        moved.append(row)
+    differences_by_item = np.array([average(part.differences) for part in candidates])
+    # With fewer flips no p could be significant after Holm's correction.
+    n_flips = max(n_flips, ceil(2 * len(candidates) / ALPHA))
+    estimates = mean_differences(differences_by_item, n_flips=n_flips, seed=seed)
+    changes: list[MeanChange] = []
+    for part, estimate in zip(candidates, estimates, strict=True):
+        if estimate is not None:  # None if no text has both values
+            changes.append(_mean_change(part, estimate, changed))
+    # All systems together are corrected over the columns, single ones over systems and columns.
+    corrected = _corrected([change for change in changes if not change.system])
+    corrected |= _corrected([change for change in changes if change.system])
+    for change in changes:
+        yield corrected[change.column, change.system]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of one system in a column, or those of all systems (`system` is empty)."""
+
+    both: _ColumnInBoth
+    system: str
+    rows: slice
+
+    @property
+    def differences(self) -> Floats:
+        return self.both.differences[self.rows]
+
+
+def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
+    """Return the row of one part, with the judge's part of the change if it is known."""
+    both = part.both
+    differences = part.differences
+    known = ~np.isnan(differences)
+    up = int((differences > 0).sum())
+    down = int((differences < 0).sum())
+    same = int(known.sum()) - up - down
+    before = _mean_over_items(both.before[part.rows], known)
+    after = _mean_over_items(both.after[part.rows], known)
+    change = MeanChange(both.column.name, part.system, before, after, estimate, up, same, down)
+    if both.column.kind == "metric":
+        return change
+    edited = int((changed[part.rows] & known).sum())
+    if not edited:
+        return replace(change, judge=estimate)
+    all_differences = both.differences
+    split = split_change(all_differences, changed, part.rows)
+    if split is None:
+        return change
+    anchors = ~np.isnan(all_differences) & ~changed
+    judge_moved = all_differences[anchors].any()
+    # If the judge did not move, the test of the change stands.
+    system_change = split.system if judge_moved else estimate
+    return replace(change, judge=split.judge, system_change=system_change)
+
+
+def _mean_over_items(values: Floats, known: Bools) -> float:
+    """Return the mean over items of the mean of an item's known values (systems × items)."""
+    return float(np.nanmean(average(np.where(known, values, np.nan))))
+
+
+def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChange]:
+    """Return the changes of one family of tests, after Holm's correction, by column and system."""
+    # A row without any difference is no test: its p is 1.
+    differ = [change.up + change.down > 0 for change in changes]
+    p_values = [
+        change.estimate.p if tested else None
+        for change, tested in zip(changes, differ, strict=True)
+    ]
+    system_p_values = [
+        change.system_change.p if change.system_change else None for change in changes
+    ]
+    adjusted = holm(p_values)
+    system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
-    # All systems together are corrected over the columns, single ones over systems and columns. A row without any
-    # difference is no test: its p is 1.
-    for rows in ([row for row in moved if not row.system], [row for row in moved if row.system]):
-        adjusted = holm([row.estimate.p if row.up + row.down else None for row in rows])
-        without_judge = holm([row.system_change.p if row.system_change else None for row in rows])
-        for row, p, own in zip(rows, adjusted, without_judge, strict=True):
-            p = 1.0 if p is None and row.estimate.p is not None else p
-            corrected[row.column, row.system] = replace(row, adjusted=p, system_adjusted=own)
-    yield from (corrected[row.column, row.system] for row in moved)
+    for change, p, system_p in zip(changes, adjusted, system_adjusted, strict=True):
+        if p is None and change.estimate.p is not None:
+            p = 1.0
+        key = (change.column, change.system)
+        corrected[key] = replace(change, adjusted=p, system_adjusted=system_p)
+    return corrected
 
 
 def _corpus_rows(
@@ -338,19 +486,30 @@ def _corpus_rows(
     """Yield the rows of columns with one value per system."""
     method = "one value for all texts: no interval and no test"
     for column in columns:
-        old_rows, new_rows = (
-            {row.system: row for row in table.column_scores(column.name) if not row.item}
-            for table in (before, after)
-        )
+        old_rows = _corpus_scores(before, column.name)
+        new_rows = _corpus_scores(after, column.name)
         for system in systems:
-            if system in old_rows and system in new_rows:
-                old, new = old_rows[system], new_rows[system]
-                value = round(new.value - old.value, PLACES)
-                estimate = Estimate("difference", value, None, None, new.provenance.n, method)
-                up, same, down = int(value > 0), int(value == 0), int(value < 0)
-                yield MeanChange(
-                    new.column, new.system, old.value, new.value, estimate, up, same, down
-                )
+            if system not in old_rows or system not in new_rows:
+                continue
+            old = old_rows[system]
+            new = new_rows[system]
+            difference = round(new.value - old.value, PLACES)
+            estimate = Estimate("difference", difference, None, None, new.provenance.n, method)
+            yield MeanChange(
+                new.column,
+                new.system,
+                before=old.value,
+                after=new.value,
+                estimate=estimate,
+                up=int(difference > 0),
+                same=int(difference == 0),
+                down=int(difference < 0),
+            )
+
+
+def _corpus_scores(table: Table, column: str) -> dict[str, Score]:
+    """Return the scores of all texts of a system together, by system."""
+    return {row.system: row for row in table.column_scores(column) if not row.item}
 
 
 def _items(
@@ -360,41 +519,53 @@ def _items(
     varying = [both for both in columns if both.span > 0]
     if not varying or not items:
         return ()
-    shares = np.nan_to_num(
-        [both.differences / both.span for both in varying]
-    )  # columns × systems × items
+    # Columns × systems × items.
+    shares: Floats = np.nan_to_num([both.differences / both.span for both in varying])
     sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
-    changed = []
-    for place in np.argsort(-sizes, kind="stable")[: min(_MAX_ITEMS, np.count_nonzero(sizes))]:
-        moved = shares[:, :, place]
-        furthest = np.argsort(-np.abs(moved), axis=None, kind="stable")[
-            : min(_MAX_SHIFTS, np.count_nonzero(moved))
-        ]
-        shifts = []
-        for of_column, of_system in zip(*np.unravel_index(furthest, moved.shape), strict=True):
-            both, names = varying[of_column], (items[place], systems[of_system])
-            ends = float(both.before[of_system, place]), float(both.after[of_system, place])
-            shifts.append(
-                Shift(*names, both.column.name, *ends, float(moved[of_column, of_system]))
+    changed_items: list[Item] = []
+    for index in _largest(sizes, _MAX_ITEMS):
+        shifts: list[Shift] = []
+        for cell in _largest(np.abs(shares[:, :, index]), _MAX_SHIFTS):
+            column_index, row = divmod(int(cell), len(systems))
+            both = varying[column_index]
+            shift = Shift(
+                items[index],
+                systems[row],
+                both.column.name,
+                before=float(both.before[row, index]),
+                after=float(both.after[row, index]),
+                share=float(shares[column_index, row, index]),
             )
-        changed.append(Item(items[place], float(sizes[place]), tuple(shifts)))
-    return tuple(changed)
+            shifts.append(shift)
+        changed_items.append(Item(items[index], float(sizes[index]), tuple(shifts)))
+    return tuple(changed_items)
 
 
-# The change in parts: texts that are the same in both runs are anchors, as only the judge can move their scores. Their
-# shift is subtracted from the changed texts' changes, assuming that the judge's shift is the same for both.
+def _largest(sizes: Floats, most: int) -> Ints:
+    """Return the positions (in the flattened array) of the largest sizes that are not 0."""
+    descending: Ints = np.argsort(-sizes, axis=None, kind="stable")
+    return descending[: min(most, int(np.count_nonzero(sizes)))]
+
+
+# The change in parts: texts that are the same in both runs are anchors, as only the judge can move
+# their scores. Their shift is subtracted from the changed texts' changes, assuming that the judge's
+# shift is the same for both (docs/decisions/0084).
 
 MIN_SYSTEMS = 3
-"""Other systems with anchors from which the shift for a system without its own is estimated with an interval."""
+"""Systems with anchors that a shift for another system needs for an interval."""
 _NO_INTERVAL = (
     f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
 )
 _ROUNDING = 1e-9
+_TINY = 1e-300  # a divisor that is not 0
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The `judge`'s part of a change and what is left of it, the `system`'s; they sum to the change."""
+    """The `judge`'s part of a change and the `system`'s part, which is the rest.
+
+    They sum to the change.
+    """
 
     judge: Estimate
     system: Estimate
@@ -404,8 +575,8 @@ class Split:
 class _AnchorShift:
     """The error of the anchors' shift, weighted as the changed texts: by item, and between systems.
 
-    `errors` has each item's influence on the standard error, `items` those with an anchor in use. `between` is the
-    variance between `systems` systems, 0 if each system has anchors of its own.
+    `errors` has each item's influence on the standard error, `items` those with an anchor in use.
+    `between` is the variance between `systems` systems, 0 if each system has anchors of its own.
     """
 
     errors: Floats
@@ -417,82 +588,120 @@ class _AnchorShift:
 def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | None:
     """Split the mean change of these rows; None if no system has anchors of five items.
 
-    `differences` are scores after minus before (systems × items, NaN for missing values). `changed` marks the cells
-    whose text changed; the others are anchors.
+    `differences` are scores after minus before (systems × items, NaN for missing values). `changed`
+    marks the cells whose text changed; the others are anchors.
 
-    A system's shift J is the mean over its own anchors if they cover five items, else the mean of the other systems'
-    shifts; their variance then counts too, as judges shift differently for different systems. The systems' part is the
-    mean over items of Σ (change − J) over the changed cells, divided by the item's cells; the judge's part is the rest,
-    so an anchor's shift counts as observed. Items are clusters: an item with both a changed text and an anchor counts
-    as a pair, otherwise both variances add. Degrees of freedom: Welch (1947), less than the number of items.
+    A system's shift J is the mean over its own anchors if they cover five items, else the mean of
+    the other systems' shifts; their variance then counts too, as judges shift differently for
+    different systems. The systems' part is the mean over items of Σ (change − J) over the changed
+    cells, divided by the item's cells; the judge's part is the rest, so an anchor's shift counts as
+    observed. Items are clusters: an item with both a changed text and an anchor counts as a pair,
+    otherwise both variances add. Degrees of freedom: Welch (1947), less than the number of items.
     """
     known = ~np.isnan(differences)
-    edited, anchors = changed & known, known & ~changed
-    counts = anchors.sum(axis=1)
-    usable = counts >= MIN_INTERVAL_ITEMS
+    edited = changed & known
+    anchors = known & ~changed
+    n_anchors = anchors.sum(axis=1)
+    usable = n_anchors >= MIN_INTERVAL_ITEMS
     if not usable.any():
         return None
-    cells = known[rows].sum(axis=0)
-    items, per_item = cells > 0, np.maximum(cells, 1)
-    means = np.where(anchors, differences, 0.0).sum(axis=1) / np.maximum(counts, 1)
+    cells_of_item = known[rows].sum(axis=0)
+    items = cells_of_item > 0
+    per_item = np.maximum(cells_of_item, 1)
+    shifts = np.where(anchors, differences, 0.0).sum(axis=1) / np.maximum(n_anchors, 1)
+    # How much the shift of each system's anchors counts for each of the rows (rows × systems).
     own = usable[rows, None]
-    sources = np.where(own, np.eye(len(means), dtype=bool)[rows], usable / usable.sum())
-    shares = edited[rows] / per_item
-    moved = np.where(edited[rows], differences[rows], 0.0).sum(axis=0) / per_item
-    total = np.where(known[rows], differences[rows], 0.0).sum(axis=0) / per_item
-    imputed = (sources @ means) @ shares
+    own_anchors = np.eye(len(shifts), dtype=bool)[rows]
+    sources = np.where(own, own_anchors, usable / usable.sum())
+    edited_shares = edited[rows] / per_item
+    edited_change = np.where(edited[rows], differences[rows], 0.0).sum(axis=0) / per_item
+    total_change = np.where(known[rows], differences[rows], 0.0).sum(axis=0) / per_item
+    imputed = (sources @ shifts) @ edited_shares
 
-    weights = shares[:, items].mean(axis=1)
-    spread = np.sqrt(np.maximum(counts * (counts - 1), 1))[:, None]
-    errors = (weights @ sources) @ (np.where(anchors, differences - means[:, None], 0.0) / spread)
-    used = (weights @ sources) > 0
-    borrowed, n_systems = weights[~own[:, 0]], int(usable.sum())
-    between = 0.0
-    if borrowed.any():
-        several = n_systems >= MIN_SYSTEMS
-        variance = float(means[usable].var(ddof=1)) if several else float("inf")
-        between = variance * (float((borrowed**2).sum()) + float(borrowed.sum()) ** 2 / n_systems)
-    shift = _AnchorShift(errors, anchors[used].any(axis=0), between, n_systems)
-    few = int(edited[rows].any(axis=0).sum())
+    weights = edited_shares[:, items].mean(axis=1)
+    weights_of_sources = weights @ sources
+    spread = np.sqrt(np.maximum(n_anchors * (n_anchors - 1), 1))[:, None]
+    deviations = np.where(anchors, differences - shifts[:, None], 0.0)
+    errors = weights_of_sources @ (deviations / spread)
+    items_with_anchor = anchors[weights_of_sources > 0].any(axis=0)
+    n_systems = int(usable.sum())
+    between = _variance_between(shifts[usable], weights[~own[:, 0]])
+    anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
+    n_edited = int(edited[rows].any(axis=0).sum())
+    judge_change = total_change - edited_change + imputed
+    system_change = edited_change - imputed
     return Split(
-        _estimate(total - moved + imputed, items, shift, sign=1),
-        _estimate(moved - imputed, items, shift, sign=-1, few=few),
+        judge=_estimate(judge_change, items, anchor_shift, sign=1),
+        system=_estimate(system_change, items, anchor_shift, sign=-1, few=n_edited),
     )
+
+
+def _variance_between(shifts: Floats, borrowed: Floats) -> float:
+    """Return the variance between systems of an imputed shift.
+
+    `shifts` are those of the systems with anchors, `borrowed` the weights of the systems that have
+    none of their own. It is infinite if too few systems have anchors.
+    """
+    if not borrowed.any():
+        return 0.0
+    n_systems = len(shifts)
+    variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
+    return variance * (float((borrowed**2).sum()) + float(borrowed.sum()) ** 2 / n_systems)
 
 
 def _estimate(
     values: Floats, items: Bools, shift: _AnchorShift, *, sign: int, few: int = MIN_ITEMS
 ) -> Estimate:
-    """Return the mean of `values` over `items`, with the error of the shift that was added (`sign`) or subtracted.
+    """Return the mean of `values` over `items`, with the error of the anchors' shift.
 
-    `few` is the number of items with a changed text: below five there is no interval, below six no p.
+    The shift was added (`sign` is 1) or subtracted (−1). `few` is the number of items with a
+    changed text: below five there is no interval, below six no p.
     """
-    n, m = int(items.sum()), int(shift.items.sum())
-    mean, few = round(float(values[items].mean()), 9), min(n, few)
-    if few < MIN_INTERVAL_ITEMS or np.isinf(shift.between):
-        reason = too_few(few) if few < MIN_INTERVAL_ITEMS else _NO_INTERVAL
-        return Estimate("difference", mean, None, None, n, reason)
+    n = int(items.sum())
+    mean = round(float(values[items].mean()), 9)
+    few = min(n, few)
+    if few < MIN_INTERVAL_ITEMS:
+        return Estimate("difference", mean, None, None, n, too_few(few))
+    if np.isinf(shift.between):
+        return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
     errors = np.where(items, values - mean, 0.0) / sqrt(n * (n - 1))
     over_items = float(((errors + sign * shift.errors) ** 2).sum())
     error = sqrt(over_items + shift.between)
     if error < _ROUNDING:
-        p = (2.0 ** (1 - few) if mean else 1.0) if few >= MIN_ITEMS else None
-        return Estimate(
-            "difference", mean, None, None, n, ALL_EQUAL, p, "sign-flip permutation test"
-        )
-    variances = float((errors**2).sum()), float((shift.errors**2).sum())
-    scatter = variances[0] ** 2 / (n - 1) + variances[1] ** 2 / (m - 1)
-    freedom = min(
-        sum(variances) ** 2 / max(scatter, 1e-300), float((items | shift.items).sum() - 1)
+        p = None
+        if few >= MIN_ITEMS:
+            p = 2.0 ** (1 - few) if mean else 1.0
+        test = "sign-flip permutation test"
+        return Estimate("difference", mean, None, None, n, ALL_EQUAL, p, test)
+    freedom = _degrees_of_freedom(errors, items, shift, over_items)
+    half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
+    p = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
+    n_anchored = int(shift.items.sum())
+    method = (
+        f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
+        "in both runs"
     )
+    test = "" if p is None else "t test"
+    return Estimate("difference", mean, mean - half, mean + half, n, method, p, test)
+
+
+def _degrees_of_freedom(
+    errors: Floats, items: Bools, shift: _AnchorShift, over_items: float
+) -> int:
+    """Return Welch's (1947) degrees of freedom, less than the number of items.
+
+    The first step combines the variances of the changes and of the anchors (both over items), the
+    second the sum `over_items` with the variance between systems.
+    """
+    n_items = int(items.sum())
+    n_anchored = int(shift.items.sum())
+    of_changes = float((errors**2).sum())
+    of_anchors = float((shift.errors**2).sum())
+    scatter = of_changes**2 / (n_items - 1) + of_anchors**2 / (n_anchored - 1)
+    welch = (of_changes + of_anchors) ** 2 / max(scatter, _TINY)
+    freedom = min(welch, float((items | shift.items).sum() - 1))
     scatter = over_items**2 / max(freedom, 1.0)
     if shift.between:
         scatter += shift.between**2 / (shift.systems - 1)
-    freedom = max(1, int(error**4 / max(scatter, 1e-300) + _ROUNDING))
-    half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
-    p = None
-    if few >= MIN_ITEMS:
-        p = t_test(mean / error, freedom)
-    method = f"{100 * CONFIDENCE:g}% t interval over items, {m} with a text that is the same in both runs"
-    test = "" if p is None else "t test"
-    return Estimate("difference", mean, mean - half, mean + half, n, method, p, test)
+    error = sqrt(over_items + shift.between)
+    return max(1, int(error**4 / max(scatter, _TINY) + _ROUNDING))

@@ -1,4 +1,7 @@
-"""Correlate a judge's scores with surface features of a text: its length, copying and position in the source."""
+"""Correlate a judge's scores with surface features of a text.
+
+These are its length, its copying from the source, and the position of copied words there.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,16 @@ import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Ints, sums_by_item
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, sums_by_item
 from judge.stats.correlation import criterion
 from judge.table import Table
 
 
 def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
-    """Return the length, copying and position of every text; a text without a source has only its length."""
+    """Return the length, copying and position of every text.
+
+    A text without a source has only its length.
+    """
     features_by_text = {}
     for sample, features in zip(samples, measured(samples), strict=True):
         length = log(features.words) if features.words else None
@@ -40,8 +46,8 @@ Text = tuple[str, str]
 class TextFeatures:
     """A text's drivers, None if undefined.
 
-    `length` is the log of its number of words, `copying` the share of its bigrams that are in its source (0–1),
-    `position` the mean position of its copied words in the source (0 start, 1 end).
+    `length` is the log of its number of words, `copying` the share of its bigrams that are in its
+    source (0–1), `position` the mean position of its copied words in the source (0 start, 1 end).
     """
 
     length: float | None
@@ -54,7 +60,11 @@ NAMES = tuple(field.name for field in fields(TextFeatures))
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One driver of a column's scores: Pearson's r (−1 to 1), and the share that it explains alone (r²)."""
+    """One driver of a column's scores.
+
+    `correlation` is Pearson's r (−1 to 1), `explained` the share that the driver explains alone
+    (r²).
+    """
 
     name: str
     correlation: Estimate
@@ -63,12 +73,14 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """Correlations of surface features with a judge's column or with people's ratings of the criterion `column`.
+    """Correlations of surface features with a judge's column or with people's ratings.
 
-    `people` is true for ratings. `within`: scores and drivers are centred by item, so that an item's difficulty does
-    not count; otherwise pooled over all texts. `together` is the R² (0–1) of the least-squares fit on all drivers in
-    `each`, not adjusted. `chance` is the expected R² of as many irrelevant drivers. Without drivers, `each` is empty,
-    both are None, and `note` says why; otherwise `note` names excluded drivers.
+    `column` is the judge's column, or the rated criterion. `people` is true for ratings. `within`:
+    scores and drivers are centred by item, so that an item's difficulty does not count; otherwise
+    pooled over all texts. `together` is the R² (0–1) of the least-squares fit on all drivers in
+    `each`, not adjusted. `chance` is the expected R² of as many irrelevant drivers. Without
+    drivers, `each` is empty, both are None, and `note` says why; otherwise `note` names excluded
+    drivers.
     """
 
     column: str
@@ -85,24 +97,27 @@ class Drivers:
 def drivers(
     table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT
 ) -> tuple[Drivers, ...]:
-    """Return the drivers of each judge's column, then those of people's ratings of the same criteria.
+    """Return the drivers of each judge's column, then those of people's ratings.
 
-    Analyse within items if at least half of the texts share their item with another text, and use only these; otherwise
-    pool. A driver needs a value for at least half of the texts; texts need every remaining driver.
+    The ratings are those of the same criteria. Analyse within items if at least half of the texts
+    share their item with another text, and use only these; otherwise pool. A driver needs a value
+    for at least half of the texts; texts need every remaining driver.
 
-    Intervals are percentile intervals over resampled items with all their texts. Resamples without variation are
-    excluded, and below 10 items there is none. Repeated texts inflate R² in resamples, so intervals of shares are
-    shifted by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
+    Intervals are percentile intervals over resampled items with all their texts. Resamples without
+    variation are excluded, and below 10 items there is none. Repeated texts inflate R² in
+    resamples, so intervals of shares are shifted by that bias (as the bootstrap estimates it, Efron
+    and Tibshirani 1993, eq. 10.5).
     """
     columns = [column for column in table.columns if column.kind == "criterion"]
-    scored = [
-        (c.name, False, {s.key: s.value for s in table.column_scores(c.name)}) for c in columns
-    ]
-    names = dict.fromkeys(map(criterion, columns))
-    scored += [(name, True, rated) for name in names if (rated := table.ratings(name))]
-    return tuple(
-        _drivers(name, people, values, looks, bootstrap) for name, people, values in scored
-    )
+    analysed: list[Drivers] = []
+    for column in columns:
+        scores = {score.key: score.value for score in table.column_scores(column.name)}
+        analysed.append(_drivers(column.name, False, scores, looks, bootstrap))
+    for name in dict.fromkeys(criterion(column) for column in columns):
+        ratings = table.ratings(name)
+        if ratings:
+            analysed.append(_drivers(name, True, ratings, looks, bootstrap))
+    return tuple(analysed)
 
 
 def _drivers(
@@ -112,100 +127,161 @@ def _drivers(
     looks: Mapping[Text, TextFeatures],
     bootstrap: Bootstrap,
 ) -> Drivers:
-    texts = [text for text in values if text in looks]
-    rows = [(values[text], *astuple(looks[text])) for text in texts]
-    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
-    common = 2 * (~np.isnan(matrix)).sum(axis=0) >= max(1, len(matrix))
-    complete = ~np.isnan(matrix[:, common]).any(axis=1)
-    places = {item: place for place, item in enumerate(dict.fromkeys(item for item, _ in texts))}
-    item, matrix = (
-        np.array([places[item] for item, _ in texts], dtype=np.intp)[complete],
-        matrix[complete],
-    )
-    beside = np.bincount(item)[item] > 1
-    within = bool(2 * beside.sum() >= max(1, len(item)))
-    if within:
-        item, matrix = item[beside], matrix[beside]
-    items, item = np.unique(item, return_inverse=True)
-    nothing = Drivers(column, people, within, len(item), len(items))
-    if len(item) < FEWEST:
-        return replace(nothing, note=f"fewer than {FEWEST} texts")
-    group = item if within else np.zeros_like(item)
-    sums = np.stack([np.bincount(group, side) for side in matrix.T], axis=1)
-    matrix = matrix - (sums / np.bincount(group)[:, None])[group]
-    varied = np.abs(matrix).max(axis=0) > _TOLERANCE
+    """Return the drivers of one column's values."""
+    texts = _texts_with_drivers(values, looks)
+    result = Drivers(column, people, texts.within, len(texts.item), texts.n_items)
+    if len(texts.item) < FEWEST:
+        return replace(result, note=f"fewer than {FEWEST} texts")
+    centred = _centred(texts)
+    varied = np.abs(centred).max(axis=0) > _TOLERANCE
     if not varied[0]:
-        return replace(nothing, note=f"all scores equal{' within their items' if within else ''}")
-    lacking = {
-        "fewer than half of the texts have it": ~common,
-        "the same everywhere": common & ~varied,
-    }
-    names_by_reason = {
-        reason: [NAMES[at] for at in np.flatnonzero(out[1:])] for reason, out in lacking.items()
-    }
-    note = "; ".join(
-        f"without {' and '.join(out)}: {reason}" for reason, out in names_by_reason.items() if out
-    )
-    used = common & varied
-    names = [NAMES[at] for at in np.flatnonzero(used[1:])]
+        in_items = " within their items" if texts.within else ""
+        return replace(result, note=f"all scores equal{in_items}")
+    used = texts.common & varied
+    names = _names_of(used)
+    note = _note_on_excluded(texts.common, varied)
     if not names:
-        return replace(nothing, note=note)
-    matrix = matrix[:, used] / np.sqrt((matrix[:, used] ** 2).mean(axis=0))
-    each, explained, together = _estimates(
-        item, matrix, names, "within items" if within else "pooled", bootstrap
-    )
-    free = len(item) - (len(items) if within else 1)
-    pulls = tuple(map(Driver, names, each, explained))
+        return replace(result, note=note)
+    selected = centred[:, used]
+    scaled = selected / np.sqrt((selected**2).mean(axis=0))
+    scope = "within items" if texts.within else "pooled"
+    estimates = _estimates(texts.item, scaled, names, scope, bootstrap)
     # Irrelevant drivers of normal scores explain drivers / degrees of freedom.
+    freedom = len(texts.item) - (texts.n_items if texts.within else 1)
+    chance = min(1.0, len(names) / freedom)
     return replace(
-        nothing, each=pulls, together=together, chance=min(1.0, len(names) / free), note=note
+        result, each=estimates.drivers, together=estimates.together, chance=chance, note=note
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts to analyse: the index of each one's item, and the number of items.
+
+    `values` are texts × (score, drivers), `common` marks the columns of these that most texts have.
+    With `within`, each text shares its item with another.
+    """
+
+    item: Ints
+    n_items: int
+    values: Floats
+    common: Bools
+    within: bool
+
+
+def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
+    """Select the texts that have a score and all common drivers."""
+    names = [text for text in values if text in looks]
+    rows = [(values[text], *astuple(looks[text])) for text in names]
+    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
+    number_known = (~np.isnan(matrix)).sum(axis=0)
+    common = 2 * number_known >= max(1, len(matrix))
+    complete = ~np.isnan(matrix[:, common]).any(axis=1)
+    item_names = dict.fromkeys(item for item, _ in names)
+    index_of_item = {item: index for index, item in enumerate(item_names)}
+    item = np.array([index_of_item[item] for item, _ in names], dtype=np.intp)[complete]
+    matrix = matrix[complete]
+    shares_item = np.bincount(item)[item] > 1
+    within = bool(2 * shares_item.sum() >= max(1, len(item)))
+    if within:
+        item = item[shares_item]
+        matrix = matrix[shares_item]
+    items, item = np.unique(item, return_inverse=True)
+    return _Texts(item, len(items), matrix, common, within)
+
+
+def _centred(texts: _Texts) -> Floats:
+    """Return the values minus their means, by item or over all texts."""
+    group = texts.item if texts.within else np.zeros_like(texts.item)
+    sums = np.stack([np.bincount(group, column) for column in texts.values.T], axis=1)
+    means = sums / np.bincount(group)[:, None]
+    centred: Floats = texts.values - means[group]
+    return centred
+
+
+def _names_of(columns: Bools) -> list[str]:
+    """Return the names of the marked drivers; the first column is the score."""
+    return [NAMES[index] for index in np.flatnonzero(columns[1:])]
+
+
+def _note_on_excluded(common: Bools, varied: Bools) -> str:
+    """Return which drivers are excluded and why."""
+    excluded = {
+        "fewer than half of the texts have it": _names_of(~common),
+        "the same everywhere": _names_of(common & ~varied),
+    }
+    notes = [
+        f"without {' and '.join(names)}: {reason}" for reason, names in excluded.items() if names
+    ]
+    return "; ".join(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _DriverEstimates:
+    """Each driver alone, and the share that all explain together."""
+
+    drivers: tuple[Driver, ...]
+    together: Estimate
 
 
 def _estimates(
     item: Ints, values: Floats, names: Sequence[str], scope: str, bootstrap: Bootstrap
-) -> tuple[list[Estimate], list[Estimate], Estimate]:
+) -> _DriverEstimates:
     """Return each driver's correlation, the share that each explains, and the share of all.
 
     `values` are the score and the drivers of every text, each centred with mean square 1.
     """
+    size = len(names)
+    n_items = int(item.max()) + 1
+    statistics = _statistics(item, values, n_items)
+    observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
+    low: list[float | None] = [None] * len(observed)
+    high: list[float | None] = [None] * len(observed)
+    interval = f"{n_items} items: too few for an interval"
+    if n_items >= _MIN_ITEMS:
+        lower_ends, upper_ends = bootstrap.interval(drawn, n_items)
+        # Shares are biased upwards in resamples (see `drivers`).
+        bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
+        lower_ends[size:] = np.maximum(0.0, lower_ends[size:] - bias)
+        upper_ends[size:] = np.minimum(1.0, upper_ends[size:] - bias)
+        low = lower_ends.tolist()
+        high = upper_ends.tolist()
+        interval = str(bootstrap)
+
+    def estimate(index: int, name: str, title: str) -> Estimate:
+        method = f"{title}, {scope}; {interval}"
+        return Estimate(name, float(observed[index]), low[index], high[index], len(item), method)
+
+    drivers: list[Driver] = []
+    for index, name in enumerate(names):
+        correlation = estimate(index, "r", f"Pearson's r with {name}")
+        explained = estimate(size + index, "R2", f"R² of {name}")
+        drivers.append(Driver(name, correlation, explained))
+    together = estimate(2 * size, "R2", f"R² of {', '.join(names)}")
+    return _DriverEstimates(tuple(drivers), together)
+
+
+def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
+    """Return r with each driver, r² of each, and R² of all; NaN without variation."""
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
     rows = np.column_stack([np.ones(len(item)), values])
-    size, n_items = len(names), int(item.max()) + 1
     moments = sums_by_item(item, rows[:, :, None] * rows[:, None, :], n_items)
 
     def statistics(counts: Floats) -> Floats:
-        """Return r with each driver, r², and R² of all; NaN without variation."""
         sums = np.tensordot(counts, moments, 1)
         n = sums[..., :1, :1]
-        spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
-        variance = np.diagonal(spread, axis1=-2, axis2=-1)
-        scale = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
-        correlations = spread / (scale[..., :, None] * scale[..., None, :])
+        products_of_means = sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
+        covariance = sums[..., 1:, 1:] / n - products_of_means
+        variance = np.diagonal(covariance, axis1=-2, axis2=-1)
+        deviation = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
+        correlations = covariance / (deviation[..., :, None] * deviation[..., None, :])
         r = correlations[..., 0, 1:]
         # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
         known = np.nan_to_num(r)
-        inverse = np.linalg.pinv(np.nan_to_num(correlations[..., 1:, 1:]), 1e-9, hermitian=True)
+        between_drivers = np.nan_to_num(correlations[..., 1:, 1:])
+        inverse = np.linalg.pinv(between_drivers, 1e-9, hermitian=True)
         share = np.einsum("...i,...ij,...j->...", known, inverse, known)
-        together = np.where(np.isnan(scale[..., 0]), np.nan, np.clip(share, 0, 1))
+        together = np.where(np.isnan(deviation[..., 0]), np.nan, np.clip(share, 0, 1))
         return np.concatenate([r, r**2, together[..., None]], axis=-1)
 
-    observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
-    ends, interval = np.full((2, len(observed)), None), f"{n_items} items: too few for an interval"
-    if n_items >= _MIN_ITEMS:
-        low, high = bootstrap.interval(drawn, n_items)
-        bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
-        low[size:], high[size:] = (
-            np.maximum(0.0, low[size:] - bias),
-            np.minimum(1.0, high[size:] - bias),
-        )
-        ends, interval = np.stack([low, high]), str(bootstrap)
-    titles = [("r", f"Pearson's r with {name}") for name in names]
-    titles += [("R2", f"R² of {name}") for name in (*names, ", ".join(names))]
-    estimates = [
-        Estimate(name, value, low, high, len(item), f"{title}, {scope}; {interval}")
-        for (name, title), value, low, high in zip(
-            titles, observed.tolist(), *ends.tolist(), strict=True
-        )
-    ]
-    return estimates[:size], estimates[size:-1], estimates[-1]
+    return statistics

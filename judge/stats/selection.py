@@ -30,11 +30,13 @@ class Selection:
 def select(
     values: Floats, ratings: Floats, level: Level = "document", *, failed: Bools | None = None
 ) -> Selection:
-    """Choose among `values` (candidates × items × systems) by their Spearman with `ratings` (items × systems).
+    """Choose among candidates by their Spearman with people's ratings.
 
-    A text counts if it has a rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
-    candidate's mean value, which gains nothing. At level `document`, items with equal ratings do not count, and a
-    candidate that gives all texts of an item the same value has 0 there. Of equal candidates the first is chosen.
+    `values` are candidates × items × systems, `ratings` items × systems. A text counts if it has a
+    rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
+    candidate's mean value, which gains nothing. At level `document`, items with equal ratings do
+    not count, and a candidate that gives all texts of an item the same value has 0 there. Of equal
+    candidates the first is chosen.
 
     Raises DataError for too few rated items, or if no candidate has a value.
     """
@@ -42,31 +44,38 @@ def select(
     if items < FEWEST_ITEMS[level]:
         needed = f"choosing at level {level} needs at least {FEWEST_ITEMS[level]}"
         raise DataError(f"{needed} {_shortage(ratings, items, level)}")
-    observed = rounded(statistic(np.ones((1, items)))[0])
+    all_once = np.ones((1, items))
+    observed = rounded(statistic(all_once)[0])
     if np.isnan(observed).all():
-        raise DataError(
-            f"no candidate has a Spearman with the ratings at level {level}: {_constant(values, ratings, failed)}"
-        )
+        reason = _constant(values, ratings, failed)
+        raise DataError(f"no candidate has a Spearman with the ratings at level {level}: {reason}")
     known = tuple(None if isnan(value) else value for value in observed.tolist())
     return Selection(int(np.nanargmax(observed)), level, items, known)
 
 
 def _shortage(ratings: Floats, items: int, level: Level) -> str:
-    """Describe the items that a choice needs, and how many of the `items` that it can use there are."""
-    rated = (
-        _vary(ratings) if level == "document" else np.asarray(~np.isnan(ratings).all(axis=1))
-    ).sum()
-    kind = "items whose ratings differ between texts" if level == "document" else "rated items"
+    """Describe the items that a choice needs, and how many usable `items` there are."""
+    if level == "document":
+        rated = int(_vary(ratings).sum())
+        kind = "items whose ratings differ between texts"
+    else:
+        rated = int((~np.isnan(ratings).all(axis=1)).sum())
+        kind = "rated items"
+    are = "is" if items == 1 else "are"
     if rated == items:
-        return f"{kind}; there {'is' if items == 1 else 'are'} {items}"
+        return f"{kind}; there {are} {items}"
     # The ratings are not to blame: texts without a value of every candidate do not count.
-    usable = "is" if items == 1 else "are"
-    return f"{kind}; there are {rated}, of which {items} {usable} left with the texts that every candidate scored"
+    return (
+        f"{kind}; there are {rated}, of which {items} {are} left with the texts that every "
+        "candidate scored"
+    )
 
 
 def _vary(ratings: Floats) -> Bools:
     """Return which rows have two different values."""
-    lowest, highest = (extreme.reduce(rounded(ratings), axis=1) for extreme in (np.fmin, np.fmax))
+    # `fmin` and `fmax` ignore NaN, without a warning for rows that have nothing else.
+    lowest = np.fmin.reduce(rounded(ratings), axis=1)
+    highest = np.fmax.reduce(rounded(ratings), axis=1)
     differ: Bools = lowest < highest
     return differ
 
@@ -81,29 +90,38 @@ def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
 
 
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
-    """Return candidates × items × systems with a candidate's mean at its failed texts, which then count for nothing.
+    """Return the values (candidates × items × systems) with a candidate's mean at its failed texts.
 
-    At level `document` it is the mean within the item, because that of all texts is an opinion on the item's order.
+    These then count for nothing. At level `document` it is the mean within the item, because that
+    of all texts is an opinion on the item's order.
     """
     scored = np.where(failed, np.nan, values)
     axes = -1 if level == "document" else (-2, -1)
-    known = (~np.isnan(scored)).sum(axis=axes, keepdims=True)
-    middle = share(np.nansum(scored, axis=axes, keepdims=True), known)
-    filled: Floats = np.where(failed, np.where(np.isnan(middle), 0.0, middle), values)
+    number_scored = (~np.isnan(scored)).sum(axis=axes, keepdims=True)
+    mean_scored = share(np.nansum(scored, axis=axes, keepdims=True), number_scored)
+    # Without any score in the item, all its texts get the same value.
+    substitute = np.where(np.isnan(mean_scored), 0.0, mean_scored)
+    filled: Floats = np.where(failed, substitute, values)
     return filled
 
 
 def _statistic(
     values: Floats, ratings: Floats, level: Level, failed: Bools | None
 ) -> tuple[Statistic, int]:
-    """Return Spearman of each candidate with the ratings (resamples × candidates), and the number of items."""
+    """Return Spearman of each candidate with the ratings, and the number of items.
+
+    The statistic is resamples × candidates.
+    """
     values = values if failed is None else fill_failed(values, failed, level)
-    columns, last = rounded(np.concatenate([values, ratings[None]])), len(values)
-    columns = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
-    if level != "document":
-        used = columns[:, ~np.isnan(columns[-1]).all(axis=1)]
-        return coefficients(
-            used, [(place, last) for place in range(last)], level, "spearman"
-        ), used.shape[1]
-    by_item = between(columns[:, _vary(columns[-1])], "spearman")[:, :last, last]
-    return mean(np.nan_to_num(by_item)), len(by_item)
+    n_candidates = len(values)
+    columns = rounded(np.concatenate([values, ratings[None]]))
+    complete = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
+    complete_ratings = complete[-1]
+    if level == "document":
+        varying = complete[:, _vary(complete_ratings)]
+        by_item = between(varying, "spearman")[:, :n_candidates, n_candidates]
+        # A candidate that gives all texts of an item the same value has 0 there.
+        return mean(np.nan_to_num(by_item)), len(by_item)
+    used = complete[:, ~np.isnan(complete_ratings).all(axis=1)]
+    pairs = [(candidate, n_candidates) for candidate in range(n_candidates)]
+    return coefficients(used, pairs, level, "spearman"), used.shape[1]

@@ -1,4 +1,7 @@
-"""Compare systems in every column: differences with tests, ranks, and the systems that may be the best."""
+"""Compare systems in every column.
+
+A comparison has differences with tests, ranks, and the systems that may be the best.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ _TOLERANCE = 1e-12  # relative: closer means differ by rounding only
 class Difference:
     """One system against another in one column, paired by item.
 
-    `estimate` is the mean of `system` minus that of `other` over the items of both, with its interval and `p` (see
-    `mean_differences`), None for one item. `adjusted` is p after Holm's correction over all differences of the column.
-    `delta` is Cliff's delta, −1 to 1, positive if the values of `system` tend to be larger. `wins` counts the items in
-    which `system` is better.
+    `estimate` is the mean of `system` minus that of `other` over the items of both, with its
+    interval and `p` (see `mean_differences`), None for one item. `adjusted` is p after Holm's
+    correction over all differences of the column. `delta` is Cliff's delta, −1 to 1, positive if
+    the values of `system` tend to be larger. `wins` counts the items in which `system` is better.
     """
 
     system: str
@@ -63,10 +66,11 @@ class Difference:
 class Rank:
     """A system's rank by its mean, 1 the best; equal means share it.
 
-    `low` to `high` is a 95% interval of the rank, simultaneous for all systems (Mogstad et al. 2024, section 3): from
-    1 + the number of significantly better systems to the number of systems minus the significantly worse ones, on
-    shared items: `rank` may be outside. With too few items it covers every rank; for more than 30 systems it uses only
-    the tests against the first, and for a comparison against one system only those.
+    `low` to `high` is a 95% interval of the rank, simultaneous for all systems (Mogstad et al.
+    2024, section 3): from 1 + the number of significantly better systems to the number of systems
+    minus the significantly worse ones, on shared items: `rank` may be outside. With too few items
+    it covers every rank; for more than 30 systems it uses only the tests against the first, and for
+    a comparison against one system only those.
     """
 
     system: str
@@ -84,17 +88,19 @@ class Rank:
 class Comparison:
     """The differences between systems in one column.
 
-    `differences` come best first: the first system with the second, the third, …, then the second with the third; for
-    more than 30 systems only those with the first. `best` are the leader, the first system by mean that no other beats
-    significantly on their shared items, and the systems that do not differ significantly from it; empty if nothing is
-    known. `partly_scored` are the systems with values for less than half of the items: they do not lead, unless all
-    others are beaten. `items` counts those that any system has a value for.
+    `differences` come best first: the first system with the second, the third, …, then the second
+    with the third; for more than 30 systems only those with the first. `best` are the leader, the
+    first system by mean that no other beats significantly on their shared items, and the systems
+    that do not differ significantly from it; empty if nothing is known. `partly_scored` are the
+    systems with values for less than half of the items: they do not lead, unless all others are
+    beaten. `items` counts those that any system has a value for.
 
-    `detectable` is the smallest difference that this many items detect with 80% power, for the pair with the median
-    standard deviation (`power.Scatter`), or None. `note` explains what could not be computed.
+    `detectable` is the smallest difference that this many items detect with 80% power, for the pair
+    with the median standard deviation (`power.Scatter`), or None. `note` explains what could not be
+    computed.
 
-    If all systems are compared with one, `against` is its name, the differences are those of each other system minus
-    it, and `best` is empty: the other systems are not tested against each other.
+    If all systems are compared with one, `against` is its name, the differences are those of each
+    other system minus it, and `best` is empty: the other systems are not tested against each other.
     """
 
     column: str
@@ -110,9 +116,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnValues:
-    """A column's values, systems × items; the systems that have any, best first, and those to compare.
+    """A column's values, systems × items.
 
-    `partly` are the rows with values for less than half of the items. `against` is the system with which all others
+    `order` has the systems with any value, best first, `pairs` those to compare. `partly` are the
+    rows with values for less than half of the items. `against` is the system with which all others
     are compared, "" if every two are.
     """
 
@@ -144,14 +151,17 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
-    Compare every two, or each with the system `against`. All systems and columns share the sign flips. Comparisons of
-    two texts have rankings instead.
+    Compare every two, or each with the system `against`. All systems and columns share the sign
+    flips. Comparisons of two texts have rankings instead.
     """
     if table.has_pairs:
         return ()
-    columns, systems = table.ranked_columns, len(table.systems)
-    most = systems if against or systems > MOST else systems * (systems - 1) // 2
-    step = max(1, _MAX_DIFFERENCES // max(1, most * len(table.items)))
+    columns = table.ranked_columns
+    n_systems = len(table.systems)
+    most_pairs = n_systems
+    if not against and n_systems <= MOST:
+        most_pairs = n_systems * (n_systems - 1) // 2
+    step = max(1, _MAX_DIFFERENCES // max(1, most_pairs * len(table.items)))
     comparisons: list[Comparison] = []
     for first in range(0, len(columns), step):
         group = [_column_values(table, column, against) for column in columns[first : first + step]]
@@ -161,7 +171,8 @@ def compare(
 
 def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
     values = table.matrix(column.name)
-    order, partly = best_first(values, column.better), partly_scored(values)
+    order = best_first(values, column.better)
+    partly = partly_scored(values)
     compared = pairs(order, row_of(table.systems, against), partly=partly)
     return _ColumnValues(column, table.systems, values, order, compared, partly, against)
 
@@ -169,117 +180,149 @@ def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
 def _compare_columns(
     group: Sequence[_ColumnValues], n_flips: int, seed: int
 ) -> Iterator[Comparison]:
+    """Compare the systems in each of these columns, with the same sign flips for all."""
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     # With fewer flips p could not be small enough after Holm's correction.
     n_flips = max(n_flips, *(ceil(2 * data.tests / ALPHA) for data in group))
     estimates = mean_differences(rows, n_flips=n_flips, seed=seed)
-    at = 0
+    first = 0
     for data in group:
-        here = slice(at, at := at + len(data.pairs))
-        tested = tuple(_test_differences(data, rows[here], estimates[here]))
-        scatter = scatter_of_pairs(
-            data.column.name,
-            data.systems,
-            data.pairs,
-            rows[here],
-            systems=len(data.order),
-            against=data.against,
-        )
-        sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
-        # The two systems of every significant difference, the worse one on their shared items first.
-        ends = [
-            (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other)
-            for d in tested
-            if d.apart
-        ]
-        best: tuple[str, ...] = ()
-        if sizes and not data.constant and not data.against:
-            best = _best(data, ends)
-        yield Comparison(
-            data.column.name,
-            tested,
-            tuple(_rank_systems(data, ends)),
-            best,
-            scatter.median.detectable() if scatter.pairs else None,
-            _note(data, len(tested), too_few=bool(sizes) and max(sizes) < scatter.least),
-            data.against,
-            tuple(data.systems[row] for row in data.order if row in data.partly),
-            int((~np.isnan(data.values)).any(axis=0).sum()),
-        )
+        after_last = first + len(data.pairs)
+        here = slice(first, after_last)
+        first = after_last
+        yield _comparison(data, rows[here], estimates[here])
 
 
-def _best(data: _ColumnValues, ends: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the leader, and the systems without a significant difference from it, even without shared items."""
+def _comparison(
+    data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]
+) -> Comparison:
+    """Compare the systems in one column, from the differences of its pairs (pairs × items)."""
+    tested = tuple(_test_differences(data, rows, estimates))
+    scatter = scatter_of_pairs(
+        data.column.name,
+        data.systems,
+        data.pairs,
+        rows,
+        systems=len(data.order),
+        against=data.against,
+    )
+    sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
+    decided = [_loser_and_winner(data, difference) for difference in tested if difference.apart]
+    best: tuple[str, ...] = ()
+    if sizes and not data.constant and not data.against:
+        best = _best(data, decided)
+    too_few = bool(sizes) and max(sizes) < scatter.least
+    has_value = (~np.isnan(data.values)).any(axis=0)
+    return Comparison(
+        data.column.name,
+        differences=tested,
+        ranks=tuple(_rank_systems(data, decided)),
+        best=best,
+        detectable=scatter.median.detectable() if scatter.pairs else None,
+        note=_note(data, len(tested), too_few=too_few),
+        against=data.against,
+        partly_scored=tuple(data.systems[row] for row in data.order if row in data.partly),
+        items=int(has_value.sum()),
+    )
+
+
+def _loser_and_winner(data: _ColumnValues, difference: Difference) -> tuple[str, str]:
+    """Return both systems of a difference, the worse one on their shared items first."""
+    if difference.estimate.value * data.sign > 0:
+        return difference.other, difference.system
+    return difference.system, difference.other
+
+
+def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the leader, and the systems without a significant difference from it.
+
+    These include systems that share no items with the leader. `decided` has the loser and the
+    winner of each significant difference.
+    """
     names = [data.systems[row] for row in data.order]
-    beaten = {name for name, _ in ends}
-    whole = [data.systems[row] for row in data.order if row not in data.partly]
-    leader = next((name for name in [*whole, *names] if name not in beaten), names[0])
-    losses = set(ends)
+    beaten = {loser for loser, _ in decided}
+    mostly_scored = [data.systems[row] for row in data.order if row not in data.partly]
+    unbeaten = [name for name in (*mostly_scored, *names) if name not in beaten]
+    leader = unbeaten[0] if unbeaten else names[0]
+    losses = set(decided)
     return leader, *(name for name in names if name != leader and (name, leader) not in losses)
 
 
 def _test_differences(
     data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]
 ) -> Iterator[Difference]:
-    number = data.tests
-    p_values = [estimate.p if estimate and number else None for estimate in estimates]
-    adjusted_p = holm(p_values, number)
+    """Yield the differences with Holm's correction, without pairs that share no item."""
+    n_tests = data.tests
+    p_values = [estimate.p if estimate and n_tests else None for estimate in estimates]
+    adjusted_p = holm(p_values, n_tests)
     values = np.round(data.values, PLACES)
     for (first, second), row, estimate, adjusted in zip(
         data.pairs, rows, estimates, adjusted_p, strict=True
     ):
         if estimate is None:
             continue
-        both, turned = ~np.isnan(row), row * data.sign
-        wins, losses = int((turned > 0).sum()), int((turned < 0).sum())
+        shared = ~np.isnan(row)
+        better = row * data.sign
+        wins = int((better > 0).sum())
+        losses = int((better < 0).sum())
         yield Difference(
             data.systems[first],
             data.systems[second],
             estimate,
             adjusted,
-            cliffs_delta(values[first][both], values[second][both]),
-            wins,
-            estimate.n - wins - losses,
-            losses,
+            delta=cliffs_delta(values[first][shared], values[second][shared]),
+            wins=wins,
+            ties=estimate.n - wins - losses,
+            losses=losses,
         )
 
 
-def _rank_systems(data: _ColumnValues, ends: Sequence[tuple[str, str]]) -> Iterator[Rank]:
-    """Rank by the mean of each system's own items; two systems' shared items may order them differently."""
+def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> Iterator[Rank]:
+    """Rank by the mean of each system's own items.
+
+    Two systems' shared items may order them differently.
+    """
     if not data.order:
         return
     means = np.nanmean(data.values[data.order], axis=1)
-    apart = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
-    places = np.maximum.accumulate(
-        np.where([True, *apart], np.arange(1, len(means) + 1), 0)
-    ).tolist()
-    better, worse = Counter(loser for loser, _ in ends), Counter(winner for _, winner in ends)
-    for place, rank in zip(data.order, places, strict=True):
-        name = data.systems[place]
-        yield Rank(name, rank, 1 + better[name], len(places) - worse[name])
+    differ = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
+    # Equal means share the rank of the first of them.
+    positions = np.arange(1, len(means) + 1)
+    ranks = np.maximum.accumulate(np.where([True, *differ], positions, 0)).tolist()
+    number_better = Counter(loser for loser, _ in decided)
+    number_worse = Counter(winner for _, winner in decided)
+    for row, rank in zip(data.order, ranks, strict=True):
+        name = data.systems[row]
+        low = 1 + number_better[name]
+        high = len(ranks) - number_worse[name]
+        yield Rank(name, rank, low, high)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     """Explain what could not be computed."""
     known = ~np.isnan(data.values[data.order])
-    lost = len(data.pairs) - compared
-    remarks = {
-        "no text has a value": not data.order,
-        "only one system has values": len(data.order) == 1,
-        "one item: too few for intervals and tests": bool(known.any(axis=0).sum() == 1),
-        "all values are equal": data.constant,
-        f"{data.against} has no value to compare with": bool(data.against) and not data.pairs,
-    }
-    if nothing := next((reason for reason, holds in remarks.items() if holds), ""):
-        return nothing
-    remarks = {
-        f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST
-        and not data.against,
-        "systems have different items: differences use the shared ones": bool(
-            (known != known[0]).any()
-        ),
-        f"{lost:,} of {len(data.pairs):,} pairs of systems share no item": lost > 0,
-        f"more than {TESTED} systems: too many to test": not data.tests,
-        TOO_FEW: too_few,
-    }
-    return "; ".join(reason for reason, holds in remarks.items() if holds)
+    if not data.order:
+        return "no text has a value"
+    if len(data.order) == 1:
+        return "only one system has values"
+    if known.any(axis=0).sum() == 1:
+        return "one item: too few for intervals and tests"
+    if data.constant:
+        return "all values are equal"
+    if data.against and not data.pairs:
+        return f"{data.against} has no value to compare with"
+    remarks: list[str] = []
+    if len(data.order) > MOST and not data.against:
+        remarks.append(f"more than {MOST} systems: compared with the best one only")
+    if (known != known[0]).any():
+        remarks.append("systems have different items: differences use the shared ones")
+    without_shared_item = len(data.pairs) - compared
+    if without_shared_item > 0:
+        remarks.append(
+            f"{without_shared_item:,} of {len(data.pairs):,} pairs of systems share no item"
+        )
+    if not data.tests:
+        remarks.append(f"more than {TESTED} systems: too many to test")
+    if too_few:
+        remarks.append(TOO_FEW)
+    return "; ".join(remarks)
