@@ -115,7 +115,7 @@ _METHODS: Mapping[Measure, str] = {
     "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
 }
 # Kappa, ordinal and nominal alpha need a table of categories by categories, which is quadratic in
-# the number of distinct values. The other measures need sums only (docs/decisions/0009).
+# the number of distinct values. The other measures need sums only (docs/decisions/0019).
 _MAX_CATEGORIES = 100
 _WITHOUT_CATEGORIES: tuple[Measure, ...] = ("alpha_interval", "icc_2_1", "icc_2_k")
 
