@@ -26,7 +26,7 @@ from judge.providers.http_errors import body_error, redact_and_truncate
 _MAX_ANSWER_BYTES = 4_000_000
 _CHAT_PATH = "/v1/chat/completions"
 # The key of a batch's name in its metadata, by which an interrupted run finds it again
-# (docs/decisions/0023-a-batch-is-found-by-its-name.md).
+# (docs/decisions/0023-a-batch-is-identified-by-its-name.md).
 _NAME_KEY = "judge"
 PAGE = 100
 MAX_PAGES = 20

@@ -1,7 +1,7 @@
 """An endpoint of typed questions: probabilities over a scale's labels in one forward pass, no text.
 
 Two forms are in use: OpenAI's `/decisions`, and `/systemone` of servers that run open models
-(docs/decisions/0007-a-decision-endpoint-is-a-judge-of-its-own.md).
+(docs/decisions/0007-a-decision-endpoint-is-a-separate-judge.md).
 """
 
 from __future__ import annotations
