@@ -41,6 +41,19 @@ def one_line(text: str, limit: int = 0) -> str:
     return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+def cut_middle(text: str, longest: int) -> str:
+    """Return the text, or if it is longer only its start and its end, with a mark between them.
+
+    The mark says how long the text was: `[… 960 of 1,000 characters left out …]`.
+    """
+    if len(text) <= longest:
+        return text
+    half = max(1, longest // 2)
+    left_out = len(text) - 2 * half
+    mark = f"[… {left_out:,} of {len(text):,} characters left out …]"
+    return f"{text[:half]}\n{mark}\n{text[-half:]}"
+
+
 def text_name(item: str, system: str) -> str:
     """Return `item '7' of system 'bart'`, without the system if the data names none."""
     named = "" if system == UNNAMED_SYSTEM else f" of system {one_line(system, _MAX_NAME)!r}"

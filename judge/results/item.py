@@ -10,6 +10,7 @@ from typing import ClassVar
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score, is_unwritten
+from judge.results.prompts import TextPrompt, prompts_of
 from judge.results.result import Result
 
 _LISTED = 20  # names in a message
@@ -51,6 +52,23 @@ class ResultItem:
         return tuple(
             row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} (")
         )
+
+    @cached_property
+    def prompts(self) -> tuple[TextPrompt, ...]:
+        """What the judges were asked about the first text, rendered again.
+
+        If the item was selected with its system, these are all its prompts, of a ranking one for each
+        opponent. Else it is the first prompt of each column.
+        """
+        if not self.samples:
+            return ()
+        sample = self.samples[0]
+        rows = self.rows[sample.key]
+        if self.system is None:
+            # Reversed, so that of several rows of a column the first one stays.
+            first_rows = {row.column: row for row in reversed(rows)}
+            rows = tuple(reversed(first_rows.values()))
+        return prompts_of(self.result, sample, rows)
 
     def name(self, text: Sample | Failure) -> str:
         """The system of a text, with its generation if the item has several."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, PlainSerializer, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, TypeAdapter
 
 from judge.config import RankConfig, RunConfig
 from judge.core.format import to_json
@@ -83,7 +83,7 @@ class ModelUse:
 class JudgeInfo(ModelUse):
     """A judge: its provider and address, the settings that its user chose, and what its server was found to accept.
 
-    `draws` are the replies drawn for a score; None if none was drawn.
+    `draws` are the replies drawn for a score; None if none was drawn. `decides` marks an endpoint of typed questions.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -94,6 +94,7 @@ class JudgeInfo(ModelUse):
     settings: Mapping[str, Any] = field(default_factory=dict)
     learned: Mapping[str, Any] = field(default_factory=dict)
     draws: int | None = None
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,42 @@ class CriterionInfo:
     examples: tuple[Example, ...] = ()
     questions: tuple[ChecklistQuestion, ...] = ()
     questions_column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """A message of a prompt. The role `question` is what a decision endpoint is asked about the others."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPrompt:
+    """The first prompt that a judge got about a criterion, and the text that it is about.
+
+    `opponent` is the system whose text a comparison shows second. The middle of a long message is left out, with a
+    mark that says how long it was.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    item: str
+    system: str
+    opponent: str = ""
+    messages: tuple[PromptMessage, ...]
+
+
+def _without_skeletons(stored: Any) -> Any:
+    """Return the stored prompts; none for a run that held skeletons of all prompts, up to November 2026."""
+    is_old = isinstance(stored, Mapping) and isinstance(stored.get("sheets"), list)
+    return {} if is_old else stored
+
+
+FirstPrompts = Annotated[Mapping[str, FirstPrompt], BeforeValidator(_without_skeletons)]
+"""The first prompt of each column of a judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +204,8 @@ class RunInfo(ModelUse):
     """A run: its configuration, data, judges and criteria, how it ended, and what its judges and systems used in all.
 
     `notices` are what every report has to show, such as that no model was asked. `started` is a time in ISO 8601, and
-    `seconds` how long the run took. `preferences` are people's, of a ranking.
+    `seconds` how long the run took. `preferences` are people's, of a ranking. `prompts` has the first prompt of each
+    column of a judge.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -187,7 +225,7 @@ class RunInfo(ModelUse):
     notices: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    prompts: Mapping[str, Any] = field(default_factory=dict)
+    prompts: FirstPrompts = field(default_factory=dict)
 
     @property
     def model(self) -> str:

@@ -21,14 +21,13 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.judgments import Row
 from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics.base import ModelError, ModelQuestion
-from judge.report.views import items
 from judge.results.result import Result, analyzed
 from judge.results.run_info import RunInfo, Status
-from judge.run import judge_run, run_metadata
+from judge.run import judge_run
 from judge.run.measuring import Measuring
 from judge.run.model_clients import SharedLimits, deadline_of
 from judge.run.preparation import PreparedRun
-from judge.run.run_metadata import column_suffix, metadata_factory
+from judge.run.run_metadata import first_prompts, metadata_factory
 from judge.table import SCORES
 
 
@@ -180,22 +179,13 @@ def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
 
 
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
-    """Add people's preferences to what is known of a run, and the prompts if it is complete."""
+    """Add people's preferences to what is known of a run, and the first prompt of each column."""
     if prepared.pairs is not None:
         info = replace(info, preferences=stated(prepared.preferences))
-    if info.status == "complete" and prepared.criteria:
-        judgments_by_suffix = {
-            column_suffix(prepared, name): judge_run.judgments(prepared, name)
-            for name in prepared.judges
-        }
-        system_messages = {
-            column_suffix(prepared, name): options.system_message
-            for name, options in prepared.settings.items()
-        }
-        shown = items.first(prepared.samples)
-        prompts = run_metadata.prompt_skeletons(judgments_by_suffix, shown, system_messages)
-        info = replace(info, prompts=prompts)
-    return info
+    if not prepared.criteria:
+        return info
+    judgments_by_judge = {name: judge_run.judgments(prepared, name) for name in prepared.judges}
+    return replace(info, prompts=first_prompts(prepared, judgments_by_judge))
 
 
 Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]

@@ -31,6 +31,7 @@ from judge.core.records import (
     whole,
 )
 from judge.core.request_options import Judge
+from judge.criteria.reply_form import asked_by, configured
 from judge.data import ledger, samples, suspect_cells
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
@@ -471,19 +472,6 @@ def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -
     return selected
 
 
-def configured(criterion: Criterion, config: RunConfig) -> Criterion:
-    """Return the criterion with the kind and form of reply that the plan wants."""
-    form = "json" if config.structured else criterion.form
-    if not criterion.is_checklist:
-        return replace(criterion, reply=config.reply or criterion.reply, form=form)
-    if config.reply not in (None, "score"):
-        raise ConfigError(
-            f"{option('reply', config.reply)}: the answers of the checklist {criterion.name} are yes or no alone; put "
-            "reply: into the headers of the other criteria"
-        )
-    return replace(criterion, form=form)
-
-
 # Checks and conversions that commands share
 
 
@@ -495,7 +483,7 @@ def engine_context(config: RunConfig, provider: Provider) -> engines.EngineConte
 
 def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
     """Return the criterion in the form that this provider is asked."""
-    return replace(criterion, form="decision") if provider.decides else criterion
+    return asked_by(criterion, decides=provider.decides)
 
 
 def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:

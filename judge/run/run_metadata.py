@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from judge.config import RankConfig, RunConfig
-from judge.core.errors import CriterionError
-from judge.core.format import dollars, listed, plural
+from judge.core.errors import CriterionError, DataError
+from judge.core.format import cut_middle, dollars, listed, plural
 from judge.core.messages import option
-from judge.core.records import Column, Criterion, Usage
+from judge.core.records import Column, Criterion, Prompt, Usage
 from judge.core.version import __version__
-from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
+from judge.criteria import is_packaged, shared_layout, template_texts
 from judge.execution.budget import BudgetLedger
 from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, Progress
@@ -29,10 +26,12 @@ from judge.providers import Provider
 from judge.providers.pricing import cost_of, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
+from judge.results.prompts import messages_of
 from judge.results.run_info import (
     BudgetInfo,
     Cost,
     CriterionInfo,
+    FirstPrompt,
     JudgeInfo,
     ModelUse,
     Requests,
@@ -41,120 +40,64 @@ from judge.results.run_info import (
 )
 from judge.run.judge_models import signed_temperature
 from judge.scoring.checklist import whole
-from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.multi_criteria import make_renderers
 
 if TYPE_CHECKING:
     from judge.run.preparation import PreparedRun
 
-_MAX_CHARACTERS = 200_000  # of all sheets together
-_MAX_PROMPTS = 10_000  # of one column
-_MIN_UNFENCED = (
-    16  # characters; a shorter text is replaced only between its marks, as it may occur elsewhere
-)
+_MAX_PROMPT_CHARACTERS = 1_000_000  # of all stored prompts together
+_MAX_MESSAGE = 20_000  # characters of a stored message
+_MIN_MESSAGE = 200  # characters of a message that are stored even for thousands of columns
+_ATTEMPTS = 100  # texts; a criterion that cannot be rendered for these has no stored prompt
 
 
-def prompt_skeletons(
-    judgments_by_suffix: Mapping[str, Sequence[Judgment]],
-    items: Collection[str],
-    system_messages: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Any]:
-    """Return the prompts about these items as skeletons, with placeholders for the texts.
+def first_prompts(
+    prepared: PreparedRun, judgments_by_judge: Mapping[str, Sequence[Judgment]]
+) -> dict[str, FirstPrompt]:
+    """Return the first prompt of each column of a judge, with all messages as sent.
 
-    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name, and
-    `system_messages` those of the judges.
-
-    `sheets` lists the distinct skeletons. Each has for every message its role and its parts: words and placeholders in
-    turn. A placeholder is `text NAME`, or `key NAME` for the key in that text's marks. A NAME is `source`, `output`,
-    `references 0`, `extra COLUMN`, or in a comparison `first` and `second`. A skeleton with its placeholders filled in
-    is the exact prompt.
-
-    `asked` has by column the number of the `usual` sheet, and the `others` with item, system and rival. None is a
-    prompt that could not be rendered or is not kept: all sheets together have at most 200,000 characters.
+    Of a checklist whose questions are asked one by one, it is the prompt of the first question. The
+    middle of a long message is left out. A column none of whose first 100 texts can be rendered has
+    no prompt.
     """
-    sheet_numbers: dict[str, int] = {}
-    room = _MAX_CHARACTERS
-    asked: dict[str, dict[str, Any]] = {}
-    for suffix, judgments in judgments_by_suffix.items():
-        criteria = {j.criterion.name: j.criterion for j in judgments if j.criterion.part <= 1}
-        for name, renderer in make_renderers(
-            list({j.criterion.name: j.criterion for j in judgments}.values())
-        ).items():
-            if name not in criteria:  # the first one's prompt stands for the checklist
-                continue
-            numbers: dict[tuple[str, str, str], int | None] = {}
-            sheets = _sheets_of_criterion(
-                criteria[name], renderer, judgments, items, system_messages.get(suffix, "")
+    columns = max(1, len(prepared.criteria) * len(prepared.judges))
+    longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, _MAX_PROMPT_CHARACTERS // columns))
+    prompts: dict[str, FirstPrompt] = {}
+    for judge, judgments in judgments_by_judge.items():
+        system_message = prepared.settings[judge].system_message
+        for judgment, prompt in _first_prompts(judgments):
+            messages = tuple(
+                replace(message, content=cut_middle(message.content, longest))
+                for message in messages_of(prompt, system_message)
             )
-            for key, sheet in sheets:
-                if sheet and sheet not in sheet_numbers and len(sheet) <= room:
-                    sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
-                numbers[key] = sheet_numbers.get(sheet)
-            usual = max(Counter(numbers.values()).most_common(1), default=(None, 0))[0]
-            others = [[*key, number] for key, number in numbers.items() if number != usual]
-            asked[whole(criteria[name]).name + suffix] = {"usual": usual, "others": others}
-    return {"sheets": list(map(json.loads, sheet_numbers)), "asked": asked}
-
-
-def _sheets_of_criterion(
-    criterion: Criterion,
-    renderer: PromptRenderer,
-    judgments: Sequence[Judgment],
-    items: Collection[str],
-    system_message: str,
-) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Yield (item, system, rival) and the sheet as JSON; "" if there is no prompt."""
-    for judgment in islice(
-        (j for j in judgments if j.criterion.name == criterion.name and j.sample.item in items),
-        _MAX_PROMPTS,
-    ):
-        sample, rival = judgment.sample, judgment.rival
-        try:
-            prompt = renderer.render(sample, rival)
-            texts = (
-                {"output": sample.output}
-                if rival is None
-                else {"first": sample.output, "second": rival.output}
+            column = whole(judgment.criterion).name + column_suffix(prepared, judge)
+            prompts[column] = FirstPrompt(
+                item=judgment.sample.item,
+                system=judgment.sample.system,
+                opponent=judgment.rival_name,
+                messages=messages,
             )
-            texts |= {} if sample.source is None else {"source": sample.source}
-            texts |= {f"references {place}": text for place, text in enumerate(sample.references)}
-            read = sorted(criterion.needs & sample.extra.keys())
-            texts |= {
-                f"extra {name}": text
-                for name in read
-                if isinstance(text := sample.extra[name], str)
-            }
-            messages = [(message["role"], message["content"]) for message in prompt.messages]
-            messages = [("system", system_message)] * bool(system_message) + messages
-            messages += [("question", prompt.question)] if prompt.question else []
-            sheets = []
-            for role, content in messages:
-                parts = [content]  # at every odd index, the placeholder of a text
-                for name, words in sorted(texts.items(), key=lambda pair: -len(pair[1])):
-                    if words in content:
-                        parts = _cut(parts, ">\n", words, "\n</", f"text {name}")
-                        parts = _cut(parts, " ", sandbox.fence_digest(words), ">", f"key {name}")
-                        if len(words) >= _MIN_UNFENCED:
-                            parts = _cut(parts, "", words, "", f"text {name}")
-                sheets.append([role, parts])
-            sheet = json.dumps(sheets, ensure_ascii=False)
-        except CriterionError:
-            sheet = ""
-        yield (sample.item, sample.system, rival.system if rival else ""), sheet
+    return prompts
 
 
-def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) -> list[str]:
-    """Split the parts further wherever the text stands between `before` and `after`."""
-    pieces: list[str] = []
-    for place, part in enumerate(parts):
-        if place % 2:
-            pieces.append(part)
+def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Prompt]]:
+    """Yield for each criterion the first judgment that can be rendered, with its prompt."""
+    by_criterion: dict[str, list[Judgment]] = {}
+    for judgment in judgments:
+        if judgment.criterion.part > 1:  # the first question's prompt stands for the checklist
             continue
-        first, *rest = part.split(before + text + after)
-        pieces.append(first)
-        for remainder in rest:
-            pieces[-1] += before
-            pieces += [name, after + remainder]
-    return pieces
+        attempts = by_criterion.setdefault(judgment.criterion.name, [])
+        if len(attempts) < _ATTEMPTS:
+            attempts.append(judgment)
+    renderers = make_renderers([attempts[0].criterion for attempts in by_criterion.values()])
+    for name, attempts in by_criterion.items():
+        for judgment in attempts:
+            try:
+                prompt = renderers[name].render(judgment.sample, judgment.rival)
+            except (CriterionError, DataError):
+                continue
+            yield judgment, prompt
+            break
 
 
 _JUDGE_SETTINGS = (
@@ -374,6 +317,7 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> Judg
         settings={name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})},
         learned=provider.learned,
         draws=counts.draws or None,
+        decides=provider.decides,
         served_by=use.served_by,
         unmet=dict(counts.unmet),
         usage=use.usage,

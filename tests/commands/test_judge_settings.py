@@ -65,8 +65,8 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
     (signature,) = result.table.signatures.values()
     assert f"|t=0|{SIGNED}|single|" in signature
     assert result.info.judges["m"].settings == SETTINGS | {"headers": {"X-Team": "…081654cb6a9c"}}
-    roles = [role for sheet in result.info.prompts["sheets"] for role, _ in sheet]
-    assert roles == ["system", "user"]
+    messages = result.info.prompts["relevance"].messages
+    assert [message.role for message in messages] == ["system", "user"]
     page = result.report("html")
     assert "reasoning_effort low" in page
     assert "system message: You are a strict editor." in page

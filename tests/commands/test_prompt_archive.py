@@ -1,207 +1,241 @@
-"""The sheets that a run keeps of its prompts."""
+"""The first prompt of each column, which run.json holds, and others that are rendered again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import judge
-from judge import criteria
-from judge.core.records import Criterion, Sample
-from judge.criteria import template_bodies
-from judge.criteria.render import Renderer
-from judge.criteria.sandbox import fence_digest
-from judge.execution.judgments import Judgment
-from judge.results.result import load
+from judge.core import plugins
+from judge.core.errors import Refused
+from judge.core.format import cut_middle
+from judge.providers.scripted import ScriptedProvider
+from judge.results.item import item_of
+from judge.results.result import Result, load
+from judge.results.run_info import PromptMessage
 from judge.run import run_metadata
 
-COHERENCE = criteria.load("coherence")
-OVERALL = criteria.load("coherence", pairwise=True)
+TEXTS = [
+    {"item": item, "system": system, "source": f"Source {item}.", "output": f"{system} on {item}."}
+    for item in ("1", "2")
+    for system in ("a", "b")
+]
+OPTIONS: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single"}
 
 
-def made(tmp_path: Path, body: str) -> Criterion:
-    file = tmp_path / "own.jinja"
-    file.write_text(f"---\nscale: [1, 5]\n---\n{body}", encoding="utf-8")
-    return criteria.load(str(file))
+class Listening(ScriptedProvider):
+    """A judge that keeps what it is asked, in the order of the requests."""
+
+    def __init__(self, reply: str = "4", **options: Any) -> None:
+        self.asked: list[tuple[tuple[str, str], ...]] = []
+        super().__init__(lambda request: reply, **options)
+
+    async def complete(self, request: Any) -> Any:
+        messages = [(message["role"], message["content"]) for message in request.messages]
+        self.asked.append(tuple(messages))
+        return await super().complete(request)
 
 
-def kept(criterion: Criterion, samples: Sequence[Sample]) -> dict[str, Any]:
-    judgments = [Judgment(sample, criterion) for sample in samples]
-    return run_metadata.prompt_skeletons({"": judgments}, {sample.item for sample in samples})
+def pairs(messages: tuple[PromptMessage, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((message.role, message.content) for message in messages)
 
 
-def filled(
-    found: dict[str, Any], criterion: Criterion, sample: Sample, rival: Sample | None = None
-) -> list[tuple[str, str]]:
-    """What the sheets say was asked about a sample, by another way than the page's."""
-    texts = {"source": sample.source, "output": sample.output, "first": sample.output}
-    texts |= {"second": rival.output} if rival else {}
-    texts |= {f"references {k}": text for k, text in enumerate(sample.references)}
-    texts |= {f"extra {name}": text for name, text in sample.extra.items()}
-    asked = found["asked"][criterion.name]
-    wanted = [sample.item, sample.system, rival.system if rival else ""]
-    number = next((n for *named, n in asked["others"] if named == wanted), asked["usual"])
-    said = []
-    for role, parts in found["sheets"][number]:
-        holes = {
-            hole: texts[hole[5:]] if hole[:5] == "text " else fence_digest(texts[hole[4:]] or "")
-            for hole in parts[1::2]
-        }
-        said.append((role, "".join(holes[part] if k % 2 else part for k, part in enumerate(parts))))
-    return said
+def written(folder: Path, question: str) -> str:
+    path = folder / "own.jinja"
+    path.write_text(f"---\nscale: [1, 5]\n---\n{question}", encoding="utf-8")
+    return str(path)
 
 
-def test_one_sheet_serves_every_text() -> None:
-    samples = [Sample(f"i{k}", "s", "An output." * k, f"The source of {k}.") for k in range(5)]
-    found = kept(COHERENCE, samples)
-    assert len(found["sheets"]) == 1
-    assert found["asked"] == {"coherence": {"usual": 0, "others": []}}
-    holes = found["sheets"][0][0][1][1::2]
-    assert holes == [
-        "key source",
-        "text source",
-        "key source",
-        "key output",
-        "text output",
-        "key output",
-    ]
-    assert json.loads(json.dumps(found)) == found
-
-
-SOURCES = st.text(min_size=1, max_size=30).filter(lambda text: not text.isspace())
-
-
-@given(
-    st.lists(
-        st.tuples(st.text(max_size=30), SOURCES) | st.just(("source", "Criterion: Coherence")),
-        min_size=1,
-        max_size=4,
+def test_run_json_holds_the_first_prompt_of_each_column_as_sent(tmp_path: Path) -> None:
+    model = Listening()
+    criteria = ["coherence", "polite: Is it polite?"]
+    judge.evaluate(
+        TEXTS, criteria, model=model, out=tmp_path, system_message="Be strict.", **OPTIONS
     )
-)
-def test_a_sheet_filled_in_is_the_prompt_to_the_letter(texts: list[tuple[str, str]]) -> None:
-    samples = [Sample(str(k), "s", output, source) for k, (output, source) in enumerate(texts)]
-    found = kept(COHERENCE, samples)
-    renderer = Renderer(COHERENCE, template_bodies(COHERENCE))
-    for sample in samples:
-        assert filled(found, COHERENCE, sample) == [
-            ("user", renderer.render(sample).messages[0]["content"])
-        ]
+    prompts = load(tmp_path).info.prompts
+    assert list(prompts) == ["coherence", "polite"]
+    for prompt in prompts.values():
+        assert (prompt.item, prompt.system, prompt.opponent) == ("1", "a", "")
+        assert pairs(prompt.messages) in model.asked
+        assert [message.role for message in prompt.messages] == ["system", "user"]
 
 
-def test_texts_without_marks_lists_and_further_columns_have_their_places(tmp_path: Path) -> None:
-    body = (
-        "{{ topic }} of {{ year }}: {% for one in references %}{{ one | fenced('r') }}{% endfor %} "
-        "{{ output }} {{ output | upper }}"
-    )
-    criterion = made(tmp_path, body)
-    extra = {"topic": "The weather of the north", "year": 1999}
-    samples = [
-        Sample(
-            "1", "s", "A long output, which is known.", references=("One.", "Another."), extra=extra
-        ),
-        Sample(
-            "2",
-            "s",
-            "Another output of some length.",
-            references=("Three.", "Four."),
-            extra=extra | {"year": 2000},
-        ),
-        Sample("3", "s", "short", references=("Alone.",), extra=extra),
-    ]
-    found = kept(criterion, samples)
-    assert "extra topic" in found["sheets"][0][0][1][1]
-    assert len(found["sheets"]) == 3  # the year and the upper case are words of the sheet
-    renderer = Renderer(criterion, template_bodies(criterion))
-    for sample in samples:
-        assert filled(found, criterion, sample) == [
-            ("user", renderer.render(sample).messages[0]["content"])
-        ]
+def test_first_prompt_of_a_ranking_names_the_opponent() -> None:
+    model = Listening("A")
+    prompt = judge.rank(TEXTS, ["coherence"], model=model, **OPTIONS).info.prompts["coherence"]
+    assert (prompt.item, {prompt.system, prompt.opponent}) == ("1", {"a", "b"})
+    assert pairs(prompt.messages) in model.asked
 
 
-def test_a_decision_endpoints_question_stands_apart() -> None:
-    criterion = replace(COHERENCE, form="decision")
-    sample = Sample("1", "s", "output", "source")
-    found = kept(criterion, [sample])
-    prompt = Renderer(criterion, template_bodies(criterion)).render(sample)
-    assert filled(found, criterion, sample) == [
-        ("user", prompt.messages[0]["content"]),
-        ("question", prompt.question),
+def test_first_prompt_of_a_decision_endpoint_has_its_question() -> None:
+    model = ScriptedProvider(lambda request: "4", decides=True)
+    result = judge.evaluate(TEXTS, ["coherence"], model=model, metrics=[], cache=False)
+    assert [message.role for message in result.info.prompts["coherence"].messages] == [
+        "user",
+        "question",
     ]
 
 
-def test_comparisons_have_a_first_and_a_second_text() -> None:
-    one, other = (
-        Sample("1", "a", "The first one.", "The source."),
-        Sample("1", "b", "The other one.", "The source."),
-    )
-    found = run_metadata.prompt_skeletons(
-        {"": [Judgment(one, OVERALL, other), Judgment(other, OVERALL, one)]}, {"1"}
-    )
-    assert len(found["sheets"]) == 1
-    renderer = Renderer(OVERALL, template_bodies(OVERALL))
-    for pair in ((one, other), (other, one)):
-        assert filled(found, OVERALL, *pair) == [
-            ("user", renderer.render(*pair).messages[0]["content"])
-        ]
-
-
-def test_a_prompt_that_cannot_be_made_has_no_sheet(tmp_path: Path) -> None:
-    criterion = made(tmp_path, "{{ output }} {{ 1 // (output | length - 1) }}")
-    found = kept(
-        criterion, [Sample("1", "s", "abc"), Sample("1", "t", "def"), Sample("2", "s", "x")]
-    )
-    assert found["asked"]["own"]["others"][-1] == ["2", "s", "", None]
-
-
-def test_sheets_end_at_a_size_and_other_items_have_none(tmp_path: Path) -> None:
-    criterion = made(tmp_path, "{{ output | reverse }} {{ output }}")
-    samples = [Sample(str(k), "s", f"ab{k}" * 30_000) for k in range(4)]
-    found = kept(criterion, samples)
-    assert len(found["sheets"]) == 2
-    assert found["asked"]["own"] == {
-        "usual": None,
-        "others": [["0", "s", "", 0], ["1", "s", "", 1]],
-    }
-    judgments = [
-        Judgment(sample, COHERENCE)
-        for sample in [Sample("a", "s", "x", "y"), Sample("b", "s", "x", "y")]
+def test_each_judge_of_a_panel_has_its_own_prompt(chat_server: Any) -> None:
+    both = {"name": "m", "base_url": chat_server.url}
+    models = [
+        {**both, "label": "x", "system_message": "One."},
+        {**both, "label": "y", "system_message": "Two."},
     ]
-    assert run_metadata.prompt_skeletons({"": judgments}, {"c"}) == {
-        "sheets": [],
-        "asked": {"coherence": {"usual": None, "others": []}},
+    result = judge.evaluate(TEXTS, ["coherence"], model=models, **OPTIONS)
+    first = {column: prompt.messages[0] for column, prompt in result.info.prompts.items()}
+    assert first == {
+        "coherence/x": PromptMessage("system", "One."),
+        "coherence/y": PromptMessage("system", "Two."),
     }
 
 
-def test_a_panels_judges_are_asked_the_same() -> None:
-    judgments = [Judgment(Sample("1", "s", "x", "y"), COHERENCE)]
-    found = run_metadata.prompt_skeletons({"/a": judgments, "/b": judgments}, {"1"})
-    assert len(found["sheets"]) == 1
-    assert set(found["asked"]) == {"coherence/a", "coherence/b"}
+@pytest.mark.parametrize("ask", ["together", "each"])
+def test_checklist_has_one_prompt(ask: str) -> None:
+    model = Listening("yes")
+    criterion = {"name": "list", "questions": ["Is it short?", "Is it polite?"], "ask": ask}
+    result = judge.evaluate(TEXTS, [criterion], model=model, **OPTIONS)
+    assert list(result.info.prompts) == ["list"]
+    assert pairs(result.info.prompts["list"].messages) in model.asked
 
 
-@pytest.mark.parametrize("run", [judge.evaluate, judge.rank])
-def test_a_run_keeps_them(run: Any, tmp_path: Path) -> None:
-    rows = [
-        {"item": "1", "system": system, "source": "A source.", "output": f"Output of {system}."}
-        for system in "ab"
+def test_first_prompt_is_of_the_first_text_that_can_be_rendered() -> None:
+    texts = [{**TEXTS[0], "source": ""}, *TEXTS[1:]]
+    result = judge.evaluate(texts, ["consistency"], model=Listening(), **OPTIONS)
+    prompt = result.info.prompts["consistency"]
+    assert (prompt.item, prompt.system) == ("1", "b")
+
+
+def test_stopped_run_holds_its_prompt(tmp_path: Path) -> None:
+    def reply(request: Any) -> Any:
+        is_first = "a on 1." in request.messages[0]["content"]
+        return "4" if is_first else Refused("no credit", stops="always")
+
+    model = ScriptedProvider(reply)
+    with pytest.raises(Refused):
+        judge.evaluate(TEXTS, ["coherence"], model=model, out=tmp_path, **OPTIONS)
+    assert list(load(tmp_path).info.prompts) == ["coherence"]
+
+
+def test_a_long_source_is_cut_in_the_middle(tmp_path: Path) -> None:
+    source = "".join(f"Line {number}. " for number in range(8_000))
+    texts = [{**TEXTS[0], "source": source}, {**TEXTS[1], "source": source}]
+    result = judge.evaluate(texts, ["coherence"], model=Listening(), out=tmp_path, **OPTIONS)
+    stored = load(tmp_path).info.prompts["coherence"].messages[0].content
+    prompt = item_of(result, "1", "a").prompts[0].messages[0].content
+    assert len(stored) < 21_000 < len(source) < len(prompt)
+    assert f"of {len(prompt):,} characters left out" in stored
+    assert stored.startswith("You will judge")
+    assert stored.endswith("and nothing else.")
+    assert (tmp_path / "run.json").stat().st_size < 100_000
+    shown = plugins.write(plugins.document(item_of(result, "1", "a")), "console", full=True)
+    assert len(shown) < 40_000
+
+
+def test_the_prompts_of_many_columns_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_metadata, "_MAX_PROMPT_CHARACTERS", 1_000)
+    criteria = [{"name": f"c{number}", "question": "Is it good?" * 200} for number in range(4)]
+    result = judge.evaluate(TEXTS[:1], criteria, model=Listening(), **OPTIONS)
+    lengths = [len(prompt.messages[0].content) for prompt in result.info.prompts.values()]
+    assert len(lengths) == 4
+    assert max(lengths) < 300
+
+
+def test_a_cut_text_keeps_both_ends_and_says_how_long_it_was() -> None:
+    assert cut_middle("abcdef", 6) == "abcdef"
+    assert cut_middle("abcdefg", 4) == "ab\n[… 3 of 7 characters left out …]\nfg"
+
+
+def test_no_key_is_stored_with_the_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat_server: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
+    judge.evaluate(
+        TEXTS, ["coherence"], model="m", base_url=chat_server.url, out=tmp_path / "run",
+        headers={"X-Team": "secret-team"}, **OPTIONS,
+    )  # fmt: skip
+    stored = (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
+    assert json.loads(stored)["info"]["prompts"]["coherence"]["messages"]
+    assert "sk-secret-key" not in stored
+    assert "secret-team" not in stored
+
+
+def test_a_run_that_holds_skeletons_of_prompts_opens_without_them(tmp_path: Path) -> None:
+    judge.evaluate(TEXTS, ["coherence"], model=Listening(), out=tmp_path, **OPTIONS)
+    path = tmp_path / "run.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored["info"]["prompts"] = {
+        "sheets": [[["user", ["Rate ", "text output", "."]]]],
+        "asked": {"coherence": {"usual": 0, "others": []}},
+    }
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    assert load(tmp_path).info.prompts == {}
+
+
+# Prompts that are rendered again.
+
+
+def asked_again(result: Result, item: str, system: str) -> list[tuple[tuple[str, str], ...]]:
+    return [pairs(prompt.messages) for prompt in item_of(result, item, system).prompts]
+
+
+@pytest.mark.parametrize("options", [{}, {"system_message": "Be strict."}, {"structured": True}])
+def test_every_prompt_can_be_rendered_again_from_the_stored_run(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    model = Listening('{"score": 4}' if options.get("structured") else "4")
+    criteria = [written(tmp_path, "{{ topic }}: {{ output }}"), "polite: Is it polite?"]
+    texts = [{**text, "topic": f"Topic {text['item']}"} for text in TEXTS]
+    judge.evaluate(texts, criteria, model=model, out=tmp_path / "run", **OPTIONS, **options)
+    result = load(tmp_path / "run")
+    again = [
+        messages for text in TEXTS for messages in asked_again(result, text["item"], text["system"])
     ]
-    answers = judge.ScriptedProvider(lambda request: "A" if run is judge.rank else "4")
-    run(
-        rows,
-        ["coherence"],
-        model=answers,
-        metrics="none",
-        cache=False,
-        weighting="single",
-        out=tmp_path / "run",
-    )
-    found = load(tmp_path / "run").info.prompts
-    assert len(found["sheets"]) == 1
-    assert found["asked"] == {"coherence": {"usual": 0, "others": []}}
+    assert sorted(again) == sorted(model.asked)
+
+
+def test_prompts_of_a_ranking_are_rendered_for_each_opponent() -> None:
+    texts = [*TEXTS, {**TEXTS[0], "system": "c", "output": "c on 1."}]
+    model = Listening("A")
+    result = judge.rank(texts, ["coherence"], model=model, **OPTIONS)
+    assert [prompt.opponent for prompt in item_of(result, "1", "a").prompts] == ["b", "c"]
+    assert set(asked_again(result, "1", "a")) <= set(model.asked)
+    assert [prompt.opponent for prompt in item_of(result, "1").prompts] == ["b"]
+
+
+def test_judges_that_were_asked_the_same_share_a_prompt() -> None:
+    models = [Listening(model=name) for name in "xy"]
+    result = judge.evaluate(TEXTS, ["coherence"], model=models, **OPTIONS)
+    (prompt,) = item_of(result, "1", "a").prompts
+    assert prompt.columns == ("coherence/x", "coherence/y")
+
+
+def test_a_changed_criterion_shows_no_prompt_but_says_so(tmp_path: Path) -> None:
+    criterion = written(tmp_path, "Rate {{ output }}.")
+    result = judge.evaluate(TEXTS, [criterion], model=Listening(), **OPTIONS)
+    written(tmp_path, "Grade {{ output }}.")
+    (prompt,) = item_of(result, "1", "a").prompts
+    assert prompt.messages == ()
+    assert prompt.problem == "Not shown: the criterion own changed since this run."
+    Path(criterion).unlink()
+    (prompt,) = item_of(result, "1", "a").prompts
+    assert prompt.problem == "Not shown: the criterion own cannot be found any more."
+    shown = plugins.write(plugins.document(item_of(result, "1", "a")), "console", full=True)
+    assert prompt.problem in " ".join(shown.split())
+
+
+def test_a_text_that_could_not_be_rendered_says_what_it_lacks() -> None:
+    texts = [{**TEXTS[0], "source": ""}, *TEXTS[1:]]
+    result = judge.evaluate(texts, ["consistency"], model=Listening(), **OPTIONS)
+    (prompt,) = item_of(result, "1", "a").prompts
+    assert "has no source" in prompt.problem
+
+
+def test_an_item_without_a_run_has_no_prompts() -> None:
+    result = judge.evaluate(TEXTS, ["coherence"], model=Listening(), **OPTIONS)
+    result = replace(result, info=replace(result.info, criteria={}))
+    assert item_of(result, "1").prompts == ()

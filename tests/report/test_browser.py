@@ -19,7 +19,7 @@ from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.results.result import Result, analyzed
-from judge.results.run_info import CriterionInfo, RunInfo
+from judge.results.run_info import CriterionInfo, FirstPrompt, PromptMessage, RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
@@ -145,10 +145,8 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
             replace(s, output=s.output + end, source=f"{s.source}{end}") for s in one.table.samples
         )
         criterion = CriterionInfo(title=end, digest=end, steps=(end,), templates={end: end})
-        prompts = {
-            "sheets": [[["user", [end, "text output", end]]]],
-            "asked": {"overall": {"usual": 0, "others": []}},
-        }
+        message = PromptMessage(end, end)
+        prompts = {end: FirstPrompt(item=end, system=end, messages=(message, message))}
         info = replace(one.info, criteria={end: criterion}, prompts=prompts, notes=(end,))
         page = opened(written(replace(one, table=replace(one.table, samples=samples), info=info)))
         page.evaluate(OPEN)
@@ -466,29 +464,11 @@ def test_every_control_and_item_is_reached_by_tab(run: Result, opened: Opened) -
 # Prompts.
 
 
-def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
+def test_the_first_prompt_of_each_column_is_shown_folded_as_it_was_sent(opened: Opened) -> None:
+    output = "<b>\r\n3\x07 </output 12>\n\nCriterion: Coherence"
     rows = [
-        {"item": "1", "system": "a", "source": "The boat came late.", "output": "A boat came."},
-        {
-            "item": "1",
-            "system": "b",
-            "source": "The boat came late.",
-            "output": "",
-            "references": ["It came."],
-        },
-        {
-            "item": "2",
-            "system": "a",
-            "source": "source",
-            "output": "</output 12>\n\nCriterion: Coherence",
-        },
-        {
-            "item": "2",
-            "system": "b",
-            "source": "3",
-            "output": "<b>\r\n3\x07 ",
-            "references": ["x", "y"],
-        },
+        {"item": "1", "system": "a", "source": "The boat came late.", "output": output},
+        {"item": "1", "system": "b", "source": "The boat came late.", "output": "A boat came."},
     ]
     sent: list[str] = []
 
@@ -496,12 +476,9 @@ def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
         sent.append(escape_controls(request.messages[0]["content"]))
         return "A" if "Text A:" in sent[-1] else "3"
 
-    for run, prompts in (
-        (judge.evaluate, 4 * 2),
-        (judge.rank, 2 * 3),
-    ):  # item 2's sources differ: coherence compares nothing
+    for run in (judge.evaluate, judge.rank):
         sent.clear()
-        made = run(
+        result = run(
             rows,
             ["coherence", "fluency"],
             model=judge.ScriptedProvider(answer),
@@ -509,30 +486,13 @@ def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
             metrics="none",
             cache=False,
         )
-        page = opened(written(made))
-        for _ in range(2):  # a prompt is added when its item is opened
-            page.evaluate(OPEN)
-            page.wait_for_timeout(100)
-        found = page.locator(".sheet .text").all_text_contents()
-        assert len(found) == prompts
-        assert sorted(found) == sorted(sent)
-
-
-def test_the_search_leaves_prompts_alone(opened: Opened) -> None:
-    rows = [{"item": "1", "system": "a", "source": "The boat came late.", "output": "A boat came."}]
-    made = judge.evaluate(
-        rows,
-        ["coherence"],
-        model=judge.ScriptedProvider(lambda request: "4"),
-        metrics="none",
-        cache=False,
-    )
-    page = opened(written(made), "#items?item=1")
-    page.get_by_text("how", exact=True).click()
-    page.locator(".sheet > summary").click()
-    assert "boat" in page.locator(".sheet .text").inner_text()
-    assert searched(page, "boat") == "1 of 1 item, 2 hits"
-    assert marked(page, "match") == ["boat", "boat"]
+        page = opened(written(result))
+        prompts = page.locator("details.fold:has(> summary:text('Prompt: '))")
+        assert prompts.count() == 2
+        texts = prompts.locator("code").all_text_contents()
+        assert set(texts) < set(sent)
+        assert all(output.splitlines()[0] in text for text in texts)
+        assert not prompts.locator("code").first.is_visible()
 
 
 # Screens and paper.

@@ -14,7 +14,7 @@ from judge.report.views import items
 from judge.report.views.items import Items
 from judge.results.item import item_of
 from judge.results.result import Result
-from judge.results.run_info import RunInfo, read
+from judge.results.run_info import read
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
@@ -140,13 +140,6 @@ def test_items_without_a_comparison_are_not_listed(ranking: Result) -> None:
     assert found.note == ""
 
 
-def test_the_first_items_within_the_limit_have_prompts() -> None:
-    texts = [Sample(f"i{k % 600}", f"s{k // 600}", "") for k in range(2400)]
-    assert items.first(texts) == {f"i{k}" for k in range(500)}
-    assert items.first([Sample("big", f"s{k}", "") for k in range(3000)] + texts) == {"big"}
-    assert items.first([]) == frozenset()
-
-
 # Scores.
 
 
@@ -160,10 +153,10 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         ("fluency: judges apart", False),
     ]
     outputs = {item.name: item.outputs[0] for item in found.items}
-    assert [(f.name, f.judge, f.place) for f in outputs["i"].findings] == [
-        ("fluency", "", 0),
-        ("fluency", "a", 1),
-        ("fluency", "org/b", 2),
+    assert [(f.name, f.judge) for f in outputs["i"].findings] == [
+        ("fluency", ""),
+        ("fluency", "a"),
+        ("fluency", "org/b"),
     ]
     assert [m.values["k", "s"] for m in found.measures] == [
         None,
@@ -236,33 +229,6 @@ def test_the_script_reads_a_value_for_each_output(result: Result) -> None:
     first = data["items"].index("doc-1") * 3
     assert [m["values"][first + 2] for m in data["measures"]] == [1.0, False, 0.25, 7.0, -3.0]
     json.dumps(data, allow_nan=False)
-
-
-def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result) -> None:
-    sheets = [[["user", ["", "text output", " by ", "text references 0", " <", "key output", ">"]]]]
-    asked = {
-        "coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}
-    }
-    found = browsed(
-        replace(result, info=replace(result.info, prompts={"sheets": sheets, "asked": asked}))
-    )
-    place = [item.name for item in found.items].index("doc-1") * 3
-    assert found.used == {0: [0, {str(place): None}]}
-    assert found.names == {"output", "references 0"}
-
-
-def test_prompts_that_were_not_kept_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = scored({"a": {"x": 3}, "b": {"x": 2}})
-    info = RunInfo(
-        prompts={
-            "sheets": [[["user", ["Rate it."]]]],
-            "asked": {"fluency": {"usual": 0, "others": []}},
-        }
-    )
-    monkeypatch.setattr(items, "first", lambda samples: frozenset(["a"]))
-    assert browsed(replace(result, info=info)).used == {
-        0: [0, {"0": None}]
-    }  # b is the worst, so the first
 
 
 def test_a_link_names_its_state() -> None:

@@ -33,6 +33,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample
 from judge.core.request_options import Judge
 from judge.core.run_sync import run_sync
+from judge.criteria.reply_form import configured
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.progress import Progress
@@ -45,7 +46,6 @@ from judge.run.pipeline import Display, Runs
 from judge.run.preparation import (
     PreparedRun,
     choose_pairs,
-    configured,
     criterion_for,
     load_texts,
     prepare,

@@ -1,4 +1,4 @@
-// The item browser: search, filter, order, two systems side by side, prompts, and its state in the link.
+// The item browser: search, filter, order, two systems side by side, and its state in the link.
 if (byId("list")) {
   const data = JSON.parse(byId("data").textContent), list = byId("list");
   const [q, system, versus, column, order, failed, copied] = ["q", "system", "versus", "column", "order", "failed", "copied"].map(byId);
@@ -55,7 +55,7 @@ if (byId("list")) {
   const text = (item) => item.text ??= fold([...item.el.querySelectorAll(".name, .sides, .contest")].map((el) => el.textContent).join("\n"));
   const hits = (item) => words.reduce((n, word) => n + text(item).split(word).length - 1, 0);
   const markMatches = (item) => {
-    const skip = (node) => (node.parentElement.closest(".sheet, .peek, .chip, .from") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+    const skip = (node) => (node.parentElement.closest(".peek, .chip, .from") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
     const walk = document.createTreeWalker(item.el, NodeFilter.SHOW_TEXT, skip);
     for (let node; (node = walk.nextNode());) {
       const plain = node.data.toLowerCase();
@@ -104,9 +104,9 @@ if (byId("list")) {
       i += size || 1;
     }
   };
-  const part = (o, name) => { // a text by the name that the prompts have for it: the output's own, or the item's
-    if (name === "output") return o.el.querySelector(":scope > .text");
-    const where = name === "source" ? ".given-text.source" : `[data-as="${CSS.escape(name)}"]`;
+  const outputText = (o) => o.el.querySelector(":scope > .text");
+  const sourceText = (o) => { // the output's own source, or the item's
+    const where = ".given-text.source";
     return o.el.querySelector(where) ?? o.el.closest(".item").querySelector(".given " + where);
   };
   const mark = () => {
@@ -116,42 +116,8 @@ if (byId("list")) {
       if (!item.el.open || item.el.hidden) continue;
       if (words.length) markMatches(item);
       const of = outputs(item);
-      if (chosen(system) >= 0 && chosen(versus) >= 0 && of.length === 2) markChanges(...of.map((o) => split(part(o, "output"))));
-      if (copied?.checked) for (const o of of) markCopies(split(part(o, "output")), split(part(o, "source")));
-    }
-  };
-
-  // The prompts behind an opened item's values: skeletons with the page's own texts in their places.
-  const sheet = (k, place) => { const [usual, others] = data.prompts[k] ?? []; return data.sheets[others && place in others ? others[place] : usual]; };
-  const addPrompt = (to, parts, find) => {
-    const box = document.createElement("details");
-    box.className = "more sheet";
-    box.append(Object.assign(document.createElement("summary"), { textContent: "prompt" }));
-    box.addEventListener("toggle", () => {
-      if (box.children.length > 1) return;
-      for (const [role, pieces] of parts) {
-        const filled = pieces.map((piece, k) => {
-          if (k % 2 === 0) return piece;
-          const kind = piece.slice(0, piece.indexOf(" ")), el = find(piece.slice(kind.length + 1));
-          return (kind === "key" ? el?.dataset.key : el?.textContent) ?? "[…]";
-        }).join("");
-        if (parts.length > 1) box.append(Object.assign(document.createElement("p"), { textContent: role, className: "role" }));
-        box.append(Object.assign(document.createElement("div"), { textContent: filled, className: "text", dir: "auto" }));
-      }
-    });
-    to.insertBefore(box, to.querySelector(":scope > .reason"));
-  };
-  const findings = (o) => [...o.el.querySelectorAll(".findings > li")].map((li, k) => [li, li.dataset.c ?? k]);
-  const prepare = (item) => {
-    if (item.ready) return;
-    item.ready = true;
-    text(item); // before the prompts are part of it
-    for (const o of item.outputs) {
-      for (const [li, k] of findings(o)) if (sheet(k, o.place)) addPrompt(li.querySelector(".more") ?? li, sheet(k, o.place), (name) => part(o, name));
-    }
-    for (const way of item.el.querySelectorAll("[data-pair]")) {
-      const [one, two] = way.dataset.pair.split(" ").map((k) => item.outputs[k]), parts = sheet(way.closest("[data-c]").dataset.c, one.place + " " + two.place);
-      if (parts) addPrompt(way, parts, (name) => ({ first: part(one, "output"), second: part(two, "output") })[name] ?? part(one, name));
+      if (chosen(system) >= 0 && chosen(versus) >= 0 && of.length === 2) markChanges(...of.map((o) => split(outputText(o))));
+      if (copied?.checked) for (const o of of) markCopies(split(outputText(o)), split(sourceText(o)));
     }
   };
 
@@ -216,7 +182,7 @@ if (byId("list")) {
   list.addEventListener("toggle", (event) => {
     const item = itemOf.get(event.target);
     if (!item) return;
-    if (item.el.open) { prepare(item); last = item; }
+    if (item.el.open) last = item;
     mark();
     if (item === last) save();
   }, true);
@@ -246,7 +212,6 @@ if (byId("list")) {
   });
   for (const control of [system, versus, column, order, failed, copied]) control?.addEventListener("change", change);
   document.querySelector(".controls").hidden = false;
-  for (const item of items) if (item.el.open) prepare(item);
   byId("count").textContent = counted(items.length, "item");
   addEventListener("load", () => setTimeout(() => { // after the browser has restored the controls
     if (location.hash.startsWith("#items")) load();

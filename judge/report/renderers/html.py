@@ -22,7 +22,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from judge.core.format import escape_controls, one_line, plural
-from judge.criteria.sandbox import fence_digest
 from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
@@ -82,7 +81,6 @@ def page_environment(folder: Path = ASSETS) -> Environment:
     )
     environment.filters |= {
         "count": plural,
-        "digest": fence_digest,
         "heads": _heads,
         "kind": lambda block: type(block).__name__,
         "language": _language,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from judge.core.format import number, one_line, plural
+from judge.core.format import cut_middle, number, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
 from judge.report.document import (
     Block,
@@ -16,6 +16,7 @@ from judge.report.document import (
     Content,
     Document,
     Facts,
+    Heading,
     Paragraph,
     Section,
     Table,
@@ -32,11 +33,13 @@ from judge.report.views.item_scores import (
     qags_table,
     question_table,
 )
-from judge.report.views.provenance import build_provenance
+from judge.report.views.provenance import build_provenance, message_blocks
 from judge.results.item import ResultItem
+from judge.results.prompts import TextPrompt
 from judge.stats.pairwise import TIE
 
 _SOURCE = 1_200  # characters of a source
+_MAX_MESSAGE = 20_000  # characters of a message of a prompt; JSON has all
 
 
 def view(item: ResultItem) -> Document:
@@ -67,6 +70,8 @@ def view(item: ResultItem) -> Document:
         for place, row in enumerate({row.key: row for row in item.unwritten}.values())
         for text in [Paragraph(f"No output. {row.error}: {row.message}")]
     ]
+    if item.prompts:
+        sections.append(Section("prompts", "Prompts", partial(_prompt_blocks, item)))
     return Document(
         title=f"Item {one_line(item.item)}",
         scope=plural(len(item.samples), "text"),
@@ -95,6 +100,7 @@ def view(item: ResultItem) -> Document:
                 for sample in item.samples
                 for rows in [item.rows[sample.key]]
             ],
+            "prompts": [_prompt_record(item.samples[0], prompt) for prompt in item.prompts],
         },
         records=tuple(
             _record(row) for row in (*chain.from_iterable(item.rows.values()), *item.unwritten)
@@ -136,6 +142,40 @@ def _output_blocks(
             kind = "claim" if row.column in CLAIMS else "reference claim"
             heads = CLAIM_HEADS[0], kind, CLAIM_HEADS[2]
             yield text_table(heads, cells, name=f"{row.column}-{item.name(sample)}")
+
+
+def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
+    """Yield what the judges were asked about the item's first text."""
+    others = len(item.samples) - 1
+    if others:
+        yield Paragraph(
+            f"As sent for {item.name(item.samples[0])}; --system NAME shows those of another system.",
+            "muted",
+        )
+    for prompt in item.prompts:
+        title = one_line(", ".join(map(column_title, prompt.columns)))
+        if prompt.opponent:
+            title = f"{title}, against {one_line(prompt.opponent)}"
+        yield Heading(title)
+        if prompt.problem:
+            yield Paragraph(prompt.problem)
+        messages = [
+            replace(message, content=cut_middle(message.content, _MAX_MESSAGE))
+            for message in prompt.messages
+        ]
+        yield from message_blocks(messages)
+
+
+def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
+    """Return a prompt as JSON has it, with its whole messages."""
+    return {
+        "item": sample.item,
+        "system": sample.system,
+        "opponent": prompt.opponent,
+        "columns": prompt.columns,
+        "messages": [asdict(message) for message in prompt.messages],
+        "problem": prompt.problem,
+    }
 
 
 def _score_table(

@@ -53,8 +53,7 @@ class Finding:
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
     over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
     produced. `answers` are those to a checklist's questions, each with its question; `quote` has the sentence of the
-    texts that decided. `place` is its column's among the measures, None if it stands for several columns. `below` says
-    that it does not pass: `below 4`.
+    texts that decided. `below` says that it does not pass: `below 4`.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Finding:
     method: str = ""
     reason: str = ""
     failure: Failure | None = None
-    place: int | None = None
     below: str = ""
     answers: tuple[tuple[str, str], ...] = ()
     quote: str = ""

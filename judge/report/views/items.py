@@ -6,10 +6,8 @@ The page shows up to 2,000 outputs; the other items are in `scores.parquet`.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -60,12 +58,6 @@ def link(**state: str) -> str:
 def browser(result: Result) -> ItemBrowser:
     """Return the item browser of a result, of scores or of comparisons."""
     return ItemBrowser(lambda: _ranked(result) if result.rankings else _scored(result))
-
-
-def first(samples: Sequence[Sample]) -> frozenset[str]:
-    """Return the first items whose outputs together stay within the page's limit."""
-    counts = Counter(sample.item for sample in samples)
-    return _fitting(counts, counts, MOST_OUTPUTS)
 
 
 def _fitting(names: Iterable[str], sizes: Mapping[str, int], most: int) -> frozenset[str]:
@@ -223,17 +215,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Items:
-    """What the item browser shows, the worst item first. `note` says which items are missing.
-
-    `sheets` are the prompts' skeletons; `used` has the one behind each value, by column and output or pair of outputs.
-    """
+    """What the item browser shows, the worst item first. `note` says which items are missing."""
 
     items: tuple[Item, ...]
     note: str
     systems: tuple[str, ...]
     measures: tuple[Measure, ...]
-    sheets: tuple[Any, ...]
-    used: Mapping[int, Any]
 
     @property
     def failures(self) -> bool:
@@ -242,17 +229,6 @@ class Items:
     @property
     def sources(self) -> bool:
         return any(output.sample.source for item in self.items for output in item.outputs)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of the texts that the sheets contain; the two texts of a comparison are outputs."""
-        names = {
-            hole.partition(" ")[2]
-            for sheet in self.sheets
-            for _, parts in sheet
-            for hole in parts[1::2]
-        }
-        return frozenset(names | {"output"} if "first" in names else names)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -267,8 +243,6 @@ class Items:
             "systems": self.systems,
             "system": [place[system] for _, system in outputs],
             "measures": [measure.data(outputs) for measure in self.measures],
-            "sheets": self.sheets,
-            "prompts": self.used,
         }
 
 
@@ -318,7 +292,7 @@ def _scored(result: Result) -> Items:
             outputs.append(_output(sample, others, rows_of_text, shown))
             lost += sum(measure.values[sample.key] is False for measure in shown.values())
         items.append(_item(item, outputs, lost, lowest))
-    return _items(result, items, measures, samples, list(shown))
+    return _items(result, items, measures, samples)
 
 
 def _output(
@@ -329,11 +303,10 @@ def _output(
 ) -> Output:
     findings, metrics = [], []
     lacking: dict[tuple[str, str], list[Failure]] = {}  # by error and message
-    order = list(columns)
     for name, row in rows.items():
         shown = columns[name]
         if shown.column.kind == "criterion":
-            names = {"name": shown.title, "judge": shown.judge, "place": order.index(name)}
+            names = {"name": shown.title, "judge": shown.judge}
             findings.append(build_finding(row, shown.column, max(2, shown.places), **names))
         elif isinstance(row, Score):
             metrics.append((shown.title, number(row.value, shown.places)))
@@ -459,7 +432,7 @@ def _ranked(result: Result) -> Items:
         for name, lowest in order
         if name in fitting
     ]
-    return _items(result, items, measures, samples, list(labels))
+    return _items(result, items, measures, samples)
 
 
 def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[str, Lowest | None]]:
@@ -498,7 +471,6 @@ def _items(
     items: Sequence[Item],
     measures: Sequence[Measure],
     samples: _Samples,
-    columns: Sequence[str],
 ) -> Items:
     shown, texts = sum(len(item.outputs) for item in items), sum(map(len, samples.values()))
     note = (
@@ -507,29 +479,7 @@ def _items(
         if len(items) < len(samples)
         else ""
     )
-    prompts = result.info.prompts
-    stored, with_prompts = prompts.get("asked", {}), first(result.table.samples)
-    outputs = [(item.name, output.sample.system) for item in items for output in item.outputs]
-    numbers = {text: k for k, text in enumerate(outputs)}
-    # Items whose prompts the run did not store have no sheet.
-    unknown = {str(k): None for k, (item, _) in enumerate(outputs) if item not in with_prompts}
-    used = {}
-    for place, column in enumerate(columns):
-        if sheets := stored.get(column):
-            others = {
-                " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
-                for item, system, rival, sheet in sheets["others"]
-                if (item, system) in numbers
-            }
-            used[place] = [sheets["usual"], unknown | others]
-    return Items(
-        tuple(items),
-        note,
-        result.table.systems,
-        tuple(measures),
-        tuple(prompts.get("sheets", ())),
-        used,
-    )
+    return Items(tuple(items), note, result.table.systems, tuple(measures))
 
 
 def _samples_by_item(result: Result) -> _Samples:

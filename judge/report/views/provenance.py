@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,7 +32,7 @@ from judge.report.views.servers import (
     server_notes,
 )
 from judge.results.result import Result, failure_counts
-from judge.results.run_info import ModelUse, Requests, RunInfo
+from judge.results.run_info import FirstPrompt, ModelUse, PromptMessage, Requests, RunInfo
 from judge.scoring.checklist import split
 
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
@@ -352,6 +352,30 @@ def failure_text(kind: FailureKind, limit: int = 400) -> str:
     return f"{kind.count:,} × {one_line(kind.error)} ({columns}): {one_line(kind.example, limit)}"
 
 
+def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
+    """Yield the messages of a prompt; several have their roles as headings."""
+    for message in messages:
+        if len(messages) > 1:
+            yield Heading(one_line(message.role), 4)
+        yield Code(message.content)
+
+
+def _first_prompts(result: Result) -> Iterator[Block]:
+    """Yield the first prompt of each column as it was sent; judges that were asked the same share one."""
+    columns_by_prompt: dict[FirstPrompt, list[str]] = {}
+    for column, prompt in result.info.prompts.items():
+        columns_by_prompt.setdefault(prompt, []).append(column)
+    for prompt, columns in columns_by_prompt.items():
+        text = f"item {one_line(prompt.item, 60)}, {one_line(prompt.system, 60)}"
+        if prompt.opponent:
+            text = f"{text} against {one_line(prompt.opponent, 60)}"
+        title = f"Prompt: {one_line(', '.join(columns))}, as sent for {text}"
+        yield Details(title, tuple(message_blocks(prompt.messages)))
+    if columns_by_prompt:
+        command = "judge report RUN --item ID --system NAME"
+        yield Paragraph(f"{command} shows the prompts of other texts.", "muted")
+
+
 def method_blocks(result: Result) -> Iterator[Block]:
     """Say how the run was made: data, judge, usage, signatures, prompts and versions."""
     about = build_provenance(result)
@@ -362,6 +386,7 @@ def method_blocks(result: Result) -> Iterator[Block]:
     if about.signed:
         yield Heading("Signatures")
         yield Facts(about.signed)
+    yield from _first_prompts(result)
     for name, criterion in result.info.criteria.items():
         title = one_line(criterion.title or name)
         digest = criterion.digest[:12]
@@ -375,7 +400,7 @@ def method_blocks(result: Result) -> Iterator[Block]:
         for file, text in criterion.templates.items():
             blocks += [Heading(one_line(file), 4), Code(text, "jinja")]
         if blocks:
-            yield Details(f"Prompt: {title} {digest}".rstrip(), tuple(blocks))
+            yield Details(f"Template: {title} {digest}".rstrip(), tuple(blocks))
     if versions := result.info.versions:
         yield Paragraph(
             ", ".join(f"{one_line(name)} {one_line(number)}" for name, number in versions.items()),

@@ -1,0 +1,136 @@
+"""The prompts of a run: the first one of each column is stored, others are rendered again from the stored texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge import criteria
+from judge.config import RankConfig
+from judge.core.criterion_entry import name_of
+from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.format import one_line
+from judge.core.records import Column, Criterion, Failure, Prompt, Sample, Score
+from judge.criteria.reply_form import asked_by, configured
+from judge.results.result import Result
+from judge.results.run_info import PromptMessage
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPrompt:
+    """What judges were asked about a text; `columns` are those that share the prompt.
+
+    `opponent` is the system whose text a comparison shows second. If the prompt cannot be rendered
+    again, `problem` says why, and there are no messages.
+    """
+
+    columns: tuple[str, ...]
+    opponent: str = ""
+    messages: tuple[PromptMessage, ...] = ()
+    problem: str = ""
+
+
+def messages_of(prompt: Prompt, system_message: str) -> tuple[PromptMessage, ...]:
+    """Return all messages of a prompt in the order that they are sent."""
+    messages = [PromptMessage(message["role"], message["content"]) for message in prompt.messages]
+    if system_message:
+        messages.insert(0, PromptMessage("system", system_message))
+    if prompt.question:
+        messages.append(PromptMessage("question", prompt.question))
+    return tuple(messages)
+
+
+def prompts_of(
+    result: Result, sample: Sample, rows: Sequence[Score | Failure]
+) -> tuple[TextPrompt, ...]:
+    """Render what the judges were asked about a text. `rows` are its scores and failures.
+
+    Judges of a panel that were asked the same share a prompt.
+    """
+    columns = {column.name: column for column in _judge_columns(result)}
+    opponents = {other.system: other for other in result.table.samples if other.item == sample.item}
+    archive = _Archive(result)
+    columns_by_prompt: dict[TextPrompt, list[str]] = {}
+    for row in rows:
+        if row.column in columns:
+            opponent = opponents.get(row.rival) if row.rival else None
+            prompt = archive.prompt(columns[row.column], sample, opponent)
+            columns_by_prompt.setdefault(prompt, []).append(row.column)
+    return tuple(
+        TextPrompt(
+            columns=tuple(names),
+            opponent=prompt.opponent,
+            messages=prompt.messages,
+            problem=prompt.problem,
+        )
+        for prompt, names in columns_by_prompt.items()
+    )
+
+
+def _judge_columns(result: Result) -> Iterator[Column]:
+    """Yield the columns of single judges whose criteria the run describes, and no panel's."""
+    is_panel = len(result.info.judges) > 1
+    for column in result.table.columns:
+        is_judged = column.kind == "criterion" and column.criterion in result.info.criteria
+        if is_judged and bool(column.judge) == is_panel:
+            yield column
+
+
+class _Archive:
+    """Renders prompts of a run as they were sent, from its criteria and its stored texts."""
+
+    def __init__(self, result: Result) -> None:
+        self._info = result.info
+        self._renderers: dict[tuple[str, bool], PromptRenderer | str] = {}
+
+    def prompt(self, column: Column, sample: Sample, opponent: Sample | None) -> TextPrompt:
+        """Return the prompt of a column about a text, without the column's name."""
+        judge = self._info.judges.get(column.judge)
+        if judge is None:  # the only judge has no name in its columns
+            judge = next(iter(self._info.judges.values()), None)
+        name = opponent.system if opponent is not None else ""
+        renderer = self._renderer(column.criterion, decides=judge is not None and judge.decides)
+        if isinstance(renderer, str):
+            return TextPrompt(columns=(), problem=renderer)
+        try:
+            prompt = renderer.render(sample, opponent)
+        except (CriterionError, DataError) as error:
+            return TextPrompt(columns=(), opponent=name, problem=f"No prompt: {error}.")
+        system_message = judge.settings.get("system_message", "") if judge is not None else ""
+        messages = messages_of(prompt, str(system_message))
+        return TextPrompt(columns=(), opponent=name, messages=messages)
+
+    def _renderer(self, name: str, *, decides: bool) -> PromptRenderer | str:
+        """Return the renderer of a criterion of the run, or a sentence that says why there is none."""
+        key = (name, decides)
+        if key not in self._renderers:
+            self._renderers[key] = self._make_renderer(name, decides=decides)
+        return self._renderers[key]
+
+    def _make_renderer(self, name: str, *, decides: bool) -> PromptRenderer | str:
+        problem = f"the criterion {one_line(name)} cannot be found any more"
+        for entry in self._entries(name):
+            try:
+                criterion = self._load(entry)
+                if criterion.digest == self._info.criteria[name].digest:
+                    asked = asked_by(configured(criterion, self._info.config), decides=decides)
+                    return make_renderers([asked])[asked.name]
+            except (CriterionError, ConfigError):
+                continue
+            problem = f"the criterion {one_line(name)} changed since this run"
+        return f"Not shown: {problem}."
+
+    def _load(self, entry: str | Path) -> Criterion:
+        language = self._info.language_name or "en"
+        pairwise = isinstance(self._info.config, RankConfig)
+        return criteria.load(entry, language=language, pairwise=pairwise)
+
+    def _entries(self, name: str) -> Iterator[str | Path]:
+        """Yield how the run's configuration names a criterion, and its file."""
+        for entry in self._info.config.criteria or ():
+            if name_of(entry) == name:
+                yield entry
+        if self._info.criteria[name].path:
+            yield Path(self._info.criteria[name].path)
