@@ -548,7 +548,7 @@ def _keys_of_frame_rows(
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
-    """Return the result of the texts that have these values; only baselines are measured again.
+    """Return the result of the texts that have these values; nothing is asked or measured again.
 
     Corpus-level values remain only for systems that keep all their texts. Raises ConfigError if no column is named,
     DataError for a column or a value that no text has.

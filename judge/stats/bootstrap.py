@@ -210,7 +210,7 @@ def _cached_weights(n_items: int, n_resamples: int, seed: int) -> tuple[Floats, 
 
 
 class Resampled(NamedTuple):
-    """A value and its resamples; NaN if there is none. `n` counts the items."""
+    """A value and its resamples; NaN if there is none. `items` counts the items that contribute."""
 
     value: float
     resampled: Floats
@@ -242,6 +242,11 @@ class Bootstrap:
         drawn = [statistic(counts) for counts in weights]
         observed = statistic(np.ones((1, n_items)))[0]
         return observed, np.concatenate(drawn)
+
+    def observed(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
+        """Return a statistic of all items without resamples, for an estimate that has no interval."""
+        value = statistic(np.ones((1, n_items)))[0]
+        return Resampled(float(value), np.empty(0), used)
 
     def resampled(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
         """Return a statistic of one number, to which `used` items contribute."""

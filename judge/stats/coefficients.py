@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Any, Literal, get_args
 
@@ -468,14 +469,21 @@ def _whole_numbers(values: Floats) -> Floats:
     """
     common = 1
     for value in np.unique(values[~np.isnan(values)]).tolist():
-        fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
-        common = lcm(common, fraction.denominator)
-        inexact = abs(fraction - Fraction(value)) > 10 * 0.1**_DECIMALS
-        if inexact or common > _MAX_DENOMINATOR**2:
+        denominator = _denominator(value)
+        common = lcm(common, denominator)
+        if not denominator or common > _MAX_DENOMINATOR**2:
             common = 10**_DECIMALS
             break
     whole: Floats = np.rint(values * common)
     return whole
+
+
+@lru_cache(maxsize=10_000)
+def _denominator(value: float) -> int:
+    """Return the denominator of the fraction that a value is but for rounding; 0 if it is none with a small one."""
+    fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
+    is_near = abs(fraction - Fraction(value)) <= 10 * 0.1**_DECIMALS
+    return fraction.denominator if is_near else 0
 
 
 def of_pair(

@@ -48,7 +48,7 @@ from judge.stats.coefficients import (
     rounded,
     within,
 )
-from judge.stats.paired_differences import mean_differences
+from judge.stats.paired_differences import mean_difference, mean_differences
 from judge.table import Table, matrix
 
 Values = Mapping[tuple[str, str], float]
@@ -233,23 +233,31 @@ class CorrelationWithRatings:
         cell = (rounded(values).tobytes(), known.tobytes(), key)
         if cell not in self._resampled:
             statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)
-            n_items = int(known.any(axis=1).sum())
-            self._resampled[cell] = self._bootstrap.resampled(statistic, len(known), n_items)
+            self._resampled[cell] = _draw(statistic, known, key, self._bootstrap)
         return self._resampled[cell]
+
+
+def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
+    """Return a statistic of the `known` texts, with resamples if its level has intervals."""
+    level, _ = key
+    n_items = int(known.any(axis=1).sum())
+    if level == "system":  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
+        return bootstrap.observed(statistic, len(known), n_items)
+    return bootstrap.resampled(statistic, len(known), n_items)
 
 
 def _difference_within_items(by_item: Floats, method: str, confidence: float) -> Estimate | None:
     """Return the mean of the items' differences, NaN if undefined; None if all are NaN."""
     known = by_item[~np.isnan(by_item)]
-    (estimate,) = mean_differences(by_item[None], confidence=confidence)
-    if estimate is None:
+    if not len(known):
         return None
+    # Judges and baselines are compared by the interval, without a sign-flip test.
+    estimate = mean_difference(known, confidence)
     if estimate.value and not np.ptp(known):
         # Student's t has no interval for equal differences; that on a scale has one.
         estimate = mean_estimate(known, -2.0, 2.0, confidence=confidence)
-    # Judges and baselines are compared by the interval, not by the sign-flip test.
     note = f"{method}; {estimate.method}"
-    return replace(estimate, name="difference", p=None, test="", method=note)
+    return replace(estimate, name="difference", method=note)
 
 
 def jackknife_interval(value: float, without: Floats, confidence: float) -> Interval:

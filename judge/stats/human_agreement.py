@@ -301,7 +301,6 @@ def baselines_without_judge(
     return columns
 
 
-_MANY = 5_000  # texts
 _FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, that a baseline needs
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
@@ -346,13 +345,14 @@ def people(
 def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
     """Return the comparison for a run's own report; empty if people rated no criterion that a judge scored.
 
-    For very many texts only baselines that the run has measured are shown, as computing others would take too long.
+    ROUGE is a baseline only if the run measured it: a run computes no metric that its user did not choose. `judge
+    validate` computes it.
     """
     judges = judges_of(table, model)
     rated = {name for sample in table.samples for name in sample.human}
     if not any(judge.criterion in rated for judge in judges):
         return ()
-    return people(table, judges, Bootstrap(seed=seed), measure=len(table.samples) <= _MANY)
+    return people(table, judges, Bootstrap(seed=seed), measure=False)
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:

@@ -128,7 +128,7 @@ def mean_differences(
         if not len(known):
             estimates.append(None)
             continue
-        estimate = _mean_difference(known, confidence)
+        estimate = mean_difference(known, confidence)
         if len(known) > 1:
             number = "exact" if exact else f"{n_flips} flips, seed {seed}"
             test = f"sign-flip permutation test, {number}"
@@ -137,8 +137,8 @@ def mean_differences(
     return estimates
 
 
-def _mean_difference(differences: Floats, confidence: float) -> Estimate:
-    """Return the mean of differences with its t interval, without a test."""
+def mean_difference(differences: Floats, confidence: float) -> Estimate:
+    """Return the mean of one or more differences with its t interval, without a test."""
     n = len(differences)
     varies = bool(np.ptp(differences))
     if n > 1 and not varies:

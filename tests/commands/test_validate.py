@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ import judge
 from judge.commands.validate.record import Validation
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.metrics import parallel
 from judge.providers.scripted import ScriptedProvider
 from judge.results.rated_criteria import flat, read
 from judge.stats.agreement import agree
@@ -69,6 +69,9 @@ def judged(data: Any, criteria: Any = ("relevance",), **options: Any) -> judge.R
 
 def of(validation: Validation, criterion: str = "relevance") -> Rated:
     return next(rated for rated in validation.rated if rated.criterion == criterion)
+
+
+ROUGE = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
 
 
 @cache
@@ -358,7 +361,7 @@ def test_a_run_named_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path: Path) -> None:
-    result = judged(rows(), out=tmp_path / "run", seed=3)
+    result = judged(rows(), out=tmp_path / "run", seed=3, metrics=["rouge"], set=ROUGE)
     assert result.rated == tuple(
         replace(each, raters=(), judges=tuple(replace(row, alt_test=None) for row in each.judges))
         for each in judge.validate(result, seed=3).rated
@@ -368,15 +371,21 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
     assert judged(rows(), [], metrics=["rouge"], model=None).rated == ()
 
 
-def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(
+def test_a_run_measures_no_rouge_that_its_user_did_not_choose(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sys.modules["judge.stats.human_agreement"], "_MANY", 17)
-    measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
-    assert names(judged(rows()).rated[0])["baselines"] == ["length"]
-    held = judged(rows(), metrics=["rouge"], set=measured)
-    assert names(held.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
-    assert len(of(judge.validate(held, n_resamples=10)).baselines) == 4
+    chosen = judged(rows(), metrics=["rouge"], set=ROUGE)
+    assert names(chosen.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
+    assert len(of(judge.validate(chosen, n_resamples=10)).baselines) == 4
+
+    def refuse(*arguments: Any) -> None:
+        raise AssertionError("a metric is measured")
+
+    monkeypatch.setattr(parallel, "score_in_parallel", refuse)
+    without = judged(rows())
+    assert names(without.rated[0])["baselines"] == ["length"]
+    with pytest.raises(AssertionError, match="a metric is measured"):
+        judge.validate(without, n_resamples=10)
 
 
 @pytest.mark.parametrize(("other", "share"), [(5.0, 1.0), (4.5, 0.0)])
