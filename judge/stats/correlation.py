@@ -28,6 +28,7 @@ from judge.stats.bootstrap import (
     Interval,
     Ints,
     Resampled,
+    Statistic,
     mean_estimate,
     t_quantile,
     t_test,
