@@ -1,13 +1,14 @@
-"""Checklists: ask the questions of a criterion, and combine the answers about a text into one score.
+"""Checklists: ask the questions of a criterion and combine the answers about a text into one score.
 
-Each question is asked by a criterion of its own, a part, whose scale is yes (1) and no (0). The parts of a checklist
-share one request, or have one each (`Criterion.ask`). Their rows never leave this module's `collect`.
+Each question is asked by a criterion of its own, a part, whose scale is yes (1) and no (0). The
+parts of a checklist share one request or have one each (`Criterion.ask`). `collect` combines their
+rows before anything else sees them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import fsum
 
 from judge.core.format import plural
@@ -34,122 +35,180 @@ Row = Score | Failure
 
 
 def parts(criterion: Criterion) -> list[Criterion]:
-    """Return the parts of a checklist, as many as a text may have questions; of any other criterion, itself alone."""
+    """Return the parts of a checklist, or any other criterion alone.
+
+    A checklist with a column of questions has as many parts as a text may have questions.
+    """
     if not criterion.is_checklist:
         return [criterion]
     count = MOST_QUESTIONS if criterion.questions_column else len(criterion.questions)
     return [
-        replace(criterion, name=part_name(criterion.name, n), part=n) for n in range(1, count + 1)
+        replace(criterion, name=part_name(criterion.name, number), part=number)
+        for number in range(1, count + 1)
     ]
 
 
 def whole(part: Criterion) -> Criterion:
-    """Return the checklist that a part belongs to; any other criterion as it is."""
-    return (
-        part
-        if not part.part
-        else replace(part, name=part.name.removesuffix(part_name("", part.part)), part=0)
-    )
+    """Return the checklist that a part belongs to, or any other criterion unchanged."""
+    if not part.part:
+        return part
+    suffix = part_name("", part.part)
+    return replace(part, name=part.name.removesuffix(suffix), part=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenChecklist:
+    """A text whose questions are not all answered yet; `rows` are by the question's number."""
+
+    questions: tuple[ChecklistQuestion, ...]
+    rows: dict[int, Row] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.rows) == len(self.questions)
+
+    def rows_in_order(self) -> list[Row]:
+        return [self.rows[number] for number in sorted(self.rows)]
 
 
 def collect(
     asked: Iterable[tuple[Criterion, Sample]], suffix: str, emit: Callable[[Row], None]
 ) -> Callable[[Row], None]:
-    """Return a function that takes rows, and emits one for each checklist and text once all its parts have theirs.
+    """Return a function that takes rows and emits one row per checklist and text.
 
-    `asked` are the parts (and other criteria, whose rows pass) with their samples; `suffix` ends the columns' names.
+    It emits that row as soon as all parts have theirs. `asked` are the criteria with their samples;
+    rows of criteria that are no parts pass unchanged. `suffix` ends the names of the columns.
     """
-    columns: dict[str, tuple[str, int]] = {}
-    waiting: dict[tuple[str, str, str], tuple[tuple[ChecklistQuestion, ...], dict[int, Row]]] = {}
+    column_and_number: dict[str, tuple[str, int]] = {}
+    open_checklists: dict[tuple[str, str, str], _OpenChecklist] = {}
     for part, sample in asked:
-        if part.part:
-            column = whole(part).name + suffix
-            columns[part.name + suffix] = column, part.part
-            key = sample.item, sample.system, column
-            if key not in waiting and has_questions(part, sample):
-                waiting[key] = questions_of(part, sample), {}
+        if not part.part:
+            continue
+        column = whole(part).name + suffix
+        column_and_number[part.name + suffix] = (column, part.part)
+        text_key = (sample.item, sample.system, column)
+        if text_key not in open_checklists and has_questions(part, sample):
+            open_checklists[text_key] = _OpenChecklist(questions_of(part, sample))
 
     def take(row: Row) -> None:
-        """Emit a row, or keep the answer to a question until all answers about its text are here."""
-        if row.column not in columns:
+        """Emit a row, or keep the answer to a question until the text has all its answers."""
+        if row.column not in column_and_number:
             emit(row)
             return
-        column, number = columns[row.column]
-        key = row.item, row.system, column
-        if key not in waiting:  # the failure of a text without questions
+        column, number = column_and_number[row.column]
+        text_key = (row.item, row.system, column)
+        if text_key not in open_checklists:
+            # The text has no questions. Its only row is the failure that says so.
             emit(replace(row, column=column))
             return
-        questions, rows = waiting[key]
-        rows[number] = row
-        if len(rows) == len(questions):
-            del waiting[key]
-            emit(combine(column, questions, [rows[n] for n in sorted(rows)]))
+        checklist = open_checklists[text_key]
+        checklist.rows[number] = row
+        if checklist.is_complete:
+            del open_checklists[text_key]
+            emit(combine(column, checklist.questions, checklist.rows_in_order()))
 
-    return take if columns else emit
+    return take if column_and_number else emit
 
 
 def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[Row]) -> Row:
-    """Return one row of the rows about a text: Σ w·p / Σ w over its questions, p the probability of yes.
+    """Combine the rows about a text into one: Σ w·p / Σ w, with p the probability of yes.
 
-    `low` and `high` bound the value whatever the probability that was not seen; None if no answer has probabilities.
-    A question without an answer makes it a failure, which keeps the answers.
+    `low` and `high` bound the value for any assignment of the probability that was not seen. They
+    are None if no answer has probabilities. If a question has no answer, the result is a failure
+    that keeps the other answers.
     """
+    answers: list[ChecklistAnswer] = []
+    unanswered: list[tuple[int, Failure]] = []
+    values: list[float] = []
+    for number, (question, row) in enumerate(zip(questions, rows, strict=True), 1):
+        answers.append(_answer(question, row))
+        if isinstance(row, Failure):
+            unanswered.append((number, row))
+        else:
+            values.append(row.value)
     first = rows[0]
-    answers = tuple(
-        ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
-        if isinstance(row, Score)
-        else ChecklistAnswer(
-            question.text,
-            question.weight,
-            None,
-            Provenance(
-                row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading
-            ),
-            row.error,
-        )
-        for question, row in zip(questions, rows, strict=True)
+    if unanswered:
+        failure = _failure(first, questions, unanswered)
+        return replace(failure, column=column, answers=tuple(answers))
+    weights = [answer.weight for answer in answers]
+    low: float | None = None
+    high: float | None = None
+    if any(answer.provenance.low is not None for answer in answers):
+        # A plain yes or no beside answers with probabilities is its own lower and upper bound.
+        lows = [
+            value if answer.provenance.low is None else answer.provenance.low
+            for answer, value in zip(answers, values, strict=True)
+        ]
+        highs = [
+            value if answer.provenance.high is None else answer.provenance.high
+            for answer, value in zip(answers, values, strict=True)
+        ]
+        low = _weighted_mean(lows, weights)
+        high = _weighted_mean(highs, weights)
+    provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=tuple(answers))
+    return Score(first.item, first.system, column, _weighted_mean(values, weights), provenance)
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    products = [weight * value for weight, value in zip(weights, values, strict=True)]
+    return fsum(products) / fsum(weights)
+
+
+def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
+    """Return what a part's row says about its question; `split` reads it back."""
+    if isinstance(row, Score):
+        return ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
+    provenance = Provenance(
+        row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading
     )
-    failed = [(number, row) for number, row in enumerate(rows, 1) if isinstance(row, Failure)]
-    if failed:
-        # An error of the request is the cause of all that is missing; else each reply is a case of its own.
-        cause = next((row for _, row in failed if row.stage != "parse"), None)
-        error, stage = (cause.error, cause.stage) if cause else (UNANSWERED, "parse")
-        listed = "; ".join(
-            f"{number} ({questions[number - 1].text}): {row.message}" for number, row in failed
-        )
-        message = f"no answer to {len(failed)} of {plural(len(questions), 'question')}: {listed}"
-        return Failure(first.item, first.system, column, stage, error, message, answers=answers)
-    total = fsum(answer.weight for answer in answers)
+    return ChecklistAnswer(question.text, question.weight, None, provenance, row.error)
 
-    def share(values: Iterable[float]) -> float:
-        return fsum(a.weight * value for a, value in zip(answers, values, strict=True)) / total
 
-    values = [row.value for row in rows if isinstance(row, Score)]
-    low = high = None
-    if any(a.provenance.low is not None for a in answers):
-        ends = [(a.provenance.low, a.provenance.high) for a in answers]
-        low, high = (
-            share(v if end is None else end for v, end in zip(values, side, strict=True))
-            for side in zip(*ends, strict=True)
-        )
-    provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=answers)
-    return Score(first.item, first.system, column, share(values), provenance)
+def _failure(
+    row: Row, questions: Sequence[ChecklistQuestion], unanswered: Sequence[tuple[int, Failure]]
+) -> Failure:
+    """Return the failure of the text of `row`, given the numbers and rows without an answer."""
+    error = UNANSWERED
+    stage = "parse"
+    # A failed request is the cause of everything that is missing. Without one, each reply failed
+    # for a reason of its own, and no single error names them all.
+    for _, failure in unanswered:
+        if failure.stage != "parse":
+            error = failure.error
+            stage = failure.stage
+            break
+    details = [
+        f"{number} ({questions[number - 1].text}): {failure.message}"
+        for number, failure in unanswered
+    ]
+    total = plural(len(questions), "question")
+    message = f"no answer to {len(unanswered)} of {total}: {'; '.join(details)}"
+    return Failure(row.item, row.system, row.column, stage, error, message)
 
 
 def split(row: Row) -> list[Row]:
-    """Return the rows of the parts that `combine` made this row of, in its column; any other row alone."""
+    """Return the rows that `combine` made this row from, in its column; any other row alone."""
     source = row.provenance if isinstance(row, Score) else row
     if not source.answers:
         return [row]
     stage = row.stage if isinstance(row, Failure) else ""
     rows: list[Row] = []
     for answer in source.answers:
-        p = answer.provenance
+        provenance = answer.provenance
         if answer.value is not None:
-            rows.append(Score(row.item, row.system, row.column, answer.value, p))
-        else:
-            rows.append(
-                Failure(row.item, row.system, row.column, "parse" if p.method else stage, answer.error, p.note or "",
-                    p.raw or "", method=p.method or None, reading=p.reading)
-            )  # fmt: skip
+            rows.append(Score(row.item, row.system, row.column, answer.value, provenance))
+            continue
+        failure = Failure(
+            row.item,
+            row.system,
+            row.column,
+            # Only a reply has a method: without a reply, the request failed as that of the text.
+            stage="parse" if provenance.method else stage,
+            error=answer.error,
+            message=provenance.note or "",
+            raw=provenance.raw or "",
+            method=provenance.method or None,
+            reading=provenance.reading,
+        )
+        rows.append(failure)
     return rows
