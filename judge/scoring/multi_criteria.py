@@ -1,6 +1,7 @@
-"""Renderers of criteria; the questions of a checklist in one request, and its reply split into one for each.
+"""Render prompts: one per criterion, or one for all questions of a checklist.
 
-The reply is one JSON object with a key for each question.
+The reply to several questions is one JSON object with a key for each. It is split into a reply per
+question.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from judge.criteria import template_bodies
 from judge.criteria.checklist import has_questions, part_name, questions_of
 from judge.criteria.render import MissingInput, Renderer, missing_message
 from judge.scoring import checklist, parse
+from judge.scoring.json_scores import spans
 
 Prompts = Mapping[str, Prompt]
-"""The prompts of the parts of a checklist for a sample."""
+"""The prompts of the parts of a checklist for a sample, by the part's name."""
 MakePrompts = Callable[[Sample], Prompts]
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRenderer:
-    """Renders the prompt of one of the parts of a checklist; `prompts` renders all of them."""
+    """Renders the prompt of one part of a checklist; `prompts` renders all of them."""
 
     prompts: MakePrompts
     name: str
@@ -39,36 +41,35 @@ PromptRenderer = Renderer | SharedRenderer
 class _OfLast:
     """Caches the prompts of the last sample, because its parts are rendered in a row."""
 
-    def __init__(self, make: MakePrompts) -> None:
-        self._make = make
+    def __init__(self, make_prompts: MakePrompts) -> None:
+        self._make_prompts = make_prompts
         self._last: tuple[Sample, Prompts] | None = None
 
     def __call__(self, sample: Sample) -> Prompts:
         if self._last is None or self._last[0] is not sample:
-            self._last = sample, self._make(sample)
+            self._last = (sample, self._make_prompts(sample))
         return self._last[1]
 
 
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     """Return the renderer of each criterion by name.
 
-    Each part of a checklist has one. That of the checklist itself renders all questions, or the first of those that are
-    asked in a request each.
+    Each part of a checklist has one. The renderer under the checklist's own name renders all
+    questions or, if each question has its own request, the first one.
 
     Raises CriterionError if a template does not compile.
     """
     renderers: dict[str, PromptRenderer] = {}
-    for c in criteria:
-        if c.is_checklist and c.name not in renderers:
-            whole = checklist.whole(c)
-            parts, prompts = (
-                [part.name for part in checklist.parts(whole)],
-                _OfLast(_checklist_prompts(whole)),
-            )
-            renderers |= {name: SharedRenderer(prompts, name) for name in parts}
-            renderers[whole.name] = renderers[parts[0]]
-        elif not c.is_checklist:
-            renderers[c.name] = _renderer(c)
+    for criterion in criteria:
+        if not criterion.is_checklist:
+            renderers[criterion.name] = _renderer(criterion)
+        elif criterion.name not in renderers:
+            whole = checklist.whole(criterion)
+            part_names = [part.name for part in checklist.parts(whole)]
+            prompts = _OfLast(_checklist_prompts(whole))
+            for name in part_names:
+                renderers[name] = SharedRenderer(prompts, name)
+            renderers[whole.name] = renderers[part_names[0]]
     return renderers
 
 
@@ -77,8 +78,12 @@ def _renderer(criterion: Criterion) -> Renderer:
 
 
 def _checklist_prompts(criterion: Criterion) -> MakePrompts:
-    """Return a function that renders the parts of a checklist. It raises CriterionError and DataError."""
+    """Return a function that renders the parts of a checklist.
 
+    It raises CriterionError and DataError.
+    """
+
+    # Compiling a template is slow, and most texts share their questions.
     @lru_cache(maxsize=256)
     def renderer(questions: tuple[ChecklistQuestion, ...]) -> Renderer:
         return _renderer(replace(criterion, questions=questions))
@@ -92,17 +97,17 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
             prompt = renderer(questions).render(sample)
             text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
             return _sharing(prompt, text, dict.fromkeys(names, criterion.scale))
-        each = zip(names, questions, strict=True)
-        return {
-            name: replace(renderer((question,)).render(sample), criterion=name)
-            for name, question in each
-        }
+        prompt_by_name: dict[str, Prompt] = {}
+        for name, question in zip(names, questions, strict=True):
+            prompt = renderer((question,)).render(sample)
+            prompt_by_name[name] = replace(prompt, criterion=name)
+        return prompt_by_name
 
     return prompts
 
 
 def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
-    """Return the prompt of each of the parts that are asked together in a text."""
+    """Return the prompt of each part, for parts that one text asks together."""
     shared = replace(
         prompt,
         messages=({"role": "user", "content": text},),
@@ -116,60 +121,76 @@ def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str
 def split_reply(
     choice: Choice, names: tuple[str, ...], judged: str | None = None
 ) -> tuple[Choice, ...]:
-    """Split a reply to several questions into one for each: the value as written, and its tokens.
+    """Split a reply to several questions into one per question: the value as written, its tokens.
 
-    A missing question gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
-    a reply that is nearly JSON is split too; the finish reason of its parts prevents a strict reading.
+    A missing question gets the whole reply with a finish reason that prevents reading a score. With
+    the `judged` texts, a reply that is nearly JSON is split too. The finish reason of its parts
+    prevents a strict reading.
     """
-    unread = replace(
-        choice,
-        finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason,
-    )
+    ended = choice.finish_reason == "stop"
+    missing = replace(choice, finish_reason=parse.UNKEYED) if ended else choice
     try:
-        places, reading = parse.spans(choice.text, names, judged)
+        span_by_name, reading = spans(choice.text, names, judged)
     except ParseError:
-        return (unread,) * len(names)
-    tokens: dict[str, tuple[Token, ...]] | None = None
-    if choice.tokens is not None:
-        # Their joined text may differ from the reply in white space and at its ends.
-        try:
-            token_places, _ = parse.spans(
-                "".join(token.text for token in choice.tokens), names, judged
-            )
-        except ParseError:
-            token_places = {}
-        tokens = {
-            name: tuple(_tokens_between(choice.tokens, *place))
-            for name, place in token_places.items()
-        }
-    nearly = reading == "prose" and choice.finish_reason == "stop"
-    finish = parse.NEARLY_JSON if nearly else choice.finish_reason
+        return (missing,) * len(names)
+    finish_reason = choice.finish_reason
+    if ended and reading == "prose":
+        finish_reason = parse.NEARLY_JSON
+    tokens_by_name = _split_tokens(choice.tokens, names, judged)
+    part_choices: list[Choice] = []
+    for name in names:
+        if name not in span_by_name:
+            part_choices.append(missing)
+            continue
+        start, end = span_by_name[name]
+        tokens = None if tokens_by_name is None else tokens_by_name.get(name, ())
+        part_choices.append(Choice(choice.text[start:end], finish_reason, tokens))
+    return tuple(part_choices)
 
-    def part(name: str) -> Choice:
-        if name not in places:
-            return unread
-        return Choice(
-            choice.text[slice(*places[name])],
-            finish,
-            None if tokens is None else tokens.get(name, ()),
-        )
 
-    return tuple(part(name) for name in names)
+def _split_tokens(
+    tokens: Sequence[Token] | None, names: tuple[str, ...], judged: str | None
+) -> dict[str, tuple[Token, ...]] | None:
+    """Return the tokens of each value of a reply by its key, None without token probabilities.
+
+    The values are looked up again, because the joined text of the tokens may differ from the reply
+    in white space and at its ends.
+    """
+    if tokens is None:
+        return None
+    try:
+        joined = "".join(token.text for token in tokens)
+        span_by_name, _ = spans(joined, names, judged)
+    except ParseError:
+        return {}
+    return {
+        name: tuple(_tokens_between(tokens, start, end))
+        for name, (start, end) in span_by_name.items()
+    }
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """Return the tokens of `text[start:end]` and the one after them, which distinguishes a 1 from a 10."""
+    """Return the tokens of `text[start:end]` and the next one, which distinguishes 1 from 10."""
     inside: list[Token] = []
-    first = last = 0
+    token_end = 0
     for token in tokens:
-        first, last = last, last + len(token.text)
-        if last <= start or not token.text:
+        token_start = token_end
+        token_end += len(token.text)
+        if token_end <= start or not token.text:
             continue
-        # Its text is shortened, also among its alternatives; the other alternatives lose what is before `start`.
-        head = token.text[: max(0, start - first)]
-        text = token.text[len(head) : end - first] if first < end else token.text[:1]
-        top = tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)
-        inside.append(Token(text, token.logprob, top))
-        if last > end:
+        # The token's text is shortened to the part inside the value, also among its alternatives.
+        # The other alternatives lose what is before `start`.
+        head = token.text[: max(0, start - token_start)]
+        text = token.text[len(head) : end - token_start]
+        if token_start >= end:
+            text = token.text[:1]
+        alternatives: list[tuple[str, float]] = []
+        for alternative, logprob in token.top:
+            if alternative == token.text:
+                alternatives.append((text, logprob))
+            else:
+                alternatives.append((alternative.removeprefix(head), logprob))
+        inside.append(Token(text, token.logprob, tuple(alternatives)))
+        if token_end > end:
             break
     return inside

@@ -1,24 +1,28 @@
-"""Find in a text what a judge quotes, and positions of folded text in the original."""
+"""Find what a judge quotes in a text, and map positions of folded text to the original."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from judge.core.label_spellings import fold
 
+# "Quote: The team won.", "> **引用**：…", "- 인용: …"
 QUOTE_LINE = re.compile(
     r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The line of a reply that quotes the sentence which decided the score."""
 _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
-# A character and the accents, jamo or voicing marks that may melt into it.
+# A character and the accents, jamo or voicing marks that folding may combine with it: "e" and
+# U+0301, "ｶ" and "ﾞ".
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
-# What opens or closes a quotation. After a digit or letter, a straight mark only closes: it may be inches. Single marks
-# and backticks are mostly apostrophes and code: around a score, the one that closes it is noticed.
+# A mark that opens or closes a quotation. After a digit or letter, a straight mark only closes: it
+# may be inches (`27"`). Single marks and backticks are mostly apostrophes and code, so they are not
+# here; the grammar of a score notices the one that closes around it.
 _QUOTATION = re.compile(r'[0-9A-Za-z]?["“”„「」『』《》«»‹›〝〞〟]')
 _CLOSED_BY = {
     '"': '"', "“": "”", "„": "“”", "「": "」", "『": "』", "《": "》", "«": "»", "»": "«",
@@ -27,70 +31,124 @@ _CLOSED_BY = {
 
 
 def is_quoted(before: str, head: str) -> bool:
-    """Return whether a quotation that begins in `before` is open at its end, or the last line of `head` is quoted."""
+    """Return whether what follows these texts is quoted.
+
+    That is the case if a quotation that begins in `before` is still open at its end, or if the last
+    line of `head` is a quoted line.
+    """
     closers: list[str] = []
-    for mark in _QUOTATION.findall(fold(before)):
-        if closers and mark[-1] in closers[-1]:
+    for marks in _QUOTATION.findall(fold(before)):
+        mark = marks[-1]
+        follows_word = len(marks) > 1
+        if closers and mark in closers[-1]:
             closers.pop()
-        elif mark[-1] in _CLOSED_BY and (mark == mark[-1] or mark[-1] != '"'):
-            closers.append(_CLOSED_BY[mark[-1]])
-    return bool(closers) or head.rpartition("\n")[2].lstrip().startswith(">")
+        elif mark in _CLOSED_BY and not (follows_word and mark == '"'):
+            closers.append(_CLOSED_BY[mark])
+    last_line = head.rpartition("\n")[2]
+    return bool(closers) or last_line.lstrip().startswith(">")
 
 
 def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
-    """Return what a judge quotes as the first of the texts with it has it; None if none has it literally."""
-    places = ((text, locate(quote, text)) for text in texts if quote)
-    return next((text[slice(*place)] for text, place in places if place), None)
+    """Return a judge's quotation as the first of the texts that contains it has it.
 
-
-def locate(quote: str, text: str, *, ignore_case: bool = False) -> tuple[int, int] | None:
-    """Return where a text has a quotation, None if it does not: compared by `fold`, white space as one space.
-
-    Quotation marks around it need not be in the text. Takes time that is linear in both lengths.
+    Return None if no text contains it literally.
     """
-    spaced, places = _one_spaced(text, ignore_case)
-    folded = fold(quote)
-    for words in (folded.split(), folded.strip(_MARKS_AROUND).split()):
-        wanted = _one_case(" ".join(words)) if ignore_case else " ".join(words)
-        if wanted and (at := spaced.find(wanted)) >= 0:
-            _, starts, ends = fold_with_positions(text, 0)
-            return starts[places[at]], ends[places[at + len(wanted) - 1]]
+    if not quote:
+        return None
+    for text in texts:
+        span = locate(quote, text)
+        if span is not None:
+            start, end = span
+            return text[start:end]
     return None
 
 
+def locate(quote: str, text: str, *, ignore_case: bool = False) -> tuple[int, int] | None:
+    """Return the start and end of a quotation in a text, None if the text does not contain it.
+
+    Both are compared by `fold`, with any white space as one space. Quotation marks around the
+    quotation need not be in the text. Takes time that is linear in both lengths.
+    """
+    spaced = _one_spaced(text, ignore_case)
+    folded_quote = fold(quote)
+    for candidate in (folded_quote, folded_quote.strip(_MARKS_AROUND)):
+        wanted_text = " ".join(candidate.split())
+        if ignore_case:
+            wanted_text = _one_case(wanted_text)
+        if not wanted_text:
+            continue
+        position = spaced.text.find(wanted_text)
+        if position >= 0:
+            folded = fold_with_positions(text, 0)
+            first = spaced.positions[position]
+            last = spaced.positions[position + len(wanted_text) - 1]
+            return folded.starts[first], folded.ends[last]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _SpacedText:
+    """A text as `locate` compares it, with the index of each character in the folded text."""
+
+    text: str
+    positions: Sequence[int]
+
+
 @lru_cache(maxsize=4)
-def _one_spaced(text: str, ignore_case: bool) -> tuple[str, Sequence[int]]:
-    """Return a text as `locate` compares it, and the place of each of its characters in the folded text."""
-    folded = fold_with_positions(text, 0)[0]
-    places: list[int] = []
-    for match in re.finditer(r"\S+", folded):
-        places += [*([match.start() - 1] if places else []), *range(*match.span())]
+def _one_spaced(text: str, ignore_case: bool) -> _SpacedText:
+    folded = fold_with_positions(text, 0).text
+    positions: list[int] = []
+    for word in re.finditer(r"\S+", folded):
+        if positions:
+            # The single space before this word is the last character of the white space there.
+            positions.append(word.start() - 1)
+        positions += range(*word.span())
     spaced = " ".join(folded.split())
-    return _one_case(spaced) if ignore_case else spaced, places
+    return _SpacedText(_one_case(spaced) if ignore_case else spaced, positions)
 
 
 def _one_case(text: str) -> str:
-    """Return a text of the same length without upper case; a letter that would become several stays."""
-    if len(lower := text.casefold()) == len(text):
+    """Return a text of the same length without upper case.
+
+    A letter that would become several, such as "ß", stays, because positions must not shift.
+    """
+    lower = text.casefold()
+    if len(lower) == len(text):
         return lower
-    return "".join(one if len(one := char.casefold()) == 1 else char for char in text)
+    characters = []
+    for character in text:
+        lower = character.casefold()
+        characters.append(lower if len(lower) == 1 else character)
+    return "".join(characters)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedText:
+    """A folded text; character `i` comes from `original[starts[i]:ends[i]]`."""
+
+    text: str
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 @lru_cache(maxsize=4)
-def fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
-    """Fold a text and return, for each folded character, the start and end of its source in the original.
+def fold_with_positions(text: str, base: int) -> FoldedText:
+    """Fold a text and keep the position of each character's source, counted from `base`.
 
-    Positions count from `base`. A character is folded together with its combining marks.
+    A character is folded together with its combining marks.
     """
     if fold(text) == text:
-        return text, range(base, base + len(text)), range(base + 1, base + len(text) + 1)
-    folded: list[str] = []
+        end = base + len(text)
+        return FoldedText(text, range(base, end), range(base + 1, end + 1))
+    parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
+    position = base
     for cluster in _CLUSTER.findall(text):
         part = _fold_cluster(cluster)
-        folded.append(part)
-        starts += [base] * len(part)
-        base += len(cluster)
-        ends += [base] * len(part)
-    return "".join(folded), starts, ends
+        parts.append(part)
+        # Folding may make several characters of one ("½") or none (a zero-width space).
+        starts += [position] * len(part)
+        position += len(cluster)
+        ends += [position] * len(part)
+    return FoldedText("".join(parts), starts, ends)

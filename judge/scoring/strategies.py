@@ -34,11 +34,12 @@ from judge.core.records import (
 from judge.core.request_options import HIDDEN
 from judge.scoring import expectation, parse
 from judge.scoring.multi_criteria import split_reply
+from judge.scoring.written_score import ParsedScore
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
-Reader = Callable[[Choice], parse.Found]
+Reader = Callable[[Choice], ParsedScore]
 """Reads the score of a reply. Raises ParseError."""
 
 EFFORT, HEADERS = "reasoning_effort", "headers"
@@ -313,7 +314,7 @@ class DrawRepair(Repair):
     """
 
     draws: tuple[Choice, ...] = ()
-    scores: tuple[parse.Found | None, ...] = ()
+    scores: tuple[ParsedScore | None, ...] = ()
     requested: int = 0
     questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
 
@@ -339,7 +340,7 @@ class DrawRepair(Repair):
         self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
     ) -> tuple[float, Provenance]:
         """Return the mean over all draws, those among them that were asked again included."""
-        found: dict[str, parse.Found] = {}
+        found: dict[str, ParsedScore] = {}
         for text, answer in zip(self.questions, answers, strict=True):
             if isinstance(answer, Response) and answer.choices:
                 try:
@@ -537,7 +538,7 @@ def score_reply(
 
 def read(
     choice: Choice, criterion: Criterion, judged: str | None, *, strict: bool = False
-) -> parse.Found:
+) -> ParsedScore:
     """Return the score of a reply on a criterion. Raises ParseError."""
     return parse.read(
         choice,
@@ -550,7 +551,7 @@ def read(
     )
 
 
-def _told(score: parse.Found) -> dict[str, Any]:
+def _told(score: ParsedScore) -> dict[str, Any]:
     """Return what a reply says beside its score, and how that was read."""
     return {"reason": score.reason, "quote": score.quote, "reading": score.reading}
 
@@ -642,9 +643,9 @@ def _score_by_samples(
 
 def _read_draws(
     choices: Sequence[Choice], reader: Reader
-) -> tuple[list[parse.Found | None], ParseError | None]:
+) -> tuple[list[ParsedScore | None], ParseError | None]:
     """Return what is read in each reply, None for one without a score, and the first error."""
-    places: dict[tuple[str, str], parse.Found | None] = {}
+    places: dict[tuple[str, str], ParsedScore | None] = {}
     trouble: ParseError | None = None
     for choice in choices:
         reply = choice.text, choice.finish_reason
@@ -659,7 +660,7 @@ def _read_draws(
 
 def _average_draws(
     choices: Sequence[Choice],
-    scores: Sequence[parse.Found | None],
+    scores: Sequence[ParsedScore | None],
     criterion: Criterion,
     *,
     requested: int,
@@ -695,7 +696,7 @@ def _average_draws(
 
 
 def _lost_by_label(
-    choices: Sequence[Choice], scores: Sequence[parse.Found | None], criterion: Criterion
+    choices: Sequence[Choice], scores: Sequence[ParsedScore | None], criterion: Criterion
 ) -> str:
     """Return why the draws that count are a selection by their label, "" if they are not.
 

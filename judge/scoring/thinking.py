@@ -1,57 +1,52 @@
-"""Where a reply begins after the thinking of its model: blocks such as `<think>…</think>`, and channels."""
+"""Find where a reply begins after its model's thinking: `<think>…</think>` blocks and channels."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold
 from judge.core.messages import advice_on_thinking
 
+# `{"score": 4}`, perhaps after "```json".
 OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 """The beginning of a JSON object, perhaps in a fence: a `<think>` in it is part of a text."""
 _LONGEST = 120
 """Characters that are looked at first: most texts that are not blank show it there."""
+# `<think>`, `</thinking>`, `[THINK]`, `◁/think▷`
 _TAG = re.compile(r"[<\[◁](/?)(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE)
-_THINKS = re.compile(r"[<\[◁]")
-# The channels of gpt-oss, with their marks (`<|channel|>analysis<|message|>…`), or without, as servers leave them that
-# drop special tokens (`analysisMaybe 2.assistantfinal4`).
+_TAG_OPENING = re.compile(r"[<\[◁]")
+# The channels of gpt-oss, with their marks (`<|channel|>analysis<|message|>…`), or as servers leave
+# them that drop special tokens (`analysisMaybe 2.assistantfinal4`).
 CHANNEL = re.compile(
     r"\s*+(?:<\|start\|>\s*assistant)?\s*+(?:<\|channel\|>\s*(?:analysis|commentary|final)"
     r"|(?:analysis|commentary|final)\s*<\|message\|>|(?:analysis|commentary)(?=[\s\S]*assistantfinal))"
 )
+# `<|channel|>final<|message|>`, `<|channel|>final <|constrain|>json<|message|>`, `assistantfinal`
 _FINAL = re.compile(
-    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\A\s*final\s*<\|message\|>|assistantfinal"
+    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"|\A\s*final\s*<\|message\|>|assistantfinal"
 )
 CHANNEL_MARK = re.compile(r"<\|(?:channel|message)\|>|assistantfinal")
+# `<|end|>`, `<|return|>`
+_END_MARKS = re.compile(r"<\|\w+\|>")
 
 
 def reply_start(text: str) -> int:
-    """Return where the reply starts, after the thinking at the start. Raises ParseError if nothing is left.
+    """Return where the reply starts, after the thinking at the start.
 
-    The first opening tag may be missing, because some prompts end with it; blocks of one name may be nested. An extra
-    closing tag makes the end ambiguous and raises ParseError.
+    The first opening tag may be missing, because some prompts end with it. Blocks of one name may
+    be nested. Raises ParseError if nothing is left, and for an extra closing tag, because it makes
+    the end of the thinking ambiguous.
     """
-    if channel := CHANNEL.match(text):
+    channel = CHANNEL.match(text)
+    if channel:
         return _after_channels(text, channel)
-    start = depth = quoted = 0
-    prose, name = False, ""
-    for tag in _TAG.finditer(text) if _THINKS.search(text) and not OBJECT.match(text) else ():
-        if depth and tag[2].lower() != name:
-            continue
-        name = tag[2].lower()
-        if not tag[1]:
-            prose = prose or (not depth and not is_blank(text[start : tag.start()]))
-            depth, quoted = (depth, quoted + 1) if prose else (depth + 1, quoted)
-        elif quoted:
-            quoted -= 1
-        elif depth or not start:
-            depth, prose = max(0, depth - 1), False
-            start = start if depth else tag.end()
-        else:
-            raise ParseError("it cannot be told where the reply's thinking ends", text)
-    if depth:
-        raise _only_thinking("ended inside its thinking", text)
+    start = 0
+    # Most replies have no tags. Looking for an opening character is quicker than for a whole tag.
+    if _TAG_OPENING.search(text) and not OBJECT.match(text):
+        start = _after_blocks(text)
     if is_blank(text[start:] if start else text):
         if start:
             raise _only_thinking("is empty after its thinking", text)
@@ -59,8 +54,64 @@ def reply_start(text: str) -> int:
     return start
 
 
+@dataclass(slots=True)
+class _Blocks:
+    """The thinking blocks of a reply, read tag by tag.
+
+    `start` is the position after the last block at the start of the reply. `depth` counts the open
+    tags of thinking. `mentioned` counts the open tags that come after other text: from `in_prose`
+    on, tags are words that the reply mentions.
+    """
+
+    text: str
+    start: int = 0
+    depth: int = 0
+    mentioned: int = 0
+    in_prose: bool = False
+    name: str = ""
+
+    def open(self, tag: re.Match[str]) -> None:
+        if not self.depth and not is_blank(self.text[self.start : tag.start()]):
+            self.in_prose = True
+        if self.in_prose:
+            self.mentioned += 1
+        else:
+            self.depth += 1
+
+    def close(self, tag: re.Match[str]) -> None:
+        if self.mentioned:
+            self.mentioned -= 1
+        elif self.depth or not self.start:
+            self.depth = max(0, self.depth - 1)
+            self.in_prose = False
+            if not self.depth:
+                self.start = tag.end()
+        else:
+            raise ParseError("it cannot be told where the reply's thinking ends", self.text)
+
+
+def _after_blocks(text: str) -> int:
+    """Return the position after the thinking blocks that a reply starts with."""
+    blocks = _Blocks(text)
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if blocks.depth and name != blocks.name:
+            continue
+        blocks.name = name
+        if tag[1]:
+            blocks.close(tag)
+        else:
+            blocks.open(tag)
+    if blocks.depth:
+        raise _only_thinking("ended inside its thinking", text)
+    return blocks.start
+
+
 def _after_channels(text: str, channel: re.Match[str]) -> int:
-    """Return where the last final channel of a reply begins. Raises ParseError if there is none, or nothing in it."""
+    """Return where the last final channel of a reply begins.
+
+    Raises ParseError if there is none, or nothing in it.
+    """
     finals = list(_FINAL.finditer(text, channel.start()))
     if not finals:
         raise _only_thinking("ended inside its thinking", text)
@@ -70,12 +121,14 @@ def _after_channels(text: str, channel: re.Match[str]) -> int:
     return start
 
 
-_END_MARKS = re.compile(r"<\|\w+\|>")
-
-
 def check_thinking(before: str, text: str) -> None:
     """Raise ParseError if the part of a reply `before` its score ends inside thinking."""
-    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
+    if "<" not in before:
+        return
+    depth = 0
+    for tag in _TAG.finditer(before):
+        depth += -1 if tag[1] else 1
+    if depth > 0:
         raise _only_thinking("ended inside its thinking", text)
 
 
@@ -84,4 +137,5 @@ def _only_thinking(trouble: str, text: str) -> ParseError:
 
 
 def is_blank(text: str) -> bool:
+    """Return whether a text has nothing but white space and invisible characters."""
     return not fold(text[:_LONGEST]).strip() and not fold(text).strip()

@@ -17,7 +17,8 @@ from judge.core.label_spellings import fold, label_index
 from judge.core.messages import speaking_to
 from judge.core.records import Choice, ReplyKind, Scale
 from judge.criteria.header import read_scale
-from judge.scoring.parse import Found, find, read, reply_text
+from judge.scoring.parse import find, read, reply_text
+from judge.scoring.written_score import ParsedScore
 
 THREE = Scale.integers(1, 3)
 FIVE = Scale.integers(1, 5)
@@ -257,7 +258,7 @@ def test_a_label_stands_alone(text: str, scale: Scale) -> None:
     ],
 )
 def test_score_then_reason_reads_the_first_line(text: str, reason: str | None) -> None:
-    assert find(text, "score_then_reason", FIVE) == Found(
+    assert find(text, "score_then_reason", FIVE) == ParsedScore(
         "4", text.index("4"), text.index("4") + 1, reason
     )
 
@@ -380,7 +381,7 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
     }[kind]:
         text = before + after
         place = len(before) + after.index("4")
-        assert find(text, kind, FIVE, "Coherence") == Found("4", place, place + 1, reason)
+        assert find(text, kind, FIVE, "Coherence") == ParsedScore("4", place, place + 1, reason)
         assert reply_text(Choice(text)) == after
 
 
@@ -563,7 +564,7 @@ def test_thinking_changes_nothing_but_the_place(thought: str, text: str, kind: R
         with pytest.raises(ParseError, match=re.escape(str(error))):
             find(before + text, kind, FIVE)
         return
-    moved = Found("4", alone.start + len(before), alone.end + len(before), alone.reason)
+    moved = ParsedScore("4", alone.start + len(before), alone.end + len(before), alone.reason)
     assert find(before + text, kind, FIVE) == moved
 
 

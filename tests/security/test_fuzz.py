@@ -23,7 +23,8 @@ from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.providers.recording import RecordingFile
 from judge.results.result import load as load_run
-from judge.scoring.parse import find, read, spans
+from judge.scoring.json_scores import spans
+from judge.scoring.parse import find, read
 from judge.suite.load import load as load_suite
 from judge.table import SAMPLES, SCORES, Table, store
 

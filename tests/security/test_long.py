@@ -12,7 +12,7 @@ import pytest
 from judge.core.errors import ParseError
 from judge.criteria.sandbox import _INVISIBLE, fence_digest, fenced
 from judge.metrics.qags import judge_model
-from judge.scoring.parse import spans
+from judge.scoring.json_scores import spans
 from judge.scoring.quotes import locate
 
 WORDS = {

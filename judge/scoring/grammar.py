@@ -1,0 +1,311 @@
+"""The grammar of a score in the requested form: its patterns for one scale and criterion.
+
+All patterns are matched against folded text, in which digits, colons and slashes are ASCII. Runs of
+marks and spaces are possessive, so that no reply, however odd, takes more than linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from judge.core.label_spellings import (
+    DASHES,
+    FULL_MARKS,
+    UNITS,
+    LabelIndex,
+    fold,
+    is_number,
+    label_index,
+    spelled_out,
+)
+from judge.core.records import Scale
+from judge.scoring import prose
+
+# `**"`, `[`: what may stand around a name, a colon and a score.
+MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕]*+"""
+# `**.`, `) <|im_end|>`: marks and end-of-turn tokens, up to the end of the reply.
+CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
+# `json` after an opening fence
+_FENCE = rf"(?:(?<=```)\w++{MARK})?"
+# `- `, `### `
+_BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
+_NUMBER = r"[0-9]++(?:\.[0-9]++)?"
+_UNIT = rf"[{UNITS}]|points?|pts?|stars?|★|⭐"
+_PERCENT = "%|percent|パーセント|퍼센트"
+# 5点満点, 5점 만점, 5段階評価
+_FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
+# The colon of "Score: 4", or a particle instead of it: スコアは4
+_IS = r"(?::|は|[은는]|[为為是])"
+# The verb after the number: 4点です, 4점입니다
+_COPULA = rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
+# In pairs, what the prompts and judges call the text before its letter.
+_TEXT = (
+    r"(?:(?:text|summary|response|output|answer|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
+    r"\s*+)?"
+)
+# _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
+# line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
+_SENTENCE = r"""(?:(?<=[.!?;。)\]])|(?<=[.!?。]["'”’“»›」』]))\s*+[*_`]*+"""
+_SCORE = (
+    r"(?:score|rating|점수|[총평별]점|평가|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点"
+    r"|得分|[总總]分|评分|評分|分数|分數|[打给給]分|成绩|成績|评价|評價)"
+)
+_NOUN = (
+    rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
+    r"|등급|결과|합계|정?답|답변|評定|判定|結果|回答|解答|答え|评级|评定|评估|等级|结果|答案|結論|结论)"
+)
+# "My final overall" score
+_WHICH = (
+    r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合?|評価|採点"
+    r"|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+)
+# "Relevance", "Ton-fall"
+_ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
+_NEVER = "(?!)"
+_LONGEST = 120
+"""Most characters of a score with everything around it, besides title and label."""
+_MOST_LISTED = 12
+"""Most labels that an error message lists; of a longer scale it names the ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The patterns of a score in a reply, for one scale and criterion.
+
+    `names` and `plain` are the spellings of the labels in the requested form and in prose. `truth`
+    maps "true" and "false" to labels. `name` is the pattern of the score's name, `alone` that of a
+    text that is the score, and `ending` that of the last line `Score: 4`. `plain_score` and `title`
+    are the patterns of a score and of the criterion's title in prose. `pair`: the labels are two
+    texts. `longest` limits the characters of a score with everything around it, `expected` lists
+    the labels for error messages, and `cite` says that the reply has a quotation.
+    """
+
+    names: LabelIndex
+    name: re.Pattern[str]
+    alone: re.Pattern[str]
+    ending: re.Pattern[str]
+    plain: LabelIndex
+    truth: Mapping[str, str]
+    plain_score: str
+    title: str
+    pair: bool
+    longest: int
+    expected: str
+    cite: bool
+
+    @property
+    def prose(self) -> prose.Patterns:
+        """The patterns of plain replies, which take long to compile and are seldom needed."""
+        shortest_label = min(map(len, self.names.labels), default=0)
+        has_words = not self.names.numbers and not self.pair and shortest_label > 1
+        return _prose_patterns(self.plain_score, self.title, self.plain, self.pair, has_words)
+
+
+@lru_cache(maxsize=1_024)
+def _prose_patterns(
+    score: str, title: str, names: LabelIndex, pair: bool, words: bool
+) -> prose.Patterns:
+    return prose.patterns(score, MARK, title, names, pair=pair, words=words)
+
+
+@lru_cache(maxsize=1_024)
+def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
+    """Return the grammar of the scores of a criterion; its `title` is "" if it is unknown."""
+    index = label_index(scale)
+    plain = spelled_out(scale)
+    pair = _compares_two_texts(scale)
+    title_words = re.findall(r"[^\W_]+", fold(title))
+    # Words of a title may be joined by other marks: "Source-based relevance", "source_based".
+    titled = r"[\W_]{1,4}".join(map(re.escape, title_words))
+    name = _name_pattern(titled)
+    longest_label = max(map(len, scale.labels), default=0)
+    return Grammar(
+        names=index,
+        plain=plain,
+        truth={} if pair else _truth_labels(scale),
+        name=_compiled(name),
+        alone=_compiled(_alone_pattern(index, name, pair=pair, any_name=not title)),
+        ending=_compiled(_ending_pattern(index, name, pair=pair)),
+        plain_score=_score_pattern(plain, pair=pair, plain=True),
+        title=titled or _NEVER,
+        pair=pair,
+        longest=_LONGEST + 2 * len(title) + longest_label,
+        expected=_listed(scale.labels),
+        cite=cite,
+    )
+
+
+def _compares_two_texts(scale: Scale) -> bool:
+    return {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1
+
+
+def _truth_labels(scale: Scale) -> dict[str, str]:
+    """Return the labels of "true" and "false", for a scale of the values 0 and 1 only."""
+    if sorted(scale.values) != [0, 1]:
+        return {}
+    return {
+        "false": scale.labels[scale.values.index(0)],
+        "true": scale.labels[scale.values.index(1)],
+    }
+
+
+def _listed(labels: tuple[str, ...]) -> str:
+    if len(labels) <= _MOST_LISTED:
+        return ", ".join(labels)
+    return f"{labels[0]} … {labels[-1]}"
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _name_pattern(titled: str) -> str:
+    """Return the pattern of a score's name: a word for a score, the title, or both."""
+    if not titled:
+        return f"{_WHICH}{_NOUN}"
+    # "관련성 점수" or "score for relevance", or the title alone.
+    both = rf"(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?"
+    return rf"{_WHICH}(?:{both}|{titled})"
+
+
+def _ends_pattern(index: LabelIndex) -> str:
+    """Return the pattern of what may follow a name: the scale's ends or top, and marks.
+
+    "Score (1-5)", "Score (out of 5)".
+    """
+    end = rf"[{DASHES}-]?{_NUMBER}"
+    between = r"(?:[-–~〜]|to|から|[至到])"
+    both_ends = rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(index)}"
+    return rf"(?:{MARK}(?:{both_ends}|{_top_pattern(index, 'name')}))?{MARK}"
+
+
+# After a name in brackets: "[RESULT] 4", "【评分】：4".
+_BRACKET = rf"\s*+[\]】〕〉>]{MARK}{_IS}?"
+
+
+def _tail_pattern(index: LabelIndex, *, pair: bool) -> str:
+    """Return the pattern of a score at the end of a text."""
+    return rf"{MARK}{_score_pattern(index, pair=pair)}{_COPULA}{CLOSE}"
+
+
+def _alone_pattern(index: LabelIndex, name: str, *, pair: bool, any_name: bool) -> str:
+    """Return the pattern of a text that is nothing but the score, perhaps with its name.
+
+    With `any_name`, the name may be any one word.
+    """
+    word = _ONE_WORD if any_name else _NEVER
+    named = rf"(?:(?P<word>{word})|[〈<]?{name})"
+    # A word that is no known name needs a colon: "Relevance: 4", but not "scores 4".
+    separator = rf"(?:{_BRACKET}|{_ends_pattern(index)}(?(word):|{_IS}))"
+    tail = _tail_pattern(index, pair=pair)
+    return rf"{MARK}{_FENCE}(?:{_BULLET}{MARK}{named}{separator})?{tail}"
+
+
+def _ending_pattern(index: LabelIndex, name: str, *, pair: bool) -> str:
+    """Return the pattern of a reply's end that gives the score by its name.
+
+    The name begins a line, stands in a box ("[RESULT] 4"), or begins a sentence within a line.
+    """
+    line = rf"(?:^|(?<=\n)){MARK}{_FENCE}{_BULLET}{MARK}"
+    box = r"(?<=[\[【〔])|[〈<]"
+    # Within a line, a wide name counts only before brackets: "… So the verdict: [[A]]".
+    sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
+    named = rf"(?:(?:(?P<line>{line})|(?P<box>{box})){name}|{sentence})"
+    separator = rf"(?(box){_BRACKET}|{_ends_pattern(index)}(?(line){_IS}|:))"
+    return rf"{named}{separator}{_tail_pattern(index, pair=pair)}"
+
+
+def _stated_pattern(index: LabelIndex, *, plain: bool = False) -> str:
+    """Return the pattern of a number or of a word for one; `plain`: also ".75" and "4,0"."""
+    # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
+    if plain:
+        number = r"(?:[0-9]++(?:\.[0-9]++|,[0-9]{1,2}(?![0-9]))?|(?<![0-9])\.[0-9]++)"
+    elif any("." in text for text in index.numbers):
+        number = r"[0-9]++(?:\.[0-9]++|,[0-9]{1,2})?"
+    else:
+        number = _NUMBER
+    words = sorted(map(re.escape, index.words), key=len, reverse=True)
+    return "|".join([number, *words])
+
+
+def _unit_pattern(index: LabelIndex) -> str:
+    percent = f"|{_PERCENT}" if index.ends[1] == "100" else ""
+    return rf"(?:\s*+(?:{_UNIT}{percent}))?"
+
+
+def _top_pattern(index: LabelIndex, after: str, *, plain: bool = False) -> str:
+    """Return the pattern of a scale's top: "/5", "out of 5", "5点満点".
+
+    `after` ends the names of its groups: it says whether the top follows the value or the name.
+    """
+    number_or_word = rf"(?:{_stated_pattern(index)}|{_counted_pattern(index)})"
+    stated = _top_words(index) if plain else number_or_word
+    unit = _unit_pattern(index)
+    return (
+        rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
+        rf"|(?P<full_{after}>{stated}){unit}\s*+{_FULL})"
+    )
+
+
+def _top_words(index: LabelIndex) -> str:
+    """Return the pattern of a number or of a word for the greatest number of the scale."""
+    words: list[str] = []
+    for label_by_word in (index.words, index.counted):
+        for word, label in label_by_word.items():
+            # "4 out of full marks" and "4/★★★★★" state no top.
+            is_mark = word in FULL_MARKS or word[0] in "★⭐🌟"
+            if label == index.ends[1] and not is_mark:
+                words.append(re.escape(word))
+    return rf"(?:{_NUMBER}|{'|'.join(words) or _NEVER})"
+
+
+def _counted_pattern(index: LabelIndex) -> str:
+    """Return the pattern of the words that are numbers only with a unit: 네 in 네 점."""
+    longest_first = sorted(index.counted, key=len, reverse=True)
+    return "|".join([*longest_first, _NEVER])
+
+
+def _score_pattern(index: LabelIndex, *, pair: bool, plain: bool = False) -> str:
+    """Return the pattern of a score with its unit, and the scale's top with its own."""
+    stated = _stated_pattern(index, plain=plain)
+    counted = _counted_pattern(index)
+    counting_unit = rf"[{UNITS}]|개" if plain else f"[{UNITS}]"
+    sign = f"[+{DASHES}-]?" if index.below_zero else f"[{DASHES}-]?"
+    value = rf"{sign}{stated}|(?:{counted})(?=\s*+(?:{counting_unit}))"
+    labels = _label_words(index)
+    if labels:
+        # Case matters only if two labels differ in nothing else.
+        flags = "i" if index.loose else "-i"
+        value += f"|(?{flags}:{labels})"
+    top = _top_words(index) if plain else rf"(?:{stated}|{counted})"
+    before = _top_before_pattern(top, _unit_pattern(index))
+    text = _TEXT if pair else ""
+    star = ""
+    unit = _unit_pattern(index)
+    if plain:
+        # 별 네 개, 星4つ, 4つ星, 四颗星
+        star = r"(?P<star>(?:별점|별|星)\s*+)?"
+        unit = rf"(?(star)\s*+(?:개|つ|점|個)?|{unit}(?:\s*+(?:つ星|[颗顆]?星))?)"
+    top_after = _top_pattern(index, "value", plain=plain)
+    return rf"{before}{text}{star}(?P<value>{value}){unit}(?:{MARK}{top_after})?"
+
+
+def _label_words(index: LabelIndex) -> str:
+    """Return the pattern of the labels that are no numbers, "" if all are."""
+    words: list[str] = []
+    for label in index.labels.values():
+        text = fold(label).strip()
+        if not is_number(text):
+            words.append(re.escape(text))
+    return "|".join(words)
+
+
+def _top_before_pattern(top: str, unit: str) -> str:
+    """Return the pattern of a scale's top before the score: 5点満点中4点, 5점 만점에 4점, 满分5分,得4分."""
+    within = rf"(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
+    number_first = rf"(?P<out_of>{top}){unit}\s*+{within}"
+    word_first = rf"{_FULL}(?P<full>{top}){unit},?"
+    return rf"(?:(?:{number_first}|{word_first})\s*+得?\s*+)?"

@@ -1,0 +1,246 @@
+"""Find the score in the JSON objects of a reply, and the values of several keys of one object.
+
+See docs/decisions/0063-nearly-json-is-read-but-not-repaired.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from judge.core.errors import ParseError
+from judge.core.label_spellings import fold
+from judge.core.records import Reading
+from judge.scoring import json_reply, prose
+from judge.scoring.grammar import CLOSE, Grammar
+from judge.scoring.quotes import is_quoted
+from judge.scoring.thinking import OBJECT, reply_start
+from judge.scoring.written_score import QUOTED, ParsedScore, score_alone
+
+CLOSED = re.compile(CLOSE)
+"""Nothing but marks and end-of-turn tokens up to the end."""
+NO_KEY = 'the JSON object does not have one key "score" with one value'
+# "Here is the result:\n", "… is clear.", "(", "```json"
+_LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
+# " ).", "```" and a line break or the end
+_ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
+# The opening fence right before an object: "```json\n"
+_FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
+# `pass`, `is correct`
+_PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
+_MOST_OBJECTS = 1_000
+_REASON = 1_500
+"""Most characters before an object in which another score is looked for."""
+_LONGEST_LEAD = 120
+"""Most characters before an object that are searched for words which introduce it."""
+
+
+def score_in_object(
+    text: str,
+    members: Sequence[json_reply.Member],
+    grammar: Grammar,
+    *,
+    lone: bool,
+    tolerant: bool,
+) -> ParsedScore | None:
+    """Return the score of a JSON object, None if no key is for one.
+
+    With `lone`, the object may hold no other number. With `tolerant`, the key may be any name of a
+    score. Raises ParseError.
+    """
+    candidates = [member for member in members if member.key.casefold() == "score"]
+    if tolerant and not candidates:
+        candidates = [member for member in members if _names_score(member, grammar)]
+    if not candidates:
+        return None
+    member = candidates[0]
+    truth_label = _truth_label(member, grammar) if tolerant else None
+    is_other_literal = member.kind == "literal" and truth_label is None
+    if len(candidates) > 1 or member.kind == "container" or is_other_literal:
+        raise ParseError(NO_KEY, text)
+    others = [candidate for candidate in members if candidate is not member]
+    if lone and not all(candidate.kind in ("literal", "words") for candidate in others):
+        raise ParseError("the JSON object holds more than a score and words", text)
+    if truth_label is not None:
+        score = ParsedScore(truth_label, member.start, member.end)
+    else:
+        score = score_alone(text, member.start, member.end, grammar)
+    quotes = []
+    if grammar.cite:
+        quotes = [candidate for candidate in others if candidate.key.casefold() == "quote"]
+    quote = quotes[0].words.strip() if quotes else None
+    return replace(score, reason=_reason_in(others, quotes), quote=quote or None)
+
+
+def _reason_in(
+    members: Sequence[json_reply.Member], quotes: Sequence[json_reply.Member]
+) -> str | None:
+    """Return the reason that an object gives beside its score.
+
+    Without a key "reason", all words of the object are the reason.
+    """
+    candidates = [member for member in members if member.key.casefold() == "reason"]
+    reasons = [
+        member.words.strip()
+        for member in candidates or members
+        if member.kind == "words" and member not in quotes
+    ]
+    return "\n".join(reasons) or None
+
+
+def _names_score(member: json_reply.Member, grammar: Grammar) -> bool:
+    """Return whether the key of a member is a name of a score: {"winner": "A"}, {"pass": true}."""
+    key = fold(member.key).replace("_", " ")
+    if grammar.name.fullmatch(key) or grammar.prose.forms.name.fullmatch(key):
+        return True
+    return member.kind == "literal" and _PASSES.fullmatch(key) is not None
+
+
+def _truth_label(member: json_reply.Member, grammar: Grammar) -> str | None:
+    """Return the label of a value that is true or false.
+
+    True is the label of the value 1. Return None if the value is another, if the scale has no such
+    label, or if that label is itself a word for the opposite, as with the question "Has it errors?"
+    whose value 1 is "no".
+    """
+    word = member.words.casefold()
+    if member.kind != "literal" or word not in ("true", "false"):
+        return None
+    by_word = grammar.plain.label(word)
+    by_value = grammar.truth.get(word)
+    if by_word is not None and by_value is not None and by_word != by_value:
+        return None
+    return by_value
+
+
+def score_in_objects(
+    text: str, start: int, grammar: Grammar, judged: str, *, lone: bool
+) -> ParsedScore | None:
+    """Return the score of the JSON objects in a reply, None if none has a key for a score.
+
+    Raises ParseError if an object is broken, if they differ, if the score may be quoted, and if
+    something after it may be another score.
+    """
+    if text.count("{", start) > _MOST_OBJECTS:
+        raise ParseError("the reply holds too many objects", text)
+    score: ParsedScore | None = None
+    source: json_reply.JsonObject | None = None
+    # The text before the score's object begins where the object before it ends.
+    lead_start = start
+    last_end = start
+    for item in json_reply.objects(text, start):
+        if item.broken:
+            raise ParseError("the reply holds a JSON object that is not closed or not plain", text)
+        another = score_in_object(text, item.members, grammar, lone=lone, tolerant=True)
+        if another is not None:
+            if score is not None and score.label != another.label:
+                raise ParseError("the reply holds JSON objects with different scores", text)
+            score = another
+            source = item
+            lead_start = last_end
+        last_end = item.end
+    if score is None or source is None:
+        return None
+    lead = _FENCE_BEFORE.sub("", text[lead_start : source.start])
+    before = lead.strip(" \t\r\n`")
+    if not is_whole_reply(text, start, source):
+        _check_own(text, lead_start, source, score.end, judged)
+        _check_no_other_score(text, before, source, score, grammar)
+    reason = score.reason
+    if not reason and not lone:
+        reason = before
+    return replace(score, reason=reason or None)
+
+
+def _check_no_other_score(
+    text: str, before: str, source: json_reply.JsonObject, score: ParsedScore, grammar: Grammar
+) -> None:
+    """Raise ParseError if the text `before` the object, or after it, may give another score."""
+    for candidate in prose.candidates(fold(before[-_REASON:]), grammar.prose):
+        if grammar.plain.label(candidate.written) != score.label:
+            raise ParseError(
+                "the reply has one score in its JSON object and another before it", text
+            )
+    after = fold(text[source.end :]).casefold()
+    words = re.findall(r"[0-9]|\w+", after)
+    has_label = any(word.isdigit() or grammar.names.label(word) for word in words)
+    # Korean, Japanese and Chinese labels may be part of a longer run of letters.
+    other_scripts = [
+        name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii()
+    ]
+    if has_label or any(name in after for name in other_scripts):
+        raise ParseError("what follows the JSON object may be another score", text)
+
+
+def is_whole_reply(text: str, start: int, item: json_reply.JsonObject) -> bool:
+    """Return whether a reply is an object and nothing else but white space or a fence."""
+    opening = OBJECT.match(text, start)
+    if opening is None or opening.end() != item.start:
+        return False
+    return CLOSED.match(text, item.end) is not None
+
+
+def _check_own(
+    text: str, lead_start: int, item: json_reply.JsonObject, end: int, judged: str
+) -> None:
+    """Raise ParseError if an object may be a quotation, or is quoted, or is part of a sentence.
+
+    `end` is the end of the value that counts.
+    """
+    before = text[lead_start : item.start]
+    if is_quoted(before, before):
+        raise ParseError(QUOTED, text)
+    is_introduced = not before.strip() or _LEADS_UP.search(before[-_LONGEST_LEAD:])
+    if not is_introduced or not _ENDS_LINE.match(text, item.end):
+        raise ParseError("the JSON object stands within a sentence", text)
+    key_and_value = re.split("[{,]", text[item.start : end])[-1]
+    if _letters(key_and_value) in _letters(judged):
+        raise ParseError(
+            "the judged text has the same score as the JSON object, which may be a quotation", text
+        )
+
+
+def _letters(text: str) -> str:
+    """Return a text as keys and values are compared: `"score": 4` and `Score:4` are `score:4`."""
+    return re.sub(r"[^\w:.]+", "", fold(text).casefold())
+
+
+def spans(
+    text: str, names: Collection[str], judged: str | None
+) -> tuple[dict[str, tuple[int, int]], Reading]:
+    """Return the spans of the values of these keys in a reply that is one JSON object.
+
+    Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, follow other
+    text, or be the only value of another. Raises ParseError for any other reply.
+    """
+    start = reply_start(text)
+    items = json_reply.objects(text, start)
+    strict = len(items) == 1 and items[0].strict and is_whole_reply(text, start, items[0])
+    if not strict and (judged is None or any(item.broken for item in items)):
+        raise ParseError("the reply is not one JSON object", text)
+    span_by_name: dict[str, tuple[int, int]] = {}
+    lead_start = start
+    for item in items:
+        item_spans = _member_spans(item, names)
+        if item_spans and (span_by_name or not CLOSED.match(text, item.end)):
+            raise ParseError("the reply is not one JSON object, or something follows it", text)
+        if not strict and not is_whole_reply(text, start, item):
+            for _, end in item_spans.values():
+                _check_own(text, lead_start, item, end, judged or "")
+        span_by_name |= item_spans
+        lead_start = item.end
+    return span_by_name, "strict" if strict else "prose"
+
+
+def _member_spans(
+    item: json_reply.JsonObject, names: Collection[str]
+) -> dict[str, tuple[int, int]]:
+    """Return the spans of the values of these keys, of those that the object has once."""
+    times = Counter(member.key for member in item.members)
+    return {
+        member.key: (member.start, member.end)
+        for member in item.members
+        if member.key in names and times[member.key] == 1
+    }
