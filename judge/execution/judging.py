@@ -47,9 +47,9 @@ from judge.providers import Provider
 from judge.providers.recording import ReplayProvider
 from judge.scoring import checklist, strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.repair import Repair, repair_draws, repair_reply
 from judge.scoring.strategies import (
     Question,
-    Repair,
     SamplingOptions,
     Strategy,
     UnusableReply,
@@ -382,7 +382,7 @@ class Judging:
         repair_question = self._repair_question(question, attempt)
         if attempt.strategy != "samples" or repair_question is None:
             return None
-        return strategies.repair_draws(
+        return repair_draws(
             attempt.answers,
             question.prompt,
             question.criterion,
@@ -398,7 +398,7 @@ class Judging:
         repair_question = self._repair_question(question, attempt)
         if repair_question is None or isinstance(error, UnusableReply | UnusableAtLast):
             return None
-        return strategies.repair(
+        return repair_reply(
             attempt.answers,
             question.prompt,
             question.criterion,

@@ -11,7 +11,8 @@ from judge.core.records import Failure, Provenance, Reading, Response, Score
 from judge.execution.judgments import Judgment
 from judge.execution.reply_client import Answer
 from judge.scoring import quotes
-from judge.scoring.strategies import Repair, Strategy
+from judge.scoring.repair import Repair
+from judge.scoring.strategies import Strategy
 
 
 class RepairFailed(ParseError):

@@ -1,8 +1,8 @@
-"""Strategies for a score: which requests each one sends and how it turns the replies into a number.
+"""Strategies for a score: which requests each one sends and how it turns replies into a number.
 
-In order of preference: `logprobs` (the token probabilities of one reply), `decisions` (the probabilities of an endpoint
-for typed questions), `samples` (the mean over several sampled replies; Liu et al. 2023, G-Eval, section 2.3) and
-`single` (the score written in one reply).
+In order of preference: `logprobs` (the token probabilities of one reply), `decisions` (the
+probabilities of an endpoint for typed questions), `samples` (the mean over several sampled replies;
+Liu et al. 2023, G-Eval, section 2.3) and `single` (the score written in one reply).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from judge.core.errors import ConfigError, JudgeError, ParseError, ProviderError
+from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.messages import option
 from judge.core.records import (
     Choice,
@@ -39,45 +39,57 @@ from judge.scoring.written_score import ParsedScore
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
 Weighting = Literal["auto", "logprobs", "decisions", "samples", "single"]
 Answer = Response | ProviderError
-Reader = Callable[[Choice], ParsedScore]
+ReadScore = Callable[[Choice], ParsedScore]
 """Reads the score of a reply. Raises ParseError."""
 
-EFFORT, HEADERS = "reasoning_effort", "headers"
+EFFORT = "reasoning_effort"
+HEADERS = "headers"
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a model that reasons, unless the user set their number."""
+TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
 _DIGEST_LENGTH = 6
-"""Of a text's digest in a signature."""
+"""Characters of a text's digest in a signature."""
+_LONGEST_NAME = 40
+"""Characters of a parameter's name in a signature."""
 _TOP_LOGPROBS = 20
+"""The most alternatives for a token that OpenAI's API lists."""
 _KEY_TOKENS = 32
-_TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
+"""Room for each key of a reply to several questions."""
 _QUOTE_TOKENS = 256
 """Room for a quoted sentence."""
-_NOT_REPAIRED = ("refusal", "content_filter", "abort")
-"""Finish reasons after which no question for the score alone is asked."""
-_LONGEST_THINKING = 4_000
-"""Characters of a reply's thinking that are sent back, from its end."""
 _LOST_SHARE = 0.1
 """The share of draws that may be lost by their label: so few change no mean by much."""
+_FEWEST_LOST = 2
 _LOST_DIFFERENCE = 0.5
 """The most that the shares of lost draws may differ between two labels."""
 _READINGS: tuple[Reading, ...] = ("repaired", "prose")
 """The readings that a mean of draws names if one of its draws was read so."""
 _NO_TOKENS = "the reply came without token probabilities"
 _ROUNDING = 0.001
-"""How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
+"""How far outside its bounds a value may lie, as a share of the scale: less than a table prints.
+
+With no tolerance, a trace of "-" beside "3" on a scale from -3 would cost 20 draws (decision 54).
+"""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
+# "top_p=0.9": a parameter that a signature can show as it is
+_PLAIN_PARAMETER = re.compile(r"[\w.-]{1,40}=[\w.+-]{1,40}")
+# "4", "-3"
+_INTEGER = re.compile("0|-?[1-9][0-9]*")
+# "4.5", "-0.25": as JSON writes them, without trailing zeros
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """How the judge is asked, and how its replies are read.
+    """How requests to the judge are sampled, and how its replies are read.
 
-    `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind. `strict`
-    reads a score only in the requested form. `repair` asks once more, for the score alone, if a reply has none.
+    `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the
+    reply kind. `strict` reads a score only in the requested form. `repair` asks once more, for the
+    score alone, if a reply has none.
 
-    `system_message` comes first, and `params` are further parameters of every request: `reasoning_effort`, the
-    user's keys of the body, and digests of their `headers`. `draws_if_reasoning` replaces `draws` once a model
-    turns out to reason.
+    `system_message` comes first, and `params` are further parameters of every request:
+    `reasoning_effort`, the user's keys of the body, and digests of their `headers`.
+    `draws_if_reasoning` replaces `draws` once a model turns out to reason.
     """
 
     weighting: Weighting = "auto"
@@ -95,30 +107,38 @@ class SamplingOptions:
         self, model: str, messages: Iterable[Message], params: Mapping[str, Any], **fields: Any
     ) -> Request:
         """Return a request with the system message and the further parameters."""
-        first: tuple[Message, ...] = (
-            ({"role": "system", "content": self.system_message},) if self.system_message else ()
-        )
-        return Request(model, (*first, *messages), {**dict(self.params), **params}, **fields)
+        all_messages = list(messages)
+        if self.system_message:
+            all_messages.insert(0, {"role": "system", "content": self.system_message})
+        return Request(model, tuple(all_messages), {**dict(self.params), **params}, **fields)
 
     @property
     def signature(self) -> list[str]:
         """What a user has added to the requests, as parts of a column's signature."""
         params = dict(self.params)
-        effort, headers = params.pop(EFFORT, None), params.pop(HEADERS, {})
-        parts = [f"effort={effort}"] if effort else []
-        parts += [f"system@{_digest(self.system_message)}"] if self.system_message else []
+        effort = params.pop(EFFORT, None)
+        headers = params.pop(HEADERS, {})
+        parts: list[str] = []
+        if effort:
+            parts.append(f"effort={effort}")
+        if self.system_message:
+            parts.append(f"system@{_digest(self.system_message)}")
         for name, value in params.items():
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            plain = re.fullmatch(r"[\w.-]{1,40}=[\w.+-]{1,40}", f"{name}={text}")
-            parts.append(plain[0] if plain else f"{_short(name)}@{_digest(text)}")
-        for name, digest in headers.items():
-            parts.append(f"{_short(name)}@{digest.removeprefix(HIDDEN)[:_DIGEST_LENGTH]}")
+            parameter = f"{name}={text}"
+            if _PLAIN_PARAMETER.fullmatch(parameter):
+                parts.append(parameter)
+            else:
+                parts.append(f"{_short(name)}@{_digest(text)}")
+        for name, hidden_digest in headers.items():
+            digest = hidden_digest.removeprefix(HIDDEN)[:_DIGEST_LENGTH]
+            parts.append(f"{_short(name)}@{digest}")
         return parts
 
 
 def _short(name: str) -> str:
-    """Return a name as it stands in signatures: `top k` as `top_k`."""
-    return re.sub(r"[^\w.-]", "_", name)[:40]
+    """Return a name as signatures show it: `top k` as `top_k`."""
+    return re.sub(r"[^\w.-]", "_", name)[:_LONGEST_NAME]
 
 
 def _digest(text: str) -> str:
@@ -137,29 +157,30 @@ class UnusableReply(ParseError):
 
 
 def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, ...]:
-    """Return the strategies to try, the preferred one first. `decides`: the endpoint takes typed questions only.
+    """Return the strategies to try, the preferred one first.
 
-    Raises ConfigError for a weighting that the endpoint does not support.
+    `decides`: the endpoint takes typed questions only. Raises ConfigError for a weighting that the
+    endpoint does not support.
     """
     weighting = settings.weighting
     if decides:
         if weighting not in ("auto", "decisions"):
             raise ConfigError(
-                f"{option('weighting', weighting)}: a decision endpoint gives probabilities by itself; leave that out"
+                f"{option('weighting', weighting)}: a decision endpoint gives probabilities by "
+                "itself; leave that out"
             )
         return ("decisions",)
     if weighting == "decisions":
         raise ConfigError(
-            f"{option('weighting', 'decisions')} takes a decision endpoint: {option('model', 'decisions/NAME')}, for "
-            "example decisions/gpt-6-luna"
+            f"{option('weighting', 'decisions')} takes a decision endpoint: "
+            f"{option('model', 'decisions/NAME')}, for example decisions/gpt-6-luna"
         )
-    if weighting == "auto":
-        return (
-            ("logprobs", "single")
-            if settings.temperature == 0
-            else ("logprobs", "samples", "single")
-        )
-    return (weighting,)
+    if weighting != "auto":
+        return (weighting,)
+    if settings.temperature == 0:
+        # All draws at temperature 0 would be the same reply.
+        return ("logprobs", "single")
+    return ("logprobs", "samples", "single")
 
 
 def requests(
@@ -173,56 +194,91 @@ def requests(
     prefix: tuple[str, int] = ("", 0),
 ) -> tuple[Request, ...]:
     """Return the requests of a strategy, one for each reply with its own cache entry."""
-    params: dict[str, Any]
     if strategy == "decisions":
-        scale, kind = criterion.scale.asked, criterion.scale.asked.question
-        # The labels of a predicate are the false one, then the true one.
-        labels = (
-            sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
-        )
-        question = {
-            "name": criterion.name,
-            "type": kind,
-            "instructions": prompt.question,
-            "labels": labels,
-        }
-        params = {"questions": [question]}
+        params = _decision_params(prompt, criterion)
     else:
-        params = {
-            "temperature": float(strategy == "samples")
-            if settings.temperature is None
-            else settings.temperature,
-            "max_tokens": settings.max_tokens
-            or _TOKEN_LIMIT[criterion.reply] + _QUOTE_TOKENS * criterion.cites,
-        }
-        if strategy == "logprobs":
-            params["top_logprobs"] = _TOP_LOGPROBS
-        if prompt.merged:
-            schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
-            params["response_format"] = _response_format("judgments", schemas)
-            params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(
-                prompt.merged
-            )
-        elif criterion.form == "json":
-            words = {"type": "string"}
-            properties = {"score": _label_schema(criterion.scale), "reason": words, "quote": words}
-            keys = criterion.reply.split("_then_")
-            keys[1:1] = ["quote"] * criterion.cites
-            params["response_format"] = _response_format(
-                "judgment", {key: properties[key] for key in keys}
-            )
-    draws = range(settings.draws if strategy == "samples" else 1)
+        params = _chat_params(prompt, criterion, strategy, settings)
+    draws = settings.draws if strategy == "samples" else 1
     return tuple(
         settings.request(
             model, prompt.messages, params, draw=draw, endpoint=endpoint, prefix=prefix
         )
-        for draw in draws
+        for draw in range(draws)
     )
+
+
+def _decision_params(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
+    scale = criterion.scale.asked
+    labels = list(scale.labels)
+    if scale.question == "predicate":
+        # The labels of a predicate are the false one, then the true one.
+        labels = sorted(labels, key=scale.value)
+    question = {
+        "name": criterion.name,
+        "type": scale.question,
+        "instructions": prompt.question,
+        "labels": labels,
+    }
+    return {"questions": [question]}
+
+
+def _chat_params(
+    prompt: Prompt, criterion: Criterion, strategy: Strategy, settings: SamplingOptions
+) -> dict[str, Any]:
+    temperature = settings.temperature
+    if temperature is None:
+        temperature = 1.0 if strategy == "samples" else 0.0
+    token_limit = TOKEN_LIMIT[criterion.reply]
+    if criterion.cites:
+        token_limit += _QUOTE_TOKENS
+    if prompt.merged:
+        token_limit = TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
+    params: dict[str, Any] = {
+        "temperature": temperature,
+        "max_tokens": settings.max_tokens or token_limit,
+    }
+    if strategy == "logprobs":
+        params["top_logprobs"] = _TOP_LOGPROBS
+    if prompt.merged:
+        schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
+        params["response_format"] = _response_format("judgments", schemas)
+    elif criterion.form == "json":
+        params["response_format"] = _response_format("judgment", _judgment_schema(criterion))
+    return params
+
+
+def _judgment_schema(criterion: Criterion) -> dict[str, Any]:
+    """Return the schema of each key of a reply in JSON, in the order of the reply kind."""
+    words = {"type": "string"}
+    schemas = {"score": _label_schema(criterion.scale), "reason": words, "quote": words}
+    keys = criterion.reply.split("_then_")
+    if criterion.cites:
+        keys.insert(1, "quote")
+    return {key: schemas[key] for key in keys}
+
+
+def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+
+
+def _label_schema(scale: Scale) -> dict[str, Any]:
+    labels = scale.asked.labels
+    if all(_INTEGER.fullmatch(label) for label in labels):
+        return {"type": "integer", "enum": [int(label) for label in labels]}
+    if all(_DECIMAL.fullmatch(label) for label in labels):
+        return {"type": "number", "enum": [float(label) for label in labels]}
+    return {"type": "string", "enum": list(labels)}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a judge is asked in one judgment, and the strategies to try, the preferred one first."""
+    """What one judgment asks the judge, and the strategies to try, the preferred one first."""
 
     prompt: Prompt
     criterion: Criterion
@@ -244,19 +300,19 @@ class Question:
         )
 
     def own_part(self, answers: Iterable[Answer], judged: str) -> list[Answer]:
-        """Return of answers to several questions of a checklist the part that answers this one."""
+        """Return the part of answers to several questions of a checklist that answers this one."""
         names = tuple(name for name, _ in self.prompt.merged)
         if not names:
             return list(answers)
-        place = names.index(self.criterion.name)
-
-        def own(answer: Answer) -> Answer:
+        position = names.index(self.criterion.name)
+        parts: list[Answer] = []
+        for answer in answers:
             if isinstance(answer, ProviderError):
-                return answer
-            parts = (split_reply(choice, names, judged)[place] for choice in answer.choices)
-            return replace(answer, choices=tuple(parts))
-
-        return [own(answer) for answer in answers]
+                parts.append(answer)
+                continue
+            choices = [split_reply(choice, names, judged)[position] for choice in answer.choices]
+            parts.append(replace(answer, choices=tuple(choices)))
+        return parts
 
     def score(
         self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
@@ -265,226 +321,7 @@ class Question:
         return score_reply(strategy, answers, self.criterion, self.settings, notes, judged=judged)
 
 
-@dataclass(frozen=True, slots=True)
-class Repair(Question):
-    """The question for the score alone, and how its answer is read, after a `reply` without one.
-
-    `trouble` says why it has none, and `strategy` is the one that requested it.
-    """
-
-    reply: Choice
-    strategy: Strategy
-    trouble: ParseError
-
-    def score(
-        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
-    ) -> tuple[float, Provenance]:
-        """Return the value of the answers, and its provenance. Raises like `score_reply`."""
-        value, provenance = score_reply(
-            strategy, answers, self.criterion, self.settings, notes, judged=judged
-        )
-        return value, self.provenance(answers, provenance)
-
-    def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
-        """Return the provenance of a score that was read in the answer."""
-        note = "; ".join(
-            filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"])
-        )
-        raw = parse.join_replies([self.reply, *_choices(answers)])
-        reason = _text_or_empty(self.reply) or None
-        return replace(provenance, reading="repaired", reason=reason, raw=raw, note=note)
-
-    def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
-        """Return the error of a judgment that still has no score."""
-        raw, outcome = self.trouble.raw, "was not answered"
-        if answers:
-            raw, outcome = parse.join_replies([self.reply, *_choices(answers)]), "did not help"
-        reason = f": {error}" if str(error) != str(self.trouble) else ""
-        return ParseError(
-            f"{self.trouble}; the question for the score alone {outcome}{reason}", raw
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class DrawRepair(Repair):
-    """The questions for the score alone after the draws of a judgment that have none: one for each different reply.
-
-    `draws` are all replies and `scores` what was read in them; `requested` is how many were asked for. `questions` maps
-    the replies without a score to the messages that ask again.
-    """
-
-    draws: tuple[Choice, ...] = ()
-    scores: tuple[ParsedScore | None, ...] = ()
-    requested: int = 0
-    questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
-
-    def requests(
-        self, strategy: Strategy, model: str, endpoint: str, prefix: tuple[str, int]
-    ) -> tuple[Request, ...]:
-        """Return a request for each question."""
-        asked: list[Request] = []
-        for messages in self.questions.values():
-            prompt = replace(self.prompt, messages=messages)
-            asked += requests(
-                prompt,
-                self.criterion,
-                strategy,
-                self.settings,
-                model=model,
-                endpoint=endpoint,
-                prefix=prefix,
-            )
-        return tuple(asked)
-
-    def score(
-        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
-    ) -> tuple[float, Provenance]:
-        """Return the mean over all draws, those among them that were asked again included."""
-        found: dict[str, ParsedScore] = {}
-        for text, answer in zip(self.questions, answers, strict=True):
-            if isinstance(answer, Response) and answer.choices:
-                try:
-                    read_again = read(
-                        answer.choices[0], self.criterion, judged, strict=self.settings.strict
-                    )
-                    found[text] = replace(read_again, reading="repaired")
-                except ParseError:
-                    continue  # counted among the draws without a score
-        scores = [
-            score or found.get(draw.text)
-            for draw, score in zip(self.draws, self.scores, strict=True)
-        ]
-        repaired = sum(
-            before is None and after is not None
-            for before, after in zip(self.scores, scores, strict=True)
-        )
-        asked = f"{repaired} of {len(self.draws)} draws were asked again for the score alone: {self.trouble}"
-        value, provenance = _average_draws(
-            self.draws,
-            scores,
-            self.criterion,
-            requested=self.requested,
-            notes=[*notes, asked] if repaired else notes,
-            trouble=self.trouble,
-        )
-        return value, replace(provenance, raw=parse.join_replies([*self.draws, *_choices(answers)]))
-
-
-def repair(
-    answers: Iterable[Answer],
-    prompt: Prompt,
-    criterion: Criterion,
-    strategy: Strategy,
-    *,
-    settings: SamplingOptions,
-    trouble: ParseError,
-    question: str,
-) -> Repair | None:
-    """Return the question for the score alone after the first reply that allows it, None if there is none.
-
-    Not after a refusal, what a filter or server broke off, an empty reply, or the answer to a typed question, nor after
-    draws, as one cannot stand for all (see `repair_draws`). Only the finish reason says that a reply is a refusal.
-    """
-    if strategy in ("decisions", "samples"):
-        return None
-    for choice in _choices(answers):
-        messages = _question_after(choice, prompt, question)
-        if messages is not None:
-            return Repair(
-                replace(prompt, messages=messages, merged=()),
-                replace(criterion, reply="score", form="text", cite=False),
-                _repair_settings(settings, choice),
-                ("logprobs", "single") if strategy == "logprobs" else ("single",),
-                choice,
-                strategy,
-                trouble,
-            )
-    return None
-
-
-def repair_draws(
-    answers: Sequence[Answer],
-    prompt: Prompt,
-    criterion: Criterion,
-    *,
-    settings: SamplingOptions,
-    judged: str | None,
-    question: str,
-) -> DrawRepair | None:
-    """Return the questions after the draws that have no score, None if all have one or none can be asked again."""
-    draws = _choices(answers)
-    scores, trouble = _read_draws(
-        draws, partial(read, criterion=criterion, judged=judged, strict=settings.strict)
-    )
-    questions: dict[str, tuple[Message, ...]] = {}
-    asked_again: list[Choice] = []
-    for draw, score in zip(draws, scores, strict=True):
-        if score is None and draw.text not in questions:
-            messages = _question_after(draw, prompt, question)
-            if messages is not None:
-                questions[draw.text] = messages
-                asked_again.append(draw)
-    if trouble is None or not questions:
-        return None
-    trouble = ParseError(str(trouble), parse.join_replies(draws))
-    return DrawRepair(
-        replace(prompt, messages=questions[asked_again[0].text], merged=()),
-        replace(criterion, reply="score", form="text", cite=False),
-        max(
-            (_repair_settings(settings, draw) for draw in asked_again),
-            key=lambda one: one.max_tokens or 0,
-        ),
-        ("single",),
-        asked_again[0],
-        "samples",
-        trouble,
-        draws=tuple(draws),
-        scores=tuple(scores),
-        requested=len(answers),
-        questions=questions,
-    )
-
-
-def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Message, ...] | None:
-    """Return the messages that ask again after a reply, None if it cannot be asked again."""
-    if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
-        return None
-    # Thinking alone is sent back as the judge's turn, because chat templates want turns to alternate.
-    text = whole(_text_or_empty(choice) or choice.text.strip()[-_LONGEST_THINKING:])
-    if not text:
-        return None
-    if prompt.merged and choice.finish_reason in (
-        "stop",
-        parse.NEARLY_JSON,
-    ):  # the question's part of a reply
-        text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
-    return (
-        *prompt.messages,
-        {"role": "assistant", "content": text},
-        {"role": "user", "content": question},
-    )
-
-
-def _repair_settings(settings: SamplingOptions, choice: Choice) -> SamplingOptions:
-    """Return how to ask again: a judge that writes down its thinking gets room to do so again."""
-    thinks = _text_or_empty(choice) != whole(choice.text).strip()
-    limit = _TOKEN_LIMIT["reason_then_score" if thinks else "score"]
-    return replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit)
-
-
-def text_alone(choice: Choice) -> str:
-    """Return the text of a reply, finished or not, without its thinking. Raises ParseError if nothing is left."""
-    return parse.reply_text(replace(choice, finish_reason="stop"))
-
-
-def _text_or_empty(choice: Choice) -> str:
-    try:
-        return text_alone(choice)
-    except ParseError:
-        return ""
-
-
-def _choices(answers: Iterable[Answer]) -> list[Choice]:
+def first_choices(answers: Iterable[Answer]) -> list[Choice]:
     """Return the first reply of each answer that has one."""
     return [
         answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices
@@ -507,9 +344,10 @@ def score_reply(
 ) -> tuple[float, Provenance]:
     """Return the value of the answers to a strategy's requests, and its provenance.
 
-    `notes` say why earlier strategies failed; `judged` are the judged texts, None to read strictly. Raises ParseError
-    if there is no score, UnusableReply if the next strategy should be tried, and the first ProviderError if there is no
-    answer at all. A quotation may not be in the texts: `quotes.find_quote` looks for it.
+    `notes` say why earlier strategies failed; `judged` are the judged texts, None to read strictly.
+    Raises ParseError if there is no score, UnusableReply if the next strategy should be tried, and
+    the first ProviderError if there is no answer at all. A quotation may not be in the texts:
+    `quotes.find_quote` looks for it.
     """
     replies = [answer for answer in answers if isinstance(answer, Response)]
     if not replies:
@@ -517,23 +355,30 @@ def score_reply(
     if not all(reply.choices for reply in replies):
         raise ParseError("the response holds no reply")
     choices = [reply.choices[0] for reply in replies]
-    reader = partial(read, criterion=criterion, judged=judged, strict=settings.strict)
+    choice = choices[0]
+    read_score = partial(read, criterion=criterion, judged=judged, strict=settings.strict)
     if strategy == "samples":
-        return _score_by_samples(choices, len(answers), criterion, notes, reader)
+        scores, trouble = read_draws(choices, read_score)
+        return average_draws(
+            choices, scores, criterion, requested=len(answers), notes=notes, trouble=trouble
+        )
     if strategy == "logprobs":
-        if "logprobs" in replies[0].unmet and choices[0].tokens is None:
-            # One reply without a score says nothing of the draws that follow, so it is not repaired.
-            raise UnusableReply(_NO_TOKENS, choices[0].text, lasting=True)
-        return _score_by_logprobs(choices[0], criterion, settings.min_mass, reader)
+        if "logprobs" in replies[0].unmet and choice.tokens is None:
+            # One reply without a score says nothing about the draws that follow, so it is not
+            # repaired.
+            raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
+        return _score_by_logprobs(choice, criterion, settings.min_mass, read_score)
     if strategy == "decisions":
-        shares, text = choices[0].shares, choices[0].text
-        if shares is None:
-            raise ParseError("the judge refused to answer the question", text)
-        return _score_by_probabilities(shares, criterion, settings.min_mass, text)
-    score = reader(choices[0])
-    raw, note = choices[0].text, "; ".join(notes) or None
-    how = Provenance("single", argmax=score.label, raw=raw, note=note, **_told(score))
-    return criterion.scale.value(score.label), how
+        return _score_by_probabilities(choice, criterion, settings.min_mass)
+    score = read_score(choice)
+    provenance = Provenance(
+        "single",
+        argmax=score.label,
+        raw=choice.text,
+        note="; ".join(notes) or None,
+        **_beside_score(score),
+    )
+    return criterion.scale.value(score.label), provenance
 
 
 def read(
@@ -551,182 +396,103 @@ def read(
     )
 
 
-def _told(score: ParsedScore) -> dict[str, Any]:
-    """Return what a reply says beside its score, and how that was read."""
+def _beside_score(score: ParsedScore) -> dict[str, Any]:
+    """Return what a reply says beside its score, and how that was read, for a provenance."""
     return {"reason": score.reason, "quote": score.quote, "reading": score.reading}
 
 
-def _score_by_logprobs(
-    choice: Choice, criterion: Criterion, min_mass: float, reader: Reader
-) -> tuple[float, Provenance]:
-    place: tuple[int, str | None]
-    trouble, told = None, dict[str, Any](reading="strict")
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a reply has its score.
+
+    `score` is None if the text there is no label of the scale, for the reason in `trouble`.
+    """
+
+    start: int
+    score: ParsedScore | None = None
+    trouble: ParseError | None = None
+
+    @property
+    def label(self) -> str | None:
+        return None if self.score is None else self.score.label
+
+
+def _find_position(choice: Choice, read_score: ReadScore) -> _Position:
+    """Return where a reply has its score. Raises ParseError if that is not known."""
     try:
-        written = reader(choice)
-        place, told = (written.start, written.label), _told(written)
+        score = read_score(choice)
     except ParseError as error:
-        if error.place is None or choice.tokens is None:
+        if error.place is None:
             raise
-        place, trouble = (error.place, None), error
+        return _Position(error.place, trouble=error)
+    return _Position(score.start, score)
+
+
+def _score_by_logprobs(
+    choice: Choice, criterion: Criterion, min_mass: float, read_score: ReadScore
+) -> tuple[float, Provenance]:
+    """Return the mean over the token probabilities at the score's position."""
+    position = _find_position(choice, read_score)
     if choice.tokens is None:
-        raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
-    text = "".join(token.text for token in choice.tokens)
+        raise position.trouble or UnusableReply(_NO_TOKENS, choice.text, lasting=True)
     try:
-        start, found = place
-        if (
-            text != choice.text
-        ):  # their joined text may differ from the reply in white space and at its ends
-            try:
-                said = reader(Choice(text))
-                start, found = said.start, said.label
-            except ParseError as error:
-                if error.place is None:
-                    raise
-                start, found = error.place, None
-        # Half points that the prompt does not ask for count only if the judge wrote one.
-        scale = (
-            criterion.scale.asked
-            if found in (None, *criterion.scale.asked.labels)
-            else criterion.scale
-        )
-        if _lists_the_chosen_token_alone(choice.tokens, start):
-            raise UnusableReply(
-                "the server lists at most 1 probability for a token", choice.text, lasting=True
-            )
-        w = expectation.from_logprobs(choice.tokens, start, found, scale)
+        in_tokens = position
+        token_text = "".join(token.text for token in choice.tokens)
+        if token_text != choice.text:
+            # The joined text may differ from the reply in white space and at its ends.
+            in_tokens = _find_position(Choice(token_text), read_score)
+        weights = _weigh(choice, choice.tokens, in_tokens, criterion)
     except UnusableReply:
         raise
     except ParseError as error:
-        raise trouble or UnusableReply(str(error), choice.text) from error
-    if found != place[1]:
-        raise trouble or UnusableReply(f"the tokens say {found}, the reply {place[1]}", choice.text)
-    _check_mass(w.mass, min_mass, choice.text)
-    rounding = _ROUNDING * (criterion.scale.high - criterion.scale.low)
-    if not w.low - rounding <= w.value <= w.high + rounding:
-        raise UnusableReply(
-            f"{w.ambiguous:.2g} of the probability is on beginnings of several labels, which puts the value between "
-            f"{w.low:.2f} and {w.high:.2f}, not at {w.value:.2f}",
-            choice.text,
+        raise position.trouble or UnusableReply(str(error), choice.text) from error
+    if in_tokens.label != position.label:
+        raise position.trouble or UnusableReply(
+            f"the tokens say {in_tokens.label}, the reply {position.label}", choice.text
         )
-    notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
-    notes += (
-        [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
-    )
-    return w.value, _provenance(
-        "logprobs", w, raw=choice.text, note="; ".join(notes) or None, **told
-    )
+    _check_mass(weights.mass, min_mass, choice.text)
+    _check_bounds(weights, criterion.scale, choice.text)
+    notes: list[str] = []
+    if criterion.reply == "reason_then_score":
+        notes.append(_AFTER_REASON)
+    if position.trouble is not None:
+        notes.append(
+            f"the other likely tokens have a score, the reply has none: {position.trouble}"
+        )
+    beside: dict[str, Any] = {"reading": "strict"}
+    if position.score is not None:
+        beside = _beside_score(position.score)
+    note = "; ".join(notes) or None
+    provenance = _provenance("logprobs", weights, raw=choice.text, note=note, **beside)
+    return weights.value, provenance
+
+
+def _weigh(
+    choice: Choice, tokens: Sequence[Token], position: _Position, criterion: Criterion
+) -> expectation.ScoreDistribution:
+    """Return the distribution over the scale at a position of the tokens."""
+    # Half points that the prompt does not offer count only if the judge wrote one.
+    scale = criterion.scale
+    if position.label is None or position.label in scale.asked.labels:
+        scale = scale.asked
+    if _lists_the_chosen_token_alone(tokens, position.start):
+        raise UnusableReply(
+            "the server lists at most 1 probability for a token", choice.text, lasting=True
+        )
+    return expectation.from_logprobs(tokens, position.start, position.label, scale)
 
 
 def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
-    """Return whether the token at a place has no alternatives, though it does not have all of the probability."""
-    position = 0
+    """Return whether the token at `start` lists no alternatives.
+
+    A token with all of the probability has none to list.
+    """
+    end = 0
     for token in tokens:
-        position += len(token.text)
-        if start < position:
+        end += len(token.text)
+        if start < end:
             return token.lacks_alternatives
     return False
-
-
-def _score_by_samples(
-    choices: Sequence[Choice],
-    requested: int,
-    criterion: Criterion,
-    notes: Sequence[str],
-    reader: Reader,
-) -> tuple[float, Provenance]:
-    """Average the replies that have a score; count those that have none in the note."""
-    scores, trouble = _read_draws(choices, reader)
-    return _average_draws(
-        choices, scores, criterion, requested=requested, notes=notes, trouble=trouble
-    )
-
-
-def _read_draws(
-    choices: Sequence[Choice], reader: Reader
-) -> tuple[list[ParsedScore | None], ParseError | None]:
-    """Return what is read in each reply, None for one without a score, and the first error."""
-    places: dict[tuple[str, str], ParsedScore | None] = {}
-    trouble: ParseError | None = None
-    for choice in choices:
-        reply = choice.text, choice.finish_reason
-        if reply not in places:  # most draws are one of a few words
-            try:
-                places[reply] = reader(choice)
-            except ParseError as error:
-                places[reply] = None
-                trouble = trouble or error
-    return [places[choice.text, choice.finish_reason] for choice in choices], trouble
-
-
-def _average_draws(
-    choices: Sequence[Choice],
-    scores: Sequence[ParsedScore | None],
-    criterion: Criterion,
-    *,
-    requested: int,
-    notes: Sequence[str],
-    trouble: ParseError | None,
-) -> tuple[float, Provenance]:
-    raw = parse.join_replies(choices)
-    parsed = [place for place in scores if place is not None]
-    if not parsed:
-        raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
-    if reason := _lost_by_label(choices, scores, criterion):
-        raise ParseError(reason, raw)
-    w = expectation.from_samples(
-        [place.label if place else None for place in scores], criterion.scale
-    )
-    likeliest = [place for place in parsed if place.label == w.argmax]
-    quotes = Counter(place.quote for place in likeliest if place.quote)
-    messages = list(notes)
-    if unread := len(choices) - len(parsed):
-        messages.append(f"{unread} of {len(choices)} draws had no score: {trouble}")
-    if unanswered := requested - len(choices):
-        messages.append(f"{unanswered} of {requested} draws were not answered")
-    note = "; ".join(messages) or None
-    readings = {place.reading for place in parsed}
-    reading = next((name for name in _READINGS if name in readings), "strict")
-    told = {
-        "reason": likeliest[0].reason,
-        "quote": max(quotes, key=quotes.__getitem__, default=None),
-    }
-    return w.value, _provenance(
-        "samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told
-    )
-
-
-def _lost_by_label(
-    choices: Sequence[Choice], scores: Sequence[ParsedScore | None], criterion: Criterion
-) -> str:
-    """Return why the draws that count are a selection by their label, "" if they are not.
-
-    A draw may be refused because the judged text has the same number. If that happens to one label and not to another,
-    the mean of the rest is the mean of another distribution.
-    """
-    counted = Counter(score.label for score in scores if score is not None)
-    lost: Counter[str] = Counter()
-    for choice, score in zip(choices, scores, strict=True):
-        if score is None:
-            try:
-                lost[read(choice, criterion, "").label] += 1
-            except ParseError:
-                continue  # this draw has no score at all, whatever the judged text
-    shares = [lost[label] / (lost[label] + counted[label]) for label in {*lost, *counted}]
-    if (
-        lost.total() < max(2, _LOST_SHARE * len(choices))
-        or max(shares) - min(shares) <= _LOST_DIFFERENCE
-    ):
-        return ""
-    label, count = lost.most_common(1)[0]
-    return f"{count} of {len(choices)} draws give {label} in words of the judged text and cannot count; the others do"
-
-
-def _score_by_probabilities(
-    shares: Sequence[tuple[str, float]], criterion: Criterion, min_mass: float, raw: str
-) -> tuple[float, Provenance]:
-    w = expectation.from_probabilities(dict(shares), criterion.scale)
-    _check_mass(w.mass, min_mass, raw)
-    return w.value, _provenance("decisions", w)
 
 
 def _check_mass(mass: float, min_mass: float, raw: str) -> None:
@@ -736,21 +502,133 @@ def _check_mass(mass: float, min_mass: float, raw: str) -> None:
         )
 
 
-def _provenance(method: Strategy, w: expectation.ScoreDistribution, **reply: Any) -> Provenance:
-    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, **reply)
+def _check_bounds(weights: expectation.ScoreDistribution, scale: Scale, raw: str) -> None:
+    rounding = _ROUNDING * (scale.high - scale.low)
+    if not weights.low - rounding <= weights.value <= weights.high + rounding:
+        raise UnusableReply(
+            f"{weights.ambiguous:.2g} of the probability is on beginnings of several labels, which "
+            f"puts the value between {weights.low:.2f} and {weights.high:.2f}, "
+            f"not at {weights.value:.2f}",
+            raw,
+        )
 
 
-def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    schema = {
-        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False
-    }  # fmt: skip
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+def read_draws(
+    choices: Sequence[Choice], read_score: ReadScore
+) -> tuple[list[ParsedScore | None], ParseError | None]:
+    """Return the score of each reply, None for one without a score, and the first error."""
+    score_by_reply: dict[tuple[str, str], ParsedScore | None] = {}
+    scores: list[ParsedScore | None] = []
+    trouble: ParseError | None = None
+    for choice in choices:
+        reply = (choice.text, choice.finish_reason)
+        if reply not in score_by_reply:  # most draws are one of a few words
+            try:
+                score_by_reply[reply] = read_score(choice)
+            except ParseError as error:
+                score_by_reply[reply] = None
+                trouble = trouble or error
+        scores.append(score_by_reply[reply])
+    return scores, trouble
 
 
-def _label_schema(scale: Scale) -> dict[str, Any]:
-    labels = scale.asked.labels
-    if all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in labels):
-        return {"type": "integer", "enum": [int(text) for text in labels]}
-    if all(re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", text) for text in labels):
-        return {"type": "number", "enum": [float(text) for text in labels]}
-    return {"type": "string", "enum": list(labels)}
+def average_draws(
+    choices: Sequence[Choice],
+    scores: Sequence[ParsedScore | None],
+    criterion: Criterion,
+    *,
+    requested: int,
+    notes: Sequence[str],
+    trouble: ParseError | None,
+) -> tuple[float, Provenance]:
+    """Return the mean of the replies that have a score; the note counts those that have none.
+
+    `requested` is the number of requests, and `trouble` why a reply has no score. Raises
+    UnusableReply if no reply has one, and ParseError if the scores left are a selection.
+    """
+    raw = parse.join_replies(choices)
+    parsed = [score for score in scores if score is not None]
+    if not parsed:
+        raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
+    selection = _lost_by_label(choices, scores, criterion)
+    if selection:
+        raise ParseError(selection, raw)
+    labels = [None if score is None else score.label for score in scores]
+    weights = expectation.from_samples(labels, criterion.scale)
+    messages = list(notes)
+    without_score = len(choices) - len(parsed)
+    if without_score:
+        messages.append(f"{without_score} of {len(choices)} draws had no score: {trouble}")
+    unanswered = requested - len(choices)
+    if unanswered:
+        messages.append(f"{unanswered} of {requested} draws were not answered")
+    readings = {score.reading for score in parsed}
+    likeliest = [score for score in parsed if score.label == weights.argmax]
+    # The most frequent quotation of the likeliest label stands for all draws (decision 77).
+    quote_counts = Counter(score.quote for score in likeliest if score.quote)
+    provenance = _provenance(
+        "samples",
+        weights,
+        n=len(parsed),
+        raw=raw,
+        note="; ".join(messages) or None,
+        reading=next((reading for reading in _READINGS if reading in readings), "strict"),
+        reason=likeliest[0].reason,
+        quote=max(quote_counts, key=quote_counts.__getitem__, default=None),
+    )
+    return weights.value, provenance
+
+
+def _lost_by_label(
+    choices: Sequence[Choice], scores: Sequence[ParsedScore | None], criterion: Criterion
+) -> str:
+    """Return why the draws that count are a selection by their label, "" if they are not.
+
+    A draw may be refused because the judged text has the same number. If that happens to one label
+    and not to another, the mean of the rest is the mean of another distribution.
+    """
+    counted = Counter(score.label for score in scores if score is not None)
+    lost: Counter[str] = Counter()
+    for choice, score in zip(choices, scores, strict=True):
+        if score is None:
+            try:
+                # Without a judged text, nothing is refused because that text has it.
+                lost[read(choice, criterion, "").label] += 1
+            except ParseError:
+                continue  # this draw has no score at all
+    if lost.total() < max(_FEWEST_LOST, _LOST_SHARE * len(choices)):
+        return ""
+    lost_shares = [lost[label] / (lost[label] + counted[label]) for label in {*lost, *counted}]
+    if max(lost_shares) - min(lost_shares) <= _LOST_DIFFERENCE:
+        return ""
+    label, count = lost.most_common(1)[0]
+    return (
+        f"{count} of {len(choices)} draws give {label} in words of the judged text and cannot "
+        "count; the others do"
+    )
+
+
+def _score_by_probabilities(
+    choice: Choice, criterion: Criterion, min_mass: float
+) -> tuple[float, Provenance]:
+    """Return the mean over the probabilities that a decision endpoint gives."""
+    if choice.shares is None:
+        raise ParseError("the judge refused to answer the question", choice.text)
+    weights = expectation.from_probabilities(dict(choice.shares), criterion.scale)
+    _check_mass(weights.mass, min_mass, choice.text)
+    return weights.value, _provenance("decisions", weights)
+
+
+def _provenance(
+    method: Strategy, weights: expectation.ScoreDistribution, **reply: Any
+) -> Provenance:
+    return Provenance(
+        method,
+        mass=weights.mass,
+        distribution=weights.distribution,
+        entropy=weights.entropy,
+        argmax=weights.argmax,
+        low=weights.low,
+        high=weights.high,
+        **reply,
+    )
