@@ -72,16 +72,16 @@ class _OpenChecklist:
 
 
 def collect(
-    asked: Iterable[tuple[Criterion, Sample]], suffix: str, emit: Callable[[Row], None]
+    judged: Iterable[tuple[Criterion, Sample]], suffix: str, emit: Callable[[Row], None]
 ) -> Callable[[Row], None]:
     """Return a function that takes rows and emits one row per checklist and text.
 
-    It emits that row as soon as all parts have theirs. `asked` are the criteria with their samples;
+    It emits that row as soon as all parts have theirs. `judged` are the criteria with their samples;
     rows of criteria that are no parts pass unchanged. `suffix` ends the names of the columns.
     """
     column_and_number: dict[str, tuple[str, int]] = {}
     open_checklists: dict[tuple[str, str, str], _OpenChecklist] = {}
-    for part, sample in asked:
+    for part, sample in judged:
         if not part.part:
             continue
         column = whole(part).name + suffix

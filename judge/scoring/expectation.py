@@ -183,7 +183,7 @@ class _Doubt:
 
 @dataclass(slots=True)
 class _Tally:
-    """Probability by label so far, that of beginnings of labels, and what the server did not list."""
+    """The probability so far: by label, of beginnings of labels, and of texts not listed."""
 
     weights: dict[str, float]
     doubts: list[_Doubt] = field(default_factory=list)
@@ -233,7 +233,8 @@ class _Reading:
 # The character after a label: anything but a letter or digit, unless it continues a number or mark
 # ("4.5", "4-5", "4%", "A+"). Or a unit ("4점").
 _END = re.compile(
-    rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])"
+    rf"(?!\.0*[1-9]|,[0-9]|[:~〜-]\s*[0-9]|[%+{DASHES}-](?!\s))[\W_]"
+    rf"|(?<=[0-9{HAN}])[{UNITS}](?![^\W_])"
 )
 _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 

@@ -27,7 +27,10 @@ from judge.scoring import prose
 # `**"`, `[`: what may stand around a name, a colon and a score.
 MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕]*+"""
 # `**.`, `) <|im_end|>`: marks and end-of-turn tokens, up to the end of the reply.
-CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
+CLOSE = (
+    r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕.,;。、!]*+"""
+    r"(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"
+)
 # `json` after an opening fence
 _FENCE = rf"(?:(?<=```)\w++{MARK})?"
 # `- `, `### `
@@ -46,8 +49,9 @@ _TEXT = (
     r"(?:(?:text|summary|response|output|answer|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
     r"\s*+)?"
 )
-# _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
-# line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
+# _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the
+# wider _NOUN only a line. In the middle of a sentence it is another score: "Coherence score: 5", "a
+# perfect text has a score: 5".
 _SENTENCE = r"""(?:(?<=[.!?;。)\]])|(?<=[.!?。]["'”’“»›」』]))\s*+[*_`]*+"""
 _SCORE = (
     r"(?:score|rating|점수|[총평별]점|평가|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点"
@@ -75,23 +79,24 @@ _MOST_LISTED = 12
 class Grammar:
     """The patterns of a score in a reply, for one scale and criterion.
 
-    `names` and `plain` are the spellings of the labels in the requested form and in prose. `truth`
-    maps "true" and "false" to labels. `name` is the pattern of the score's name, `alone` that of a
-    text that is the score, and `ending` that of the last line `Score: 4`. `plain_score` and `title`
-    are the patterns of a score and of the criterion's title in prose. `pair`: the labels are two
-    texts. `longest` limits the characters of a score with everything around it, `expected` lists
-    the labels for error messages, and `cite` says that the reply has a quotation.
+    `spellings` and `prose_spellings` are the spellings of the labels in the requested form and in
+    prose. `truth` maps "true" and "false" to labels. `name` is the pattern of the score's name,
+    `alone` that of a text that is the score, and `ending` that of the last line `Score: 4`.
+    `plain_score` and `title` are the patterns of a score and of the criterion's title in prose.
+    `is_pair`: the labels are two texts. `longest` limits the characters of a score with everything
+    around it, `expected` lists the labels for error messages, and `cite` says that the reply has a
+    quotation.
     """
 
-    names: LabelIndex
+    spellings: LabelIndex
     name: re.Pattern[str]
     alone: re.Pattern[str]
     ending: re.Pattern[str]
-    plain: LabelIndex
+    prose_spellings: LabelIndex
     truth: Mapping[str, str]
     plain_score: str
     title: str
-    pair: bool
+    is_pair: bool
     longest: int
     expected: str
     cite: bool
@@ -99,39 +104,43 @@ class Grammar:
     @property
     def prose(self) -> prose.Patterns:
         """The patterns of plain replies, which take long to compile and are seldom needed."""
-        shortest_label = min(map(len, self.names.labels), default=0)
-        has_words = not self.names.numbers and not self.pair and shortest_label > 1
-        return _prose_patterns(self.plain_score, self.title, self.plain, self.pair, has_words)
+        shortest_label = min(map(len, self.spellings.labels), default=0)
+        has_words = not self.spellings.numbers and not self.is_pair and shortest_label > 1
+        return _prose_patterns(
+            self.plain_score, self.title, self.prose_spellings, self.is_pair, has_words
+        )
 
 
 @lru_cache(maxsize=1_024)
 def _prose_patterns(
-    score: str, title: str, names: LabelIndex, pair: bool, words: bool
+    score: str, title: str, spellings: LabelIndex, is_pair: bool, has_words: bool
 ) -> prose.Patterns:
-    return prose.patterns(score, MARK, title, names, pair=pair, words=words)
+    return prose.compile_patterns(
+        score, MARK, title, spellings, is_pair=is_pair, has_words=has_words
+    )
 
 
 @lru_cache(maxsize=1_024)
 def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
     """Return the grammar of the scores of a criterion; its `title` is "" if it is unknown."""
-    index = label_index(scale)
-    plain = spelled_out(scale)
-    pair = _compares_two_texts(scale)
+    spellings = label_index(scale)
+    prose_spellings = spelled_out(scale)
+    is_pair = _compares_two_texts(scale)
     title_words = re.findall(r"[^\W_]+", fold(title))
     # Words of a title may be joined by other marks: "Source-based relevance", "source_based".
     titled = r"[\W_]{1,4}".join(map(re.escape, title_words))
     name = _name_pattern(titled)
     longest_label = max(map(len, scale.labels), default=0)
     return Grammar(
-        names=index,
-        plain=plain,
-        truth={} if pair else _truth_labels(scale),
+        spellings=spellings,
+        prose_spellings=prose_spellings,
+        truth={} if is_pair else _truth_labels(scale),
         name=_compiled(name),
-        alone=_compiled(_alone_pattern(index, name, pair=pair, any_name=not title)),
-        ending=_compiled(_ending_pattern(index, name, pair=pair)),
-        plain_score=_score_pattern(plain, pair=pair, plain=True),
+        alone=_compiled(_alone_pattern(spellings, name, is_pair=is_pair, any_name=not title)),
+        ending=_compiled(_ending_pattern(spellings, name, is_pair=is_pair)),
+        plain_score=_score_pattern(prose_spellings, is_pair=is_pair, in_prose=True),
         title=titled or _NEVER,
-        pair=pair,
+        is_pair=is_pair,
         longest=_LONGEST + 2 * len(title) + longest_label,
         expected=_listed(scale.labels),
         cite=cite,
@@ -171,27 +180,27 @@ def _name_pattern(titled: str) -> str:
     return rf"{_WHICH}(?:{both}|{titled})"
 
 
-def _ends_pattern(index: LabelIndex) -> str:
+def _ends_pattern(spellings: LabelIndex) -> str:
     """Return the pattern of what may follow a name: the scale's ends or top, and marks.
 
     "Score (1-5)", "Score (out of 5)".
     """
     end = rf"[{DASHES}-]?{_NUMBER}"
     between = r"(?:[-–~〜]|to|から|[至到])"
-    both_ends = rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(index)}"
-    return rf"(?:{MARK}(?:{both_ends}|{_top_pattern(index, 'name')}))?{MARK}"
+    both_ends = rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(spellings)}"
+    return rf"(?:{MARK}(?:{both_ends}|{_top_pattern(spellings, 'name')}))?{MARK}"
 
 
 # After a name in brackets: "[RESULT] 4", "【评分】：4".
 _BRACKET = rf"\s*+[\]】〕〉>]{MARK}{_IS}?"
 
 
-def _tail_pattern(index: LabelIndex, *, pair: bool) -> str:
+def _tail_pattern(spellings: LabelIndex, *, is_pair: bool) -> str:
     """Return the pattern of a score at the end of a text."""
-    return rf"{MARK}{_score_pattern(index, pair=pair)}{_COPULA}{CLOSE}"
+    return rf"{MARK}{_score_pattern(spellings, is_pair=is_pair)}{_COPULA}{CLOSE}"
 
 
-def _alone_pattern(index: LabelIndex, name: str, *, pair: bool, any_name: bool) -> str:
+def _alone_pattern(spellings: LabelIndex, name: str, *, is_pair: bool, any_name: bool) -> str:
     """Return the pattern of a text that is nothing but the score, perhaps with its name.
 
     With `any_name`, the name may be any one word.
@@ -199,12 +208,12 @@ def _alone_pattern(index: LabelIndex, name: str, *, pair: bool, any_name: bool) 
     word = _ONE_WORD if any_name else _NEVER
     named = rf"(?:(?P<word>{word})|[〈<]?{name})"
     # A word that is no known name needs a colon: "Relevance: 4", but not "scores 4".
-    separator = rf"(?:{_BRACKET}|{_ends_pattern(index)}(?(word):|{_IS}))"
-    tail = _tail_pattern(index, pair=pair)
+    separator = rf"(?:{_BRACKET}|{_ends_pattern(spellings)}(?(word):|{_IS}))"
+    tail = _tail_pattern(spellings, is_pair=is_pair)
     return rf"{MARK}{_FENCE}(?:{_BULLET}{MARK}{named}{separator})?{tail}"
 
 
-def _ending_pattern(index: LabelIndex, name: str, *, pair: bool) -> str:
+def _ending_pattern(spellings: LabelIndex, name: str, *, is_pair: bool) -> str:
     """Return the pattern of a reply's end that gives the score by its name.
 
     The name begins a line, stands in a box ("[RESULT] 4"), or begins a sentence within a line.
@@ -214,89 +223,89 @@ def _ending_pattern(index: LabelIndex, name: str, *, pair: bool) -> str:
     # Within a line, a wide name counts only before brackets: "… So the verdict: [[A]]".
     sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
     named = rf"(?:(?:(?P<line>{line})|(?P<box>{box})){name}|{sentence})"
-    separator = rf"(?(box){_BRACKET}|{_ends_pattern(index)}(?(line){_IS}|:))"
-    return rf"{named}{separator}{_tail_pattern(index, pair=pair)}"
+    separator = rf"(?(box){_BRACKET}|{_ends_pattern(spellings)}(?(line){_IS}|:))"
+    return rf"{named}{separator}{_tail_pattern(spellings, is_pair=is_pair)}"
 
 
-def _stated_pattern(index: LabelIndex, *, plain: bool = False) -> str:
-    """Return the pattern of a number or of a word for one; `plain`: also ".75" and "4,0"."""
+def _stated_pattern(spellings: LabelIndex, *, in_prose: bool = False) -> str:
+    """Return the pattern of a number or of a word for one; `in_prose`: also ".75" and "4,0"."""
     # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
-    if plain:
+    if in_prose:
         number = r"(?:[0-9]++(?:\.[0-9]++|,[0-9]{1,2}(?![0-9]))?|(?<![0-9])\.[0-9]++)"
-    elif any("." in text for text in index.numbers):
+    elif any("." in text for text in spellings.numbers):
         number = r"[0-9]++(?:\.[0-9]++|,[0-9]{1,2})?"
     else:
         number = _NUMBER
-    words = sorted(map(re.escape, index.words), key=len, reverse=True)
+    words = sorted(map(re.escape, spellings.words), key=len, reverse=True)
     return "|".join([number, *words])
 
 
-def _unit_pattern(index: LabelIndex) -> str:
-    percent = f"|{_PERCENT}" if index.ends[1] == "100" else ""
+def _unit_pattern(spellings: LabelIndex) -> str:
+    percent = f"|{_PERCENT}" if spellings.ends[1] == "100" else ""
     return rf"(?:\s*+(?:{_UNIT}{percent}))?"
 
 
-def _top_pattern(index: LabelIndex, after: str, *, plain: bool = False) -> str:
+def _top_pattern(spellings: LabelIndex, after: str, *, in_prose: bool = False) -> str:
     """Return the pattern of a scale's top: "/5", "out of 5", "5点満点".
 
     `after` ends the names of its groups: it says whether the top follows the value or the name.
     """
-    number_or_word = rf"(?:{_stated_pattern(index)}|{_counted_pattern(index)})"
-    stated = _top_words(index) if plain else number_or_word
-    unit = _unit_pattern(index)
+    number_or_word = rf"(?:{_stated_pattern(spellings)}|{_counted_pattern(spellings)})"
+    stated = _top_words(spellings) if in_prose else number_or_word
+    unit = _unit_pattern(spellings)
     return (
         rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
         rf"|(?P<full_{after}>{stated}){unit}\s*+{_FULL})"
     )
 
 
-def _top_words(index: LabelIndex) -> str:
+def _top_words(spellings: LabelIndex) -> str:
     """Return the pattern of a number or of a word for the greatest number of the scale."""
     words: list[str] = []
-    for label_by_word in (index.words, index.counted):
+    for label_by_word in (spellings.words, spellings.counted):
         for word, label in label_by_word.items():
             # "4 out of full marks" and "4/★★★★★" state no top.
             is_mark = word in FULL_MARKS or word[0] in "★⭐🌟"
-            if label == index.ends[1] and not is_mark:
+            if label == spellings.ends[1] and not is_mark:
                 words.append(re.escape(word))
     return rf"(?:{_NUMBER}|{'|'.join(words) or _NEVER})"
 
 
-def _counted_pattern(index: LabelIndex) -> str:
+def _counted_pattern(spellings: LabelIndex) -> str:
     """Return the pattern of the words that are numbers only with a unit: 네 in 네 점."""
-    longest_first = sorted(index.counted, key=len, reverse=True)
+    longest_first = sorted(spellings.counted, key=len, reverse=True)
     return "|".join([*longest_first, _NEVER])
 
 
-def _score_pattern(index: LabelIndex, *, pair: bool, plain: bool = False) -> str:
+def _score_pattern(spellings: LabelIndex, *, is_pair: bool, in_prose: bool = False) -> str:
     """Return the pattern of a score with its unit, and the scale's top with its own."""
-    stated = _stated_pattern(index, plain=plain)
-    counted = _counted_pattern(index)
-    counting_unit = rf"[{UNITS}]|개" if plain else f"[{UNITS}]"
-    sign = f"[+{DASHES}-]?" if index.below_zero else f"[{DASHES}-]?"
+    stated = _stated_pattern(spellings, in_prose=in_prose)
+    counted = _counted_pattern(spellings)
+    counting_unit = rf"[{UNITS}]|개" if in_prose else f"[{UNITS}]"
+    sign = f"[+{DASHES}-]?" if spellings.below_zero else f"[{DASHES}-]?"
     value = rf"{sign}{stated}|(?:{counted})(?=\s*+(?:{counting_unit}))"
-    labels = _label_words(index)
+    labels = _label_words(spellings)
     if labels:
         # Case matters only if two labels differ in nothing else.
-        flags = "i" if index.loose else "-i"
+        flags = "i" if spellings.loose else "-i"
         value += f"|(?{flags}:{labels})"
-    top = _top_words(index) if plain else rf"(?:{stated}|{counted})"
-    before = _top_before_pattern(top, _unit_pattern(index))
-    text = _TEXT if pair else ""
+    top = _top_words(spellings) if in_prose else rf"(?:{stated}|{counted})"
+    before = _top_before_pattern(top, _unit_pattern(spellings))
+    text = _TEXT if is_pair else ""
     star = ""
-    unit = _unit_pattern(index)
-    if plain:
+    unit = _unit_pattern(spellings)
+    if in_prose:
         # 별 네 개, 星4つ, 4つ星, 四颗星
         star = r"(?P<star>(?:별점|별|星)\s*+)?"
         unit = rf"(?(star)\s*+(?:개|つ|점|個)?|{unit}(?:\s*+(?:つ星|[颗顆]?星))?)"
-    top_after = _top_pattern(index, "value", plain=plain)
+    top_after = _top_pattern(spellings, "value", in_prose=in_prose)
     return rf"{before}{text}{star}(?P<value>{value}){unit}(?:{MARK}{top_after})?"
 
 
-def _label_words(index: LabelIndex) -> str:
+def _label_words(spellings: LabelIndex) -> str:
     """Return the pattern of the labels that are no numbers, "" if all are."""
     words: list[str] = []
-    for label in index.labels.values():
+    for label in spellings.labels.values():
         text = fold(label).strip()
         if not is_number(text):
             words.append(re.escape(text))

@@ -108,7 +108,7 @@ def _truth_label(member: json_reply.Member, grammar: Grammar) -> str | None:
     word = member.words.casefold()
     if member.kind != "literal" or word not in ("true", "false"):
         return None
-    by_word = grammar.plain.label(word)
+    by_word = grammar.prose_spellings.label(word)
     by_value = grammar.truth.get(word)
     if by_word is not None and by_value is not None and by_word != by_value:
         return None
@@ -130,72 +130,72 @@ def score_in_objects(
     # The text before the score's object begins where the object before it ends.
     lead_start = start
     last_end = start
-    for item in json_reply.objects(text, start):
-        if item.broken:
+    for json_object in json_reply.objects(text, start):
+        if json_object.broken:
             raise ParseError("the reply holds a JSON object that is not closed or not plain", text)
-        another = score_in_object(text, item.members, grammar, lone=lone, tolerant=True)
+        another = score_in_object(text, json_object.members, grammar, lone=lone, tolerant=True)
         if another is not None:
             if score is not None and score.label != another.label:
                 raise ParseError("the reply holds JSON objects with different scores", text)
             score = another
-            source = item
+            source = json_object
             lead_start = last_end
-        last_end = item.end
+        last_end = json_object.end
     if score is None or source is None:
         return None
     lead = _FENCE_BEFORE.sub("", text[lead_start : source.start])
-    before = lead.strip(" \t\r\n`")
+    text_before = lead.strip(" \t\r\n`")
     if not is_whole_reply(text, start, source):
         _check_own(text, lead_start, source, score.end, judged)
-        _check_no_other_score(text, before, source, score, grammar)
+        _check_no_other_score(text, text_before, source, score, grammar)
     reason = score.reason
     if not reason and not lone:
-        reason = before
+        reason = text_before
     return replace(score, reason=reason or None)
 
 
 def _check_no_other_score(
-    text: str, before: str, source: json_reply.JsonObject, score: ParsedScore, grammar: Grammar
+    text: str, text_before: str, source: json_reply.JsonObject, score: ParsedScore, grammar: Grammar
 ) -> None:
-    """Raise ParseError if the text `before` the object, or after it, may give another score."""
-    for candidate in prose.candidates(fold(before[-_REASON:]), grammar.prose):
-        if grammar.plain.label(candidate.written) != score.label:
+    """Raise ParseError if the text before the object, or after it, may give another score."""
+    for candidate in prose.candidates(fold(text_before[-_REASON:]), grammar.prose):
+        if grammar.prose_spellings.label(candidate.written) != score.label:
             raise ParseError(
                 "the reply has one score in its JSON object and another before it", text
             )
     after = fold(text[source.end :]).casefold()
     words = re.findall(r"[0-9]|\w+", after)
-    has_label = any(word.isdigit() or grammar.names.label(word) for word in words)
+    has_label = any(word.isdigit() or grammar.spellings.label(word) for word in words)
     # Korean, Japanese and Chinese labels may be part of a longer run of letters.
     other_scripts = [
-        name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii()
+        name for name in (*grammar.spellings.labels, *grammar.spellings.words) if not name.isascii()
     ]
     if has_label or any(name in after for name in other_scripts):
         raise ParseError("what follows the JSON object may be another score", text)
 
 
-def is_whole_reply(text: str, start: int, item: json_reply.JsonObject) -> bool:
+def is_whole_reply(text: str, start: int, json_object: json_reply.JsonObject) -> bool:
     """Return whether a reply is an object and nothing else but white space or a fence."""
     opening = OBJECT.match(text, start)
-    if opening is None or opening.end() != item.start:
+    if opening is None or opening.end() != json_object.start:
         return False
-    return CLOSED.match(text, item.end) is not None
+    return CLOSED.match(text, json_object.end) is not None
 
 
 def _check_own(
-    text: str, lead_start: int, item: json_reply.JsonObject, end: int, judged: str
+    text: str, lead_start: int, json_object: json_reply.JsonObject, end: int, judged: str
 ) -> None:
     """Raise ParseError if an object may be a quotation, or is quoted, or is part of a sentence.
 
     `end` is the end of the value that counts.
     """
-    before = text[lead_start : item.start]
-    if is_quoted(before, before):
+    text_before = text[lead_start : json_object.start]
+    if is_quoted(text_before, text_before):
         raise ParseError(QUOTED, text)
-    is_introduced = not before.strip() or _LEADS_UP.search(before[-_LONGEST_LEAD:])
-    if not is_introduced or not _ENDS_LINE.match(text, item.end):
+    is_introduced = not text_before.strip() or _LEADS_UP.search(text_before[-_LONGEST_LEAD:])
+    if not is_introduced or not _ENDS_LINE.match(text, json_object.end):
         raise ParseError("the JSON object stands within a sentence", text)
-    key_and_value = re.split("[{,]", text[item.start : end])[-1]
+    key_and_value = re.split("[{,]", text[json_object.start : end])[-1]
     if _letters(key_and_value) in _letters(judged):
         raise ParseError(
             "the judged text has the same score as the JSON object, which may be a quotation", text
@@ -216,31 +216,35 @@ def spans(
     text, or be the only value of another. Raises ParseError for any other reply.
     """
     start = reply_start(text)
-    items = json_reply.objects(text, start)
-    strict = len(items) == 1 and items[0].strict and is_whole_reply(text, start, items[0])
-    if not strict and (judged is None or any(item.broken for item in items)):
+    json_objects = json_reply.objects(text, start)
+    strict = (
+        len(json_objects) == 1
+        and json_objects[0].strict
+        and is_whole_reply(text, start, json_objects[0])
+    )
+    if not strict and (judged is None or any(json_object.broken for json_object in json_objects)):
         raise ParseError("the reply is not one JSON object", text)
     span_by_name: dict[str, tuple[int, int]] = {}
     lead_start = start
-    for item in items:
-        item_spans = _member_spans(item, names)
-        if item_spans and (span_by_name or not CLOSED.match(text, item.end)):
+    for json_object in json_objects:
+        item_spans = _member_spans(json_object, names)
+        if item_spans and (span_by_name or not CLOSED.match(text, json_object.end)):
             raise ParseError("the reply is not one JSON object, or something follows it", text)
-        if not strict and not is_whole_reply(text, start, item):
+        if not strict and not is_whole_reply(text, start, json_object):
             for _, end in item_spans.values():
-                _check_own(text, lead_start, item, end, judged or "")
+                _check_own(text, lead_start, json_object, end, judged or "")
         span_by_name |= item_spans
-        lead_start = item.end
+        lead_start = json_object.end
     return span_by_name, "strict" if strict else "prose"
 
 
 def _member_spans(
-    item: json_reply.JsonObject, names: Collection[str]
+    json_object: json_reply.JsonObject, names: Collection[str]
 ) -> dict[str, tuple[int, int]]:
     """Return the spans of the values of these keys, of those that the object has once."""
-    times = Counter(member.key for member in item.members)
+    times = Counter(member.key for member in json_object.members)
     return {
         member.key: (member.start, member.end)
-        for member in item.members
+        for member in json_object.members
         if member.key in names and times[member.key] == 1
     }

@@ -227,11 +227,11 @@ def _find(
     try:
         score = _find_strictly(text, start, reply, grammar)
         if judged and not is_object:
-            before = fold(text[start : score.start])
+            text_before = fold(text[start : score.start])
             through_score = text[start : score.end]
             if reply == "reason_then_score":
                 _check_echo(text, start, score, grammar, judged)
-            elif _LETTER.search(before) and prose.repeats(through_score, judged):
+            elif _LETTER.search(text_before) and prose.repeats(through_score, judged):
                 # A bare number is no echo, whatever numbers the judged text has.
                 _check_echo(text, start, score, grammar, judged)
         return score
@@ -284,12 +284,14 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: Grammar) ->
 
 def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar) -> ParsedScore:
     """Return the score of a reply that is one JSON object, which opens at `opening`."""
-    item = json_reply.read_object(text, opening)
-    if not item.strict:
+    json_object = json_reply.read_object(text, opening)
+    if not json_object.strict:
         raise ParseError("the reply begins like a JSON object but is not one", text)
-    if not CLOSED.match(text, item.end):
+    if not CLOSED.match(text, json_object.end):
         raise ParseError("something follows the JSON object", text)
-    score = score_in_object(text, item.members, grammar, lone=reply == "score", tolerant=False)
+    score = score_in_object(
+        text, json_object.members, grammar, lone=reply == "score", tolerant=False
+    )
     if score is None:
         raise ParseError(NO_KEY, text)
     return score
@@ -314,12 +316,12 @@ def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
     match = _first_ending(folded, grammar, skip=1 if cut > start else 0)
     if match is None:
         raise NotInForm(_NO_ENDING, text)
-    before = text[start : folded.starts[match.start()]]
-    check_unquoted(before, match, text)
+    text_before = text[start : folded.starts[match.start()]]
+    check_unquoted(text_before, match, text)
     is_boxed = match.groupdict().get("box") is not None
-    if is_boxed and not _BOXED_APART.search(before):
+    if is_boxed and not _BOXED_APART.search(text_before):
         raise NotInForm(_NO_ENDING, text)
-    check_thinking(before, text)
+    check_thinking(text_before, text)
     score = score_of_match(match, grammar, text, folded)
     closes_object = "}" in match.string[match.end("value") :]
     if closes_object and json_reply.objects(text, start):
@@ -327,7 +329,7 @@ def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
         outermost = score_in_objects(text, start, grammar, "", lone=False)
         if outermost is None or outermost.start != score.start:
             raise ParseError("the score is not that of the JSON object, but of one inside it", text)
-    reason = before.rstrip(" \t\r\n*_#>`\"'([{【〔-•").strip()
+    reason = text_before.rstrip(" \t\r\n*_#>`\"'([{【〔-•").strip()
     return replace(score, reason=reason or None)
 
 
@@ -359,7 +361,9 @@ def _score_in_prose(
         raise ParseError(f"{error}; in prose: {why}", text, error.place) from why
     first = folded.starts[candidate.start]
     last = folded.ends[candidate.end - 1]
-    label = label_of_match(candidate.match, grammar.plain, (first, last), text, grammar.expected)
+    label = label_of_match(
+        candidate.match, grammar.prose_spellings, (first, last), text, grammar.expected
+    )
     check_thinking(text[start:first], text)
     beside = folded.text[: candidate.start] + folded.text[candidate.end :]
     # Without any word beside it, a score that was asked for alone has no reason.

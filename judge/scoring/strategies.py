@@ -45,7 +45,7 @@ ReadScore = Callable[[Choice], ParsedScore]
 EFFORT = "reasoning_effort"
 HEADERS = "headers"
 REASONING_DRAWS = 5
-"""The most replies that `auto` draws from a model that reasons, unless the user set their number."""
+"""The most replies that `auto` draws from a reasoning model, unless the user set their number."""
 TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
 _DIGEST_LENGTH = 6
 """Characters of a text's digest in a signature."""

@@ -21,7 +21,8 @@ _TAG_OPENING = re.compile(r"[<\[◁]")
 # them that drop special tokens (`analysisMaybe 2.assistantfinal4`).
 CHANNEL = re.compile(
     r"\s*+(?:<\|start\|>\s*assistant)?\s*+(?:<\|channel\|>\s*(?:analysis|commentary|final)"
-    r"|(?:analysis|commentary|final)\s*<\|message\|>|(?:analysis|commentary)(?=[\s\S]*assistantfinal))"
+    r"|(?:analysis|commentary|final)\s*<\|message\|>"
+    r"|(?:analysis|commentary)(?=[\s\S]*assistantfinal))"
 )
 # `<|channel|>final<|message|>`, `<|channel|>final <|constrain|>json<|message|>`, `assistantfinal`
 _FINAL = re.compile(

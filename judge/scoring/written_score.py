@@ -1,4 +1,4 @@
-"""Turn the text of a score into a label of the scale: the score alone, or as the grammar found it."""
+"""Turn the text of a score into a label of the scale."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def score_alone(
         )
     folded = fold_with_positions(bare, start)
     core = folded.text.strip()
-    labels = grammar.names.labels
+    labels = grammar.spellings.labels
     # Most replies are a label and nothing else, for which no pattern is needed.
-    label = labels.get(core) or labels.get(grammar.names.key(core))
+    label = labels.get(core) or labels.get(grammar.spellings.key(core))
     if label:
         first = folded.text.find(core)
         last = first + len(core) - 1
         return ParsedScore(label, folded.starts[first], folded.ends[last])
     match = grammar.alone.match(folded.text)
     # In "No: 4", the one word before the colon is a label itself.
-    if match is None or grammar.names.label(match.groupdict().get("word") or ""):
+    if match is None or grammar.spellings.label(match.groupdict().get("word") or ""):
         raise NotInForm(f"not a score alone; expected one of {grammar.expected}", text, start)
     if not quoted:
         check_unquoted("", match, text)
@@ -82,43 +82,43 @@ def score_of_match(
     """Return the score of a match in the folded text. Raises ParseError like `label_of_match`."""
     start = folded.starts[match.start("value")]
     end = folded.ends[match.end("value") - 1]
-    label = label_of_match(match, grammar.names, (start, end), text, grammar.expected)
+    label = label_of_match(match, grammar.spellings, (start, end), text, grammar.expected)
     return ParsedScore(label, start, end)
 
 
 def label_of_match(
-    match: re.Match[str], names: LabelIndex, span: tuple[int, int], text: str, expected: str
+    match: re.Match[str], spellings: LabelIndex, span: tuple[int, int], text: str, expected: str
 ) -> str:
     """Return the label of a match, whose value is at `span` of the text.
 
     Raises ParseError if the value, or the scale stated beside it, is off the scale.
     """
     written = match["value"]
-    low, high = names.ends
+    low, high = spellings.ends
     for group, stated in match.groupdict().items():
         if stated is None or not group.startswith(("low", "high", "out_of", "full")):
             continue
-        label = names.label(stated)
+        label = spellings.label(stated)
         if label is None or label != (low if group.startswith("low") else high):
             raise ParseError(f"{written} out of {stated} is off the scale ({expected})", text)
-    label = names.label(written)
+    label = spellings.label(written)
     start, end = span
     # Folding makes "4,5" of "4，5", which is a list of two numbers and no decimal.
     is_list = "," in written and "," not in text[start:end]
     if label is None or is_list:
-        hint = _step_hint(written, names, is_off_scale=label is None)
+        hint = _step_hint(written, spellings, is_off_scale=label is None)
         raise ParseError(f"{written} is off the scale ({expected}){hint}", text, start)
     return label
 
 
-def _step_hint(written: str, names: LabelIndex, *, is_off_scale: bool) -> str:
+def _step_hint(written: str, spellings: LabelIndex, *, is_off_scale: bool) -> str:
     """Say how the scale could allow a number between two of its labels, "" if it could not."""
-    if names.is_half(written):
+    if spellings.is_half(written):
         return "; half points are not allowed without `allow_half: true` or `step: 0.5`"
-    step = names.missing_step(written) if is_off_scale else ""
+    step = spellings.missing_step(written) if is_off_scale else ""
     if not step:
         return ""
-    low, high = names.ends
+    low, high = spellings.ends
     scale = f"`scale: {{min: {low}, max: {high}, step: {step}}}`"
     return f"; for scores between them, round to a step: {scale}"
 

@@ -1,11 +1,11 @@
-"""Find the score of a plain reply that is not in the requested form: "So it gets a 4.",
-"评分：4分，因为…", "★★★★☆".
+"""Find the score of a plain reply that is not in the requested form.
 
-A reply is cut into sentences, with all that it quotes left out. Each sentence may name a score
-(`forms`) or assert one (`english`, `korean`, `japanese`, `chinese`); the first or last may be
-nothing but the score. The reply has a score if all of these agree on one. What is not on the closed
-lists of these modules gives no score, but takes none away either: a reply "Score: 3. With better
-links, I would give it a 5." has the score 3.
+"So it gets a 4.", "评分：4分，因为…", "★★★★☆". A reply is cut into sentences, without anything that
+it quotes. Each sentence may name a score (`forms`) or assert one (`english`, `korean`, `japanese`,
+`chinese`); the first or last may be nothing but the score. The reply has a score if all of these
+agree on one. Words that are not on the closed lists of these modules give no score, but take none
+away either: the reply "Score: 3. With better links, I would give it a 5." has the score 3. See
+docs/decisions/0062-scores-in-prose-have-an-anchor.md.
 """
 
 from __future__ import annotations
@@ -30,9 +30,19 @@ LONGEST_SENTENCE = 1_000
 of them."""
 MOST_SENTENCES = 300
 """Most sentences of a reply that may have a number."""
-Place = Literal["named", "asserted", "opening", "alone", "mentioned"]
-"""Beside its name, in a sentence that asserts it, at the beginning of the reply, alone, or in a
-form that goes on."""
+_LONGEST_ECHO = 200
+"""Characters up to a score that are compared with the judged texts."""
+_LONGEST_GIVING = 60
+"""Characters before a number in a judged text that may say it is a score."""
+_ECHO_WORDS = 5
+_OPENING_WORDS = 6
+Evidence = Literal["named", "asserted", "opening", "alone", "mentioned"]
+"""How a sentence gives its score.
+
+Beside its name, in words that assert it, at the beginning of the reply, alone, or `mentioned`: in a
+form that is followed by doubt, so that it gives no score but may contradict one.
+"""
+_BEST_EVIDENCE = ("named", "asserted", "opening", "alone")
 
 _LANGUAGES = (english, korean, japanese, chinese)
 _LETTERS = {
@@ -42,23 +52,33 @@ _LETTERS = {
     chinese.__name__: re.compile("[一-龥]"),
 }
 _reader = lru_cache(maxsize=16_384)(reader)  # compiling takes longer than reading
+# A full stop after a word of three letters that is no abbreviation, after a number or closing mark,
+# or after one capital letter ("Text A."); an East Asian one; or a line break.
 _SENTENCE_END = re.compile(
-    r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)|(?<=[0-9)\]”"’'*_\ufffc☆★])|(?<=\b[A-Z]))
+    r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
+    |(?<=[0-9)\]”"’'*_\ufffc☆★])|(?<=\b[A-Z]))
         [.!?]["'”’)\]*_\ufffc]*+\s++
     |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
 )
+# **4**, _4_, but not the _ in "user_id"
 _EMPHASIS = re.compile(r"\*|(?<!\w)_+|_+(?!\w)")
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
+# "4", but not in "4%", "1/4" or "10:04". In "2 errors", `counts` says that it counts something.
 _NUMBER = re.compile(
-    r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in|for)\b)[^\W\d_]{3,})?",
+    r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])"
+    r"(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in"
+    r"|for)\b)[^\W\d_]{3,})?",
     re.ASCII | re.IGNORECASE,
 )
-_ABOVE = re.compile(
+# "on a scale of 1 to 5", "1-5 scale": numbers that are no score
+_SCALE_NAMED = re.compile(
     r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale"
 )
+# "1. ", "b) "
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s", re.IGNORECASE)
-# After such a sentence, the next one goes on with what is only thought of.
+# After such a sentence, the next one is still about what the judge only imagines: "Suppose it had a
+# title. Then I would give it a 5."
 _SUPPOSES = re.compile(
     r"\b(?:suppos(?:e|ing)|imagin(?:e|ing)|assum(?:e|ing)|hypothetical\w*|what\s+if|picture)\b"
     r"|가정해|상상해|만약|もし|仮に|としましょう|假设|假設|假如|设想",
@@ -78,229 +98,24 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 
-
-class NoScore(ParseError):
-    """Nothing in the reply gives a score."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """All that is looked for in a reply, for one scale and title."""
-
-    forms: Forms
-    value: re.Pattern[str]
-    title: re.Pattern[str]
-    names: LabelIndex
-    score: str
-    title_words: str
-    pair: bool
-    words: bool
-
-    def readers(self, text: str, *, edge: bool) -> Iterator[Reader]:
-        """Yield the readers of the languages whose letters a sentence has; those of labels only at
-        an `edge`."""
-        for language in _LANGUAGES:
-            if _LETTERS[language.__name__].search(text):
-                for grammar in language.GRAMMARS:
-                    yield _reader(grammar, self.score, self.title_words)
-        if self.pair:
-            yield _reader(english.PREFERENCE, self.score, self.title_words)
-        if self.words and edge:
-            yield _reader(english.IS_LABEL, self.score, self.title_words)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A score at `start` of folded text; `match` has it in the group `value`, with the ends of the
-    scale beside it."""
-
-    match: re.Match[str]
-    start: int
-    end: int
-    place: Place
-    sentence: int
-
-    @property
-    def written(self) -> str:
-        return self.match["value"]
-
-
-def patterns(
-    score: str, mark: str, title: str, names: LabelIndex, *, pair: bool, words: bool
-) -> Patterns:
-    """Return the patterns of a `score` with its unit and scale, of the marks around it and of the
-    criterion's title.
-
-    `pair`: the labels are two texts. `words`: the labels are words.
-    """
-    return Patterns(
-        forms=forms(score, mark, title),
-        value=re.compile(score, re.IGNORECASE),
-        title=re.compile(title, re.IGNORECASE),
-        names=names,
-        score=score,
-        title_words=title,
-        pair=pair,
-        words=words,
-    )
-
-
-def find_score(text: str, parts: Patterns, judged: str, *, words_may_open: bool) -> Candidate:
-    """Return the only score of a folded reply; it may be off the scale.
-
-    `words_may_open`: the reply may open with a label that is a sentence ("Good. It is short.").
-    Raises ParseError if there is no score, or two, or if the `judged` texts cast doubt on it.
-    """
-    if len(text) > LONGEST:
-        raise ParseError(f"no score in {len(text)} characters is looked for", text)
-    found = list(candidates(text, parts, words_may_open=words_may_open))
-    labels = {parts.names.label(item.written) or item.written for item in found}
-    given = [item for item in found if item.place != "mentioned"]
-    if len(labels) > 1:
-        raise ParseError("two different scores", text)
-    if not given:
-        raise NoScore("no score", text)
-    chosen = min(
-        given, key=lambda item: ("named", "asserted", "opening", "alone").index(item.place)
-    )
-    if _TAKEN_BACK.search(_unquoted(text), chosen.end):
-        raise ParseError("a score that is taken back", text)
-    _check_own(text, chosen, given, parts, fold(judged))
-    return chosen
-
-
-def candidates(text: str, parts: Patterns, *, words_may_open: bool = True) -> Iterator[Candidate]:
-    """Yield all that gives a score in folded text."""
-    plain = _unquoted(text)
-    spans = sentences(plain)
-    is_list = sum(
-        1 for start, _ in spans if _LIST.match(plain, start) and _begins_line(plain, start)
-    )
-    numbers = 0
-    several_lines = "\n" in plain.strip()
-    for number, (start, end) in enumerate(spans):
-        sentence = plain[start:end].rstrip()
-        if len(sentence) > LONGEST_SENTENCE or not parts.value.search(sentence):
-            continue
-        numbers += 1
-        if numbers > MOST_SENTENCES:
-            raise ParseError("too many sentences with a number", text)
-        edge = number in (0, len(spans) - 1) or _is_line(plain, start, end)
-        supposed = number > 0 and _SUPPOSES.search(plain, *spans[number - 1]) is not None
-        matches = list(_in_sentence(sentence, parts, edge=edge, supposed=supposed))
-        if edge and not matches:
-            listed = _LIST.match(plain, start) and (is_list > 1 or several_lines) and number == 0
-            if alone := parts.forms.bare.match(sentence):
-                if not listed and (number in (0, len(spans) - 1)):
-                    matches = [(alone, "alone" if number else "opening")]
-            elif number == 0 and not listed and (opening := parts.forms.opening.match(sentence)):
-                wordy = parts.names.label(opening["value"]) not in parts.names.numbers.values()
-                doubtful = _DOUBTS.search(parts.title.sub("", sentence[opening.end() :]))
-                ended = sentence[opening.end("value") : opening.end("value") + 1] in (
-                    "",
-                    ".",
-                    "!",
-                    "。",
-                    ":",
-                )
-                if (
-                    (words_may_open or not wordy or not ended)
-                    and not doubtful
-                    and not _mentions_another(sentence, opening, parts)
-                ):
-                    matches = [(opening, "opening")]
-        for match, place in matches:
-            if _is_label(match["value"], parts.names):
-                yield Candidate(
-                    match, start + match.start("value"), start + match.end("value"), place, number
-                )
-    for pattern in parts.forms.tags:
-        for match in pattern.finditer(plain):
-            if _is_label(match["value"], parts.names):
-                yield Candidate(match, match.start("value"), match.end("value"), "asserted", -1)
-    for match in table_cells(plain, parts.forms):
-        yield Candidate(match, match.start("value"), match.end("value"), "named", -1)
-
-
-def _in_sentence(
-    sentence: str, parts: Patterns, *, edge: bool, supposed: bool
-) -> Iterator[tuple[re.Match[str], Place]]:
-    """Yield what names or asserts a score in one sentence."""
-    if named := parts.forms.named.match(sentence):
-        doubtful = _DOUBTS.search(parts.title.sub("", sentence[named.end() :]))
-        if not doubtful and not _mentions_another(sentence, named, parts):
-            yield named, "named"
-        else:
-            yield named, "mentioned"
-        return
-    if loose := parts.forms.loosely_named.match(sentence):
-        yield loose, "mentioned"
-    for form in parts.readers(sentence, edge=edge):
-        for match in () if supposed else form.assertions(sentence, parts.names.ends_are):
-            if not _mentions_another(sentence, match, parts):
-                yield match, "asserted"
-
-
 _DOUBTS = re.compile(
     "|".join(language.DOUBT_AFTER.replace("TITLE", "(?!)") for language in _LANGUAGES),
     re.IGNORECASE,
 )
 """What makes a reason behind a named score doubtful, in any language."""
-
-
-def _mentions_another(sentence: str, match: re.Match[str], parts: Patterns) -> bool:
-    """Return whether a number behind a score may be another score: not in "4, because it has 2
-    errors"."""
-    rest = _ABOVE.sub("", sentence[match.end() :])
-    label = parts.names.label(match["value"])
-    for number in _NUMBER.finditer(rest):
-        if not number["counts"] and parts.names.label(number[0]) not in (None, label):
-            return True
-    if _OR.match(sentence, match.end("value")):
-        return True
-    return bool(_OR_BEFORE.search(sentence[: match.start("value")]))
-
-
+# "4 or 5", "4이나 5"
 _OR = re.compile(
-    r"\W*[점点分]?\s*(?:이나|또는|혹은|か|または|或者?|や|~|から|에서|or|to)\s*(?:an?\s+)?(?:[0-9]|one|two|three|four|five|six|seven|eight|nine|ten)",
+    r"\W*[점点分]?\s*(?:이나|또는|혹은|か|または|或者?|や|~|から|에서|or|to)\s*(?:an?\s+)?"
+    r"(?:[0-9]|one|two|three|four|five|six|seven|eight|nine|ten)",
     re.IGNORECASE,
 )
-
-
+# The same before the score: "3 or 4"
 _OR_BEFORE = re.compile(
-    r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten))\W*[점点分點]?\s*(?:이나|나|또는|혹은|か|または|或者?|还是|還是|や|~|から|에서|or|to)\s*(?:an?\s*)?\Z",
+    r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten))"
+    r"\W*[점点分點]?\s*(?:이나|나|또는|혹은|か|または|或者?|还是|還是|や|~|から|에서|or|to)\s*(?:an?\s*)?\Z",
     re.IGNORECASE,
 )
-
-
-def _is_label(written: str, names: LabelIndex) -> bool:
-    """Return whether a letter is a label and not an article: it is written as in the scale."""
-    return (
-        len(written) > 1
-        or not written.isalpha()
-        or names.labels.get(names.key(written), written) == written
-    )
-
-
-def _is_line(text: str, start: int, end: int) -> bool:
-    """Return whether a sentence is a whole line."""
-    return _begins_line(text, start) and (end == len(text) or "\n" in text[start:end])
-
-
-def _begins_line(text: str, start: int) -> bool:
-    """Return whether nothing but blanks stands before a place in its line."""
-    return not text[text.rfind("\n", 0, start) + 1 : start].strip(" ")
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each sentence of folded text."""
-    ends = [end.end() for end in _SENTENCE_END.finditer(text)]
-    return [
-        (a, b) for a, b in zip([0, *ends], [*ends, len(text)], strict=True) if text[a:b].strip()
-    ]
-
-
-# What stands before a number if a text gives itself a score, in whatever way.
+# The words before a number if a text gives itself a score, in whatever way: "I give this text a".
 _GIVES = re.compile(
     r"(?:\b(?:scores?|ratings?|grade|mark|verdict|answer|winner)\b|\b(?:give[sn]?|giving|rate[sd]?"
     r"|graded?|assign(?:s|ed)?|award(?:s|ed)?|gets?|receives?|receiving|earns?|earning"
@@ -313,93 +128,379 @@ _GIVES = re.compile(
     r"|[는은를로이は를を가が为為是它其给給打评])*+\Z",
     re.IGNORECASE,
 )
+# "给它打", "評価"
 _GIVES_CJK = re.compile(r"[给給打评評得][^\s。.,，]{0,6}\Z")
+# "[[", "boxed{", "<score>" right before a number
+_GIVES_BY_MARK = re.compile(r"\[\[|boxed\{|<\w*(?:score|answer|rating)>\s*\Z")
+_UNIT_AT_END = re.compile(r"[점点分]\s*\Z")
+_TOP_GROUPS = ("out_of", "full", "out_of_value", "full_value")
+"""The groups of the scale's top beside a value."""
+_SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
+"""The end of the words before a score if the score is not their continuation."""
+_NO_WORDS = " \t\r\n*_.,;!()[]{}$。！"
+_FULL_STOPS = ("", ".", "!", "。", ":")
 
 
-def gives(judged: str, label: str, parts: Patterns, *, fractions: bool = False) -> bool:
-    """Return whether a judged text seems to give itself a label as its score; `fractions`: also in
-    "4/5" and "4점"."""
-    judged = fold(judged)
-    for item in parts.value.finditer(judged):
-        if parts.names.label(item["value"]) != label or not _is_label(item["value"], parts.names):
+class NoScore(ParseError):
+    """Nothing in the reply gives a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns of all that is looked for in a reply, for one scale and title."""
+
+    forms: Forms
+    value: re.Pattern[str]
+    title: re.Pattern[str]
+    spellings: LabelIndex
+    score_pattern: str
+    title_pattern: str
+    is_pair: bool
+    has_words: bool
+
+    def readers(self, text: str, *, edge: bool) -> Iterator[Reader]:
+        """Yield the readers of the languages whose letters a sentence has.
+
+        The reader of labels that are words reads only a sentence at the `edge` of the reply.
+        """
+        for language in _LANGUAGES:
+            if _LETTERS[language.__name__].search(text):
+                for grammar in language.GRAMMARS:
+                    yield _reader(grammar, self.score_pattern, self.title_pattern)
+        if self.is_pair:
+            yield _reader(english.PREFERENCE, self.score_pattern, self.title_pattern)
+        if self.has_words and edge:
+            yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A score at `start` of folded text.
+
+    `match` has it in the group `value`, with the ends of the scale beside it.
+    """
+
+    match: re.Match[str]
+    start: int
+    end: int
+    evidence: Evidence
+
+    @property
+    def written(self) -> str:
+        return self.match["value"]
+
+
+def compile_patterns(
+    score_pattern: str,
+    mark_pattern: str,
+    title_pattern: str,
+    spellings: LabelIndex,
+    *,
+    is_pair: bool,
+    has_words: bool,
+) -> Patterns:
+    """Return the patterns for one scale and title.
+
+    They are made from the patterns of a score with its unit and scale, of the marks around it, and
+    of the criterion's title. `is_pair`: the labels are two texts. `has_words`: the labels are
+    words.
+    """
+    return Patterns(
+        forms=forms(score_pattern, mark_pattern, title_pattern),
+        value=re.compile(score_pattern, re.IGNORECASE),
+        title=re.compile(title_pattern, re.IGNORECASE),
+        spellings=spellings,
+        score_pattern=score_pattern,
+        title_pattern=title_pattern,
+        is_pair=is_pair,
+        has_words=has_words,
+    )
+
+
+def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bool) -> Candidate:
+    """Return the only score of a folded reply; it may be off the scale.
+
+    `words_may_open`: the reply may open with a label that is a sentence ("Good. It is short.").
+    Raises ParseError if there is no score, or two, or if the `judged` texts cast doubt on it.
+    """
+    if len(text) > LONGEST:
+        raise ParseError(f"no score in {len(text)} characters is looked for", text)
+    mentions = list(candidates(text, patterns, words_may_open=words_may_open))
+    labels = {patterns.spellings.label(mention.written) or mention.written for mention in mentions}
+    scores = [mention for mention in mentions if mention.evidence != "mentioned"]
+    if len(labels) > 1:
+        raise ParseError("two different scores", text)
+    if not scores:
+        raise NoScore("no score", text)
+    best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
+    if _TAKEN_BACK.search(_unquoted(text), best.end):
+        raise ParseError("a score that is taken back", text)
+    _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
+    return best
+
+
+def candidates(
+    text: str, patterns: Patterns, *, words_may_open: bool = True
+) -> Iterator[Candidate]:
+    """Yield everything that gives a score in folded text."""
+    plain = _unquoted(text)
+    reply = _Reply(plain, sentences(plain), words_may_open)
+    with_number = 0
+    for number, (start, end) in enumerate(reply.spans):
+        sentence = plain[start:end].rstrip()
+        if len(sentence) > LONGEST_SENTENCE or not patterns.value.search(sentence):
             continue
-        before = judged[max(0, item.start() - 60) : item.start()]
-        if fractions and (
-            any(item[name] for name in _WHOLE) or re.search(r"[점点分]\s*\Z", item[0])
-        ):
+        with_number += 1
+        if with_number > MOST_SENTENCES:
+            raise ParseError("too many sentences with a number", text)
+        for match, evidence in _read_sentence(sentence, number, reply, patterns):
+            if _is_label(match["value"], patterns.spellings):
+                value_start, value_end = match.span("value")
+                yield Candidate(match, start + value_start, start + value_end, evidence)
+    for pattern in patterns.forms.tags:
+        for match in pattern.finditer(plain):
+            if _is_label(match["value"], patterns.spellings):
+                yield Candidate(match, *match.span("value"), "asserted")
+    for match in table_cells(plain, patterns.forms):
+        yield Candidate(match, *match.span("value"), "named")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """A reply without its quotations, and the start and end of each sentence.
+
+    `words_may_open` as in `find_score`.
+    """
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    words_may_open: bool
+
+    def is_first_or_last(self, number: int) -> bool:
+        return number in (0, len(self.spans) - 1)
+
+    def is_edge(self, number: int) -> bool:
+        """Return whether a sentence is the first, the last or a whole line."""
+        return self.is_first_or_last(number) or _is_line(self.text, *self.spans[number])
+
+    def is_supposed(self, number: int) -> bool:
+        """Return whether the sentence before this one only imagines something."""
+        if number == 0:
+            return False
+        return _SUPPOSES.search(self.text, *self.spans[number - 1]) is not None
+
+    def opens_list(self, number: int) -> bool:
+        """Return whether a sentence is the first entry of a numbered list: "1. It is clear."."""
+        if number != 0 or not self._begins_entry(self.spans[number][0]):
+            return False
+        entries = 0
+        for start, _ in self.spans:
+            if self._begins_entry(start) and _begins_line(self.text, start):
+                entries += 1
+        return entries > 1 or "\n" in self.text.strip()
+
+    def _begins_entry(self, start: int) -> bool:
+        return _LIST.match(self.text, start) is not None
+
+
+_Evidences = list[tuple[re.Match[str], Evidence]]
+
+
+def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns) -> _Evidences:
+    """Return what gives a score in the sentence with this number, counted from 0."""
+    edge = reply.is_edge(number)
+    supposed = reply.is_supposed(number)
+    matches = list(_in_sentence(sentence, patterns, edge=edge, supposed=supposed))
+    if matches or not edge or reply.opens_list(number):
+        return matches
+    bare = patterns.forms.bare.match(sentence)
+    if bare:
+        if not reply.is_first_or_last(number):
+            return []
+        return [(bare, "alone" if number else "opening")]
+    opening = patterns.forms.opening.match(sentence) if number == 0 else None
+    if opening and _gives_opening_score(sentence, opening, patterns, reply.words_may_open):
+        return [(opening, "opening")]
+    return []
+
+
+def _gives_opening_score(
+    sentence: str, opening: re.Match[str], patterns: Patterns, words_may_open: bool
+) -> bool:
+    """Return whether a reply that opens with a label gives it as the score."""
+    is_word = patterns.spellings.label(opening["value"]) not in patterns.spellings.numbers.values()
+    next_character = sentence[opening.end("value") : opening.end("value") + 1]
+    if is_word and next_character in _FULL_STOPS and not words_may_open:
+        return False
+    if _is_doubtful(sentence[opening.end() :], patterns):
+        return False
+    return not _mentions_another(sentence, opening, patterns)
+
+
+def _in_sentence(
+    sentence: str, patterns: Patterns, *, edge: bool, supposed: bool
+) -> Iterator[tuple[re.Match[str], Evidence]]:
+    """Yield what names or asserts a score in one sentence."""
+    named = patterns.forms.named.match(sentence)
+    if named:
+        is_doubtful = _is_doubtful(sentence[named.end() :], patterns)
+        if is_doubtful or _mentions_another(sentence, named, patterns):
+            yield named, "mentioned"
+        else:
+            yield named, "named"
+        return
+    loose = patterns.forms.loosely_named.match(sentence)
+    if loose:
+        yield loose, "mentioned"
+    if supposed:
+        return
+    for form in patterns.readers(sentence, edge=edge):
+        for match in form.assertions(sentence, patterns.spellings.ends_are):
+            if not _mentions_another(sentence, match, patterns):
+                yield match, "asserted"
+
+
+def _is_doubtful(reason: str, patterns: Patterns) -> bool:
+    """Return whether the rest of a sentence casts doubt on its score.
+
+    Without the criterion's title, which may be a word of doubt itself.
+    """
+    return _DOUBTS.search(patterns.title.sub("", reason)) is not None
+
+
+def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
+    """Return whether a number beside a score may be another score.
+
+    False for "4, because it has 2 errors".
+    """
+    rest = _SCALE_NAMED.sub("", sentence[match.end() :])
+    label = patterns.spellings.label(match["value"])
+    for number in _NUMBER.finditer(rest):
+        if not number["counts"] and patterns.spellings.label(number[0]) not in (None, label):
             return True
+    if _OR.match(sentence, match.end("value")):
+        return True
+    return _OR_BEFORE.search(sentence[: match.start("value")]) is not None
+
+
+def _is_label(written: str, spellings: LabelIndex) -> bool:
+    """Return whether a letter is a label and not an article: it is written as in the scale."""
+    if len(written) > 1 or not written.isalpha():
+        return True
+    return spellings.labels.get(spellings.key(written), written) == written
+
+
+def _is_line(text: str, start: int, end: int) -> bool:
+    """Return whether a sentence is a whole line."""
+    return _begins_line(text, start) and (end == len(text) or "\n" in text[start:end])
+
+
+def _begins_line(text: str, start: int) -> bool:
+    """Return whether only blanks come before a position in its line."""
+    line_start = text.rfind("\n", 0, start) + 1
+    return not text[line_start:start].strip(" ")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence of folded text."""
+    breaks = [end.end() for end in _SENTENCE_END.finditer(text)]
+    spans = zip([0, *breaks], [*breaks, len(text)], strict=True)
+    return [(start, end) for start, end in spans if text[start:end].strip()]
+
+
+def gives(judged: str, label: str, patterns: Patterns, *, fractions: bool = False) -> bool:
+    """Return whether a judged text seems to give itself a label as its score.
+
+    `fractions`: also in "4/5" and "4점".
+    """
+    judged = fold(judged)
+    for match in patterns.value.finditer(judged):
+        if patterns.spellings.label(match["value"]) != label:
+            continue
+        if not _is_label(match["value"], patterns.spellings):
+            continue
+        if fractions:
+            has_top = any(match[group] for group in _TOP_GROUPS)
+            if has_top or _UNIT_AT_END.search(match[0]):
+                return True
+        text_before = judged[max(0, match.start() - _LONGEST_GIVING) : match.start()]
         if (
-            re.search(r"\[\[|boxed\{|<\w*(?:score|answer|rating)>\s*\Z", before[-30:])
-            or _GIVES.search(before)
-            or _GIVES_CJK.search(before)
+            _GIVES_BY_MARK.search(text_before[-30:])
+            or _GIVES.search(text_before)
+            or _GIVES_CJK.search(text_before)
         ):
             return True
     return False
 
 
-_WHOLE = ("out_of", "full", "out_of_value", "full_value")
-"""The groups of the scale's top beside a value."""
-
-
 def repeats(reply: str, judged: str) -> bool:
-    """Return whether a reply ends with words, and a score among them, that the judged texts contain
-    in that order."""
-    words, ending = (
-        " ".join(["", *_TOKEN.findall(fold(text).casefold()), ""]) for text in (judged, reply)
-    )
-    last = ending.split()[-5:]
-    return words == ending or (len(last) == 5 and f" {' '.join(last)} " in words)
+    """Return whether a reply ends with words of the judged texts, in their order.
+
+    The reply is cut after its score, so that the score is one of these words.
+    """
+    judged_words = _spaced_words(fold(judged))
+    reply_words = _spaced_words(fold(reply))
+    last = reply_words.split()[-_ECHO_WORDS:]
+    if judged_words == reply_words:
+        return True
+    return len(last) == _ECHO_WORDS and f" {' '.join(last)} " in judged_words
 
 
 def _begins_like(reply: str, judged: str) -> bool:
-    """Return whether the first words of a reply stand in the judged texts in that order."""
-    words, beginning = (
-        " ".join(["", *_TOKEN.findall(text.casefold()), ""]) for text in (judged, reply[:400])
-    )
-    first = beginning.split()[:6]
-    return len(first) > 1 and f" {' '.join(first)} " in words
+    """Return whether the judged texts contain the first words of a reply, in their order."""
+    first = _spaced_words(reply[:400]).split()[:_OPENING_WORDS]
+    return len(first) > 1 and f" {' '.join(first)} " in _spaced_words(judged)
+
+
+def _spaced_words(text: str) -> str:
+    """Return the words and numbers of a folded text in lower case, each between two spaces."""
+    return " ".join(["", *_TOKEN.findall(text.casefold()), ""])
 
 
 def _unquoted(text: str) -> str:
     return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), mask_quotations(text))
 
 
-_SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
-"""What the words before a score end with if the score is not their continuation."""
-
-
 def _check_own(
-    text: str, chosen: Candidate, given: Sequence[Candidate], parts: Patterns, judged: str
+    text: str, score: Candidate, patterns: Patterns, judged: str, *, is_only: bool
 ) -> None:
     """Raise ParseError if a score may be repeated from the judged texts."""
-    label = parts.names.label(chosen.written)
-    trouble = ParseError("a score that the judged text contains as well", text)
-    if (
-        len(given) == 1
-        and chosen.place in ("opening", "alone")
-        and not text[chosen.end :].strip(" \t\r\n*_.,;!()[]{}$。！")
-        and not re.search(r"\w", text[: chosen.start])
-    ):
-        return  # nothing but the score
-    if chosen.place == "opening":
-        if _begins_like(text, judged):
-            raise trouble
-        return
-    if chosen.place == "alone":
-        # "The text ends with\n5" goes on with a number of the text. Which of the scale's numbers it
-        # is makes no difference: if draws were refused by their label, the mean would be of a
-        # selection.
-        before = text[: chosen.start].rstrip(" \t*_(")
-        goes_on = before.rstrip()[-1:] not in _SENTENCE_MARKS and not before.endswith("\n\n")
-        if goes_on and any(
-            parts.names.label(item["value"]) is not None for item in parts.value.finditer(judged)
-        ):
-            raise trouble
-        if repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
-            raise trouble
-        return
-    if label is not None and gives(judged, label, parts, fractions=chosen.place != "named"):
-        line_before = text[: chosen.start].rpartition("\n")[0].rstrip()
-        set_apart = chosen.place == "named" and line_before[-1:] in _SENTENCE_MARKS
-        if not set_apart or repeats(text[max(0, chosen.start - 200) : chosen.end], judged):
-            raise trouble
+    if score.evidence in ("opening", "alone"):
+        has_words_after = text[score.end :].strip(_NO_WORDS)
+        has_words_before = re.search(r"\w", text[: score.start])
+        if is_only and not has_words_after and not has_words_before:
+            return  # nothing but the score
+    ending = text[max(0, score.start - _LONGEST_ECHO) : score.end]
+    if score.evidence == "opening":
+        is_repeated = _begins_like(text, judged)
+    elif score.evidence == "alone":
+        is_repeated = _continues_judged(text, score, patterns, judged) or repeats(ending, judged)
+    else:
+        label = patterns.spellings.label(score.written)
+        fractions = score.evidence != "named"
+        is_given = label is not None and gives(judged, label, patterns, fractions=fractions)
+        is_repeated = is_given and (not _is_set_apart(text, score) or repeats(ending, judged))
+    if is_repeated:
+        raise ParseError("a score that the judged text contains as well", text)
+
+
+def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: str) -> bool:
+    """Return whether a score alone may be the end of a sentence about the judged texts.
+
+    "The text ends with\\n5" continues with a number of the text. Which of the scale's numbers it is
+    makes no difference: if draws were refused by their label, the mean would be of a selection.
+    """
+    text_before = text[: score.start].rstrip(" \t*_(")
+    is_sentence = text_before.rstrip()[-1:] in _SENTENCE_MARKS
+    if is_sentence or text_before.endswith("\n\n"):
+        return False
+    return any(
+        patterns.spellings.label(match["value"]) is not None
+        for match in patterns.value.finditer(judged)
+    )
+
+
+def _is_set_apart(text: str, score: Candidate) -> bool:
+    """Return whether a score with its name has a line of its own after a whole sentence."""
+    lines_before = text[: score.start].rpartition("\n")[0].rstrip()
+    return score.evidence == "named" and lines_before[-1:] in _SENTENCE_MARKS

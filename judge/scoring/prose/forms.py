@@ -1,5 +1,7 @@
-"""Scores that stand beside their name, in a table, in a tag, or alone: "Rating – 4", "| Score | 4
-|", "[[A]]"."""
+"""Scores beside their name, in a table, in a tag, or alone.
+
+"Rating – 4", "| Score | 4 |", "[[A]]".
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,7 @@ NOUNS = (
     r"|स्कोर|अंक|मूल्यांकन|उत्तर|التقييم|تقييم|الدرجة|النتيجة|النقاط|الإجابة|امتیاز|نمره|ציון"
     r"|דירוג|תשובה)"
 )
+# "My final overall" rating
 _BEFORE = (
     r"(?:(?:(?:the|my|your|our|final|overall|total|so|thus|therefore|hence|and|best|chosen|average"
     r"|la|le|el|il|o|a|mi|ma"
@@ -49,13 +52,16 @@ _BEFORE = (
     r"|최종|종합|총|평가|제|나의|最終的な|最終|総合的な|総合|採点|私の|最终|综合|总|总体|整体|评估"
     r"|最後|綜合|總|我的|この)\s*+-?)*+"
 )
+# The same behind the name: "note finale"
 _AFTER = (
     r"(?:\s++(?:final|finale|finali|global|globale|total|totale|general|générale|complessivo|geral"
     r"|overall|akhir|số|النهائية?|النهائي|итоговая))*+"
 )
+# "- ", "1. ", "=> "
 _BULLET = (
     r"(?:(?:[-•+–・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)|=>|->|=+|[-]{2,})\s*+)*+"
 )
+# " (1-5)", " [out of 5]", " (5점 만점)"
 _SCALE_OF = (
     r"(?:\s*+[(\[](?P<low_name>-?[0-9]+)\s*+(?:[-–~〜]|to|から"
     r"|[至到])\s*+(?P<high_name>[0-9]+)[점点分]?\s*+[)\]]|\s*+[(\[]\s*+(?:out\s++of|/|max\.?|sur"
@@ -63,18 +69,21 @@ _SCALE_OF = (
     r"|\s*+[(\[](?P<full_name>[0-9]+)[점点分]?\s*+(?:満点|满分|滿分|만점)\s*+[)\]]"
     r"|\s*+[(\[](?:満点|满分|滿分)(?P<full_name2>[0-9]+)[点分]?\s*+[)\]])?"
 )
+# ": ", " – ", " is "
 _SEPARATOR = (
     r"(?:\s*+(?::=|[:=→⇒➔➜]|=>|->|[-–—]+>?(?=\s)|\|)|\s*+(?:は|[은는]|[为為是])(?:\s*+:)?"
     r"|\s*+(?<=\s)(?:is|est|ist|es|è|é)(?:\s*+:|(?=[\s(\[])))\s*+"
 )
 _BRACKETS = r"[\s(\[{【〔「<*]*+"
 _CLOSES = r"(?:\s*+[)\]}】〕」>]++)*+"
+# "です", "입니다": the verb after the number
 _COPULA = (
     r"(?:です|だ|である|と(?:します|する|なります)|입니다|이(?:다|에요)|예요|임|といたします"
     r"|とします|점입니다)?"
 )
 _STOP = r"(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>|\s)*+"
 _WORDS = r"[^\W\d_]"
+# The end of the reply, or the beginning of a reason: ". It is", " (clear)", ", because"
 _REASON = (
     rf"(?:[\s.!。、,;|*_)\]}}:]*+{_STOP}\Z"
     rf"|[.!。]\s*+(?=\S)|\s*+[(\[（](?=\D)|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
@@ -85,13 +94,14 @@ _REASON = (
     r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
     r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z)"
 )
+# \boxed{4}, \boxed{\text{A}}
 BOX = r"\\(?:boxed|fbox)\{{1,2}(?:\\(?:text|textbf|mathrm|mathbf)\{)?"
+# <score>4</score>, <final_answer>A</final_answer>
 _TAG = (
     r"(?:[a-z]{1,20}_)?(?:score|rating|grade|answer|verdict|result|label|winner|output|final"
     r"|decision|judge?ment|choice|evaluation)"
 )
-# What may follow a score that opens a reply: "2 - the wording is poor", "4. It is clear", "Yes, it
-# is".
+# The words after a score that opens a reply: "4 The text is clear", "4 이 글은".
 _SENTENCE_OPENER = (
     r"(?=(?:the|this|it|its|there|while|although|though|because|since|i|overall)\b"
     r"|(?:이|본|해당)\s*(?:글|요약|응답|답변|텍스트|문장|번역)|この(?:要約|文章|回答|翻訳)|(?:这"
@@ -112,9 +122,8 @@ class Forms:
     tags: tuple[re.Pattern[str], ...]
 
 
-def forms(score: str, mark: str, title: str) -> Forms:
-    """Return the forms of a score, given the patterns of a `score`, of the marks around it and of
-    the title."""
+def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
+    """Return the forms of a score, given the patterns of a score, marks around it and a title."""
     nouns = (
         rf"(?:TITLE[의の的]?\s*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
         r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
@@ -125,14 +134,15 @@ def forms(score: str, mark: str, title: str) -> Forms:
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("TITLE", title).replace("SCORE", score)
+        pattern = pattern.replace("TITLE", title_pattern).replace("SCORE", score_pattern)
         return re.compile(pattern, re.IGNORECASE)
 
     bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
     return Forms(
         # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
         named=compiled(
-            rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE{_CLOSES}{_COPULA}(?={_REASON})"
+            rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}"
+            rf"SCORE{_CLOSES}{_COPULA}(?={_REASON})"
         ),
         # The same with anything behind it: another score in this form makes prose doubtful.
         loosely_named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"),
@@ -152,41 +162,65 @@ def forms(score: str, mark: str, title: str) -> Forms:
 
 def table_cells(text: str, patterns: Forms) -> Iterator[re.Match[str]]:
     """Yield the cells of a table that give a score: beside its name, or the only one below it."""
-    column: int | None = None
+    score_column: int | None = None
     for line in re.finditer(r"[^\n]+", text):
         if "|" not in line[0]:
-            column = None
+            score_column = None
             continue
-        cells = [cell for cell in re.finditer(r"[^|]+", line[0]) if cell[0].strip()]
-        if not cells or all(re.fullmatch(r"[\s:-]+", cell[0]) for cell in cells):
+        row = _Row.of(line)
+        if row.is_rule:
             continue
-        names = [
-            number for number, cell in enumerate(cells) if patterns.name.fullmatch(cell[0].strip())
-        ]
-        scores = [
-            match
-            for cell in cells
-            if (
-                match := patterns.cell.fullmatch(
-                    text, line.start() + _begin(cell), line.start() + _end(cell)
-                )
-            )
-        ]
-        if len(names) == 1 and names[0] == 0 and len(scores) == 1:
+        names = row.columns_of_names(patterns)
+        scores = row.scores(text, patterns)
+        if names == [0] and len(scores) == 1:
+            # "| Score | 4 |"
             yield scores[0]
-        elif column is not None and column < len(cells):
-            yield from (match for match in scores if _inside(match, cells[column], line.start()))
+        elif score_column is not None and score_column < len(row.spans):
+            column_start, column_end = row.spans[score_column]
+            for score in scores:
+                if column_start <= score.start() and score.end() <= column_end:
+                    yield score
         if names and not scores:
-            column = names[-1]
+            # A header. Judges put the score into the last of several columns with such a name.
+            score_column = names[-1]
 
 
-def _begin(cell: re.Match[str]) -> int:
-    return cell.end() - len(cell[0].lstrip())
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The cells of a row that are not blank, and their spans in the text."""
 
+    cells: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
 
-def _end(cell: re.Match[str]) -> int:
-    return cell.start() + len(cell[0].rstrip())
+    @classmethod
+    def of(cls, line: re.Match[str]) -> _Row:
+        cells: list[str] = []
+        spans: list[tuple[int, int]] = []
+        for cell in re.finditer(r"[^|]+", line[0]):
+            if cell[0].strip():
+                cells.append(cell[0])
+                spans.append((line.start() + cell.start(), line.start() + cell.end()))
+        return cls(tuple(cells), tuple(spans))
 
+    @property
+    def is_rule(self) -> bool:
+        """Whether the row has no text: "|---|:-:|"."""
+        return all(re.fullmatch(r"[\s:-]+", cell) for cell in self.cells)
 
-def _inside(match: re.Match[str], cell: re.Match[str], offset: int) -> bool:
-    return offset + cell.start() <= match.start() and match.end() <= offset + cell.end()
+    def columns_of_names(self, patterns: Forms) -> list[int]:
+        return [
+            column
+            for column, cell in enumerate(self.cells)
+            if patterns.name.fullmatch(cell.strip())
+        ]
+
+    def scores(self, text: str, patterns: Forms) -> list[re.Match[str]]:
+        """Return the cells that hold a score and nothing else, as matches in the text."""
+        scores: list[re.Match[str]] = []
+        for cell, (cell_start, cell_end) in zip(self.cells, self.spans, strict=True):
+            start = cell_end - len(cell.lstrip())
+            end = cell_start + len(cell.rstrip())
+            match = patterns.cell.fullmatch(text, start, end)
+            if match:
+                scores.append(match)
+        return scores

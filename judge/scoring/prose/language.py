@@ -1,9 +1,9 @@
-"""How a sentence of one language gives a score, and which sentences give it.
+"""Read whether a sentence of one language gives a score.
 
-A sentence is read from the inside out: the words that assert a score with the score among them,
-then the words that lead up to them, then what is left on both sides. The first two come from closed
-lists: a word that is not on them refuses the sentence. What is left is a reason. It may say
-anything but what `doubt` finds in it.
+A sentence is read from the inside out: the words that assert a score, including the score, then the
+words that lead up to them, then the rest on both sides. The first two come from closed lists: a
+word that is not on them refuses the sentence. The rest is a reason. It may say anything but what
+`doubt` finds in it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One way in which a language asserts a score. All fields are patterns; SCORE and TITLE stand
-    for theirs.
+    """One way in which a language asserts a score.
 
-    `assertion` ends with the sentence, or right before a reason. `lead` is all that may stand
-    between the beginning of a clause and the assertion. `clause` is where a clause may begin after
-    a reason, `before` what that reason has to match, and `doubt` what it must not contain. `after`
-    is how a reason behind the assertion may begin, and `doubt_after` what that must not contain.
-    `says_so` is what the lead and the assertion have beside the number: a number alone asserts
-    nothing. `unless` names a group of the assertion that must not be there.
+    All fields are patterns, in which SCORE and TITLE are replaced by those of the scale and the
+    criterion. `assertion` ends with the sentence, or right before a reason. `lead` matches the
+    words between the beginning of a clause and the assertion. `clause` matches the end of a reason
+    before that clause, `before` the reason itself, and `doubt` words that the reason must not
+    contain. `after` matches the beginning of a reason behind the assertion, and `doubt_after` words
+    that this reason must not contain. `says_so` must occur beside the number: a number alone
+    asserts nothing. `unless` names a group of the assertion that must not be there.
     """
 
     assertion: str
@@ -56,8 +56,8 @@ class Reader:
     ) -> Iterator[re.Match[str]]:
         """Yield what asserts a score in a sentence, with a group `value`.
 
-        `are_ends` tells whether two numbers are the ends of the scale, as the lead "on a scale of 1
-        to 5" says.
+        `are_ends` returns whether two numbers are the ends of the scale, as the lead "on a scale of
+        1 to 5" says.
         """
         for match in self.assertion.finditer(sentence):
             if self.unless and match[self.unless] is not None:
@@ -72,17 +72,18 @@ class Reader:
             stated = lead.groupdict().get("low_lead")
             if stated is not None and not are_ends(stated, lead["high_lead"]):
                 continue
-            beside = (
-                sentence[lead.start() : match.start("value")]
-                + sentence[match.end("value") : match.end()]
-            )
-            if self.says_so.search(beside):
+            before_value = sentence[lead.start() : match.start("value")]
+            after_value = sentence[match.end("value") : match.end()]
+            if self.says_so.search(before_value + after_value):
                 yield match
 
     def _lead(self, before: str) -> re.Match[str] | None:
-        """Return what leads up to an assertion, None if the words before it are not closed or in
-        doubt."""
-        if lead := self.lead.fullmatch(before):
+        """Return what leads up to an assertion.
+
+        Return None if a word before it is on no closed list, or casts doubt on it.
+        """
+        lead = self.lead.fullmatch(before)
+        if lead:
             return lead
         for boundary in self.clause.finditer(before):
             lead = self.lead.fullmatch(before, boundary.end())
@@ -97,12 +98,11 @@ class Reader:
         return None
 
 
-def reader(grammar: Grammar, score: str, title: str) -> Reader:
-    """Return the reader of a grammar, given the patterns of a score and of the criterion's
-    title."""
+def reader(grammar: Grammar, score_pattern: str, title_pattern: str) -> Reader:
+    """Return the reader of a grammar, given the patterns of a score and a criterion's title."""
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("SCORE", score).replace("TITLE", title)
+        pattern = pattern.replace("SCORE", score_pattern).replace("TITLE", title_pattern)
         return re.compile(pattern, re.IGNORECASE)
 
     return Reader(
@@ -116,8 +116,3 @@ def reader(grammar: Grammar, score: str, title: str) -> Reader:
         says_so=compiled(grammar.says_so),
         unless=grammar.unless,
     )
-
-
-def joined(*lines: str) -> str:
-    """Join the alternatives of a pattern, one or more of them in a line."""
-    return "|".join(line.strip() for line in lines)
