@@ -32,8 +32,10 @@ from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
 from judge.suite.case import Verdict
-from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
+from judge.suite.case_scores import CaseScores
+from judge.suite.evidence import Undecidable
 from judge.suite.expectations import Order
+from judge.suite.mean_tests import sum_minus_limit
 from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")

@@ -51,8 +51,8 @@ from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
 from judge.suite.case import Case, Policy, Verdict, joined
+from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
-from judge.suite.evidence import columns
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
@@ -120,7 +120,7 @@ def _prepare_run(
     Without a page, human ratings are left out, because they slow a run down; `with_ratings` puts them back.
     Raises JudgeError.
     """
-    asked = suite_texts.asked[pairwise]
+    judged = suite_texts.judged[pairwise]
     scores = {} if pairwise else suite.options.get("score_columns", {})
     chosen = [each for each in suite_texts.criteria.values() if each.pairwise == pairwise]
     criteria = {each.name: each for each in chosen if each.name not in scores}
@@ -137,13 +137,13 @@ def _prepare_run(
     }
     model = options.pop("model", None)
     parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
-    config, rows = parsed.config, list(asked.samples)
+    config, rows = parsed.config, list(judged.samples)
     prepared = prepare(
         config,
         rows if out else [replace(sample, human={}, ratings={}) for sample in rows],
         providers=parsed.providers,
         loaded_criteria=criteria,
-        wanted_texts=asked.wanted,
+        wanted_texts=judged.texts_by_criterion,
     )
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
@@ -155,14 +155,16 @@ def _prepare_run(
 
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     """Return the result with the ratings of the data, and without scores that no case needs."""
-    table, asked = result.table, suite_texts.asked[False]
+    table = result.table
+    judged = suite_texts.judged[False]
     criteria = {column.name: column.criterion for column in table.columns}
     rows = (
         row
         for row in table.rows()
-        if (wanted := asked.wanted.get(criteria[row.column])) is None or row.key in wanted
+        if (texts := judged.texts_by_criterion.get(criteria[row.column])) is None
+        or row.key in texts
     )
-    return replace(result, table=Table(asked.samples, table.columns, *split_rows(rows)))
+    return replace(result, table=Table(judged.samples, table.columns, *split_rows(rows)))
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -383,14 +385,15 @@ def _prepare_suite(
     suite_texts = load.collect_samples(
         suite, data, load.load_criteria(suite, language, overrides.criteria)
     )
-    asked, single = suite_texts.asked, suite_texts.asked[False].samples
+    judged = suite_texts.judged
+    single = judged[False].samples
     if suite.options.get("language") is None:
         prompt_language.require_single_language(
-            [sample for each in asked.values() for sample in each.samples]
+            [sample for each in judged.values() for sample in each.samples]
         )
     runs = {
         pairwise: _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise)
-        for pairwise, texts in asked.items()
+        for pairwise, texts in judged.items()
         if texts.samples
     }
     if not runs:
@@ -533,7 +536,7 @@ def _keep_baseline(
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
-    texts = prepared.suite_texts.about[case.name]
+    texts = prepared.suite_texts.texts_by_case[case.name]
     return [
         text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)
     ]

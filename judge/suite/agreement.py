@@ -1,4 +1,4 @@
-"""Agreement with human ratings: the expectation of a minimal correlation, and its change from a baseline."""
+"""Agreement with human ratings: a minimal correlation, and its change from a baseline."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from judge.stats.correlation import (
     MIN_CORRELATION_ITEMS,
     NO_SYSTEM_INTERVAL,
     UNITS,
+    Correlation,
     CorrelationWithRatings,
     change_in_agreement,
     usual_level,
 )
-from judge.stats.power import ALPHA, items_needed
-from judge.stats.power import MIN_ITEMS as FEWEST
+from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.suite.case import (
     AnyOf,
     Case,
@@ -39,10 +39,13 @@ from judge.suite.case import (
     short,
     worst,
 )
-from judge.suite.evidence import NEAR, CaseScores, Undecidable, format_estimate, needs
+from judge.suite.case_scores import CaseScores
+from judge.suite.evidence import NEAR, Undecidable
+from judge.suite.mean_tests import format_estimate, needs
 from judge.table import matrix
 
-PLACES = 2
+DECIMALS = 2
+"""Decimals of a coefficient."""
 _OVER: Mapping[Level, str] = {
     "document": "within items",
     "item": "over all texts",
@@ -66,14 +69,18 @@ class Coefficients(AnyOf):
     pearson: Minimum | None = None
     level: Level | None = Field(
         default=None,
-        description="document: within items (default if most items have three rated texts or more); item: over all "
-        "texts (otherwise the default); system: between the systems' means.",
+        description="document: within items (default if most items have three rated texts or "
+        "more); item: over all texts (otherwise the default); system: between the systems' means.",
     )
 
     @property
     def minima(self) -> dict[Coefficient, float]:
-        minima = ((name, getattr(self, name)) for name in get_args(Coefficient))
-        return {name: minimum.min for name, minimum in minima if minimum is not None}
+        minima: dict[Coefficient, float] = {}
+        for name in get_args(Coefficient):
+            minimum = getattr(self, name)
+            if minimum is not None:
+                minima[name] = minimum.min
+        return minima
 
 
 class Agreement(Case):
@@ -89,17 +96,22 @@ class Agreement(Case):
             self.mistake("human ratings are in the data; leave text out", "text")
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        rated = {name: None for sample in texts for name in sample.human}
-        if criterion.name not in rated:
-            if excluded := ledger.excluded(texts, criterion.name):
-                raise ConfigError(
-                    f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts"
-                )
-            has = f"rated: {', '.join(rated)}" if rated else "the data has no ratings"
+        rating_names = list(dict.fromkeys(name for sample in texts for name in sample.human))
+        if criterion.name in rating_names:
+            return
+        excluded = ledger.excluded(texts, criterion.name)
+        # A rating that an example of the prompt shows must not test that prompt (decision 75).
+        if excluded:
             raise ConfigError(
-                f"human: no text has a human rating {criterion.name!r} ({has}); name its column with "
-                f"map: {{rating.{criterion.name}: COLUMN}}"
+                f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts"
             )
+        available = (
+            f"rated: {', '.join(rating_names)}" if rating_names else "the data has no ratings"
+        )
+        raise ConfigError(
+            f"human: no text has a human rating {criterion.name!r} ({available}); name its column "
+            f"with map: {{rating.{criterion.name}: COLUMN}}"
+        )
 
     def describe(self) -> str:
         return f"{self.about()} agrees with human ratings"
@@ -110,66 +122,91 @@ class Agreement(Case):
         )
 
     def decide(self, context: CaseContext) -> Decision:
-        scored, criterion = context.scored(), self.stem()
-        texts = {*context.texts}
-        samples = scored.result.table.samples
-        rated = [s for s in samples if s.key in texts and criterion in s.human]
-        if not rated:
+        case_scores = context.scored()
+        criterion = self.stem()
+        case_texts = frozenset(context.texts)
+        samples = [
+            sample for sample in case_scores.result.table.samples if sample.key in case_texts
+        ]
+        rated_samples = [sample for sample in samples if criterion in sample.human]
+        if not rated_samples:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
-        lacking, detail = scored.describe_missing(
-            [(*s.key, "") for s in rated if scored.score(*s.key) is None]
-        )
-        level = self.human.level or usual_level(rated)
-        ratings = matrix(rated, {s.key: s.human[criterion] for s in rated})
-        correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(
-            matrix(rated, scored.values(rated))
-        )
-        excluded = ledger.excluded((s for s in samples if s.key in texts), criterion)
+        without_score = [
+            (*sample.key, "") for sample in rated_samples if case_scores.score(*sample.key) is None
+        ]
+        lacking, detail = case_scores.describe_missing(without_score)
+        excluded = ledger.excluded(samples, criterion)
+        level = self.human.level or usual_level(rated_samples)
+        correlation = _correlate(rated_samples, criterion, case_scores, context.seed)
+        # Too few items or systems, or ratings that are all equal.
         if level in correlation.lacking:
             raise Undecidable(joined(correlation.lacking[level], excluded), detail)
-        minima = self.human.minima
-        estimates = {name: e for name in minima if (e := correlation.estimates.get((level, name)))}
-        if len(estimates) < len(minima):
-            raise Undecidable("a coefficient is undefined on these texts", detail)
-        items = len({sample.item for sample in rated})
-        decisions = [
-            _decide_coefficient(e, minima[name], level, items) for name, e in estimates.items()
+        items = len({sample.item for sample in rated_samples})
+        estimates: list[Estimate] = []
+        decisions: list[Decision] = []
+        for name, minimum in self.human.minima.items():
+            estimate = correlation.estimates.get((level, name))
+            if estimate is None:
+                raise Undecidable("a coefficient is undefined on these texts", detail)
+            estimates.append(estimate)
+            decisions.append(_decide_coefficient(estimate, minimum, level, items))
+        first = estimates[0]
+        plural = "s" if first.n != 1 else ""
+        over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{plural}"
+        reasons = dict.fromkeys(decision.reason for decision in decisions)
+        measured = [
+            f"{name} {format_estimate(estimate, DECIMALS)}"
+            for name, estimate in zip(self.human.minima, estimates, strict=True)
         ]
-        first = next(iter(estimates.values()))
-        over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
         return Decision(
             worst(decisions).status,
-            joined(
-                *dict.fromkeys(decision.reason for decision in decisions), over, lacking, excluded
-            ),
-            ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
+            joined(*reasons, over, lacking, excluded),
+            ", ".join(measured),
             estimate=first,
             detail=detail,
         )
 
 
-def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> Decision:
-    if e.n < FEWEST:
-        return Decision("undecided", f"too few {UNITS[level]}s: at least {FEWEST} needed")
-    if e.low is None or e.high is None:
+def _correlate(
+    rated_samples: Sequence[Sample], criterion: str, case_scores: CaseScores, seed: int
+) -> Correlation:
+    """Correlate the scores of rated texts with their ratings, at all levels."""
+    ratings = matrix(
+        rated_samples, {sample.key: sample.human[criterion] for sample in rated_samples}
+    )
+    scores = matrix(rated_samples, case_scores.values(rated_samples))
+    return CorrelationWithRatings(ratings, Bootstrap(seed=seed)).correlate(scores)
+
+
+def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items: int) -> Decision:
+    """Decide whether a coefficient reaches its minimum; `items` is the number of items."""
+    if estimate.n < MIN_ITEMS:
+        return Decision("undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed")
+    if estimate.low is None or estimate.high is None:
         fewest = INTERVAL_ITEMS.get(level)
         reason = f"too few items: at least {fewest} needed" if fewest else NO_SYSTEM_INTERVAL
         return Decision("undecided", reason)
-    if e.low >= least - NEAR:
+    if estimate.low >= minimum - NEAR:
         return Decision("passed")
-    if e.high < least - NEAR:
-        return Decision("failed", f"{e.name} below {short(least)}")
-    n, unit = (
-        (items, "item") if level == "system" else (e.n, UNITS[level])
-    )  # resampling is over items
-    margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
-    return Decision(
-        "undecided",
-        f"no significant difference from {e.name} {short(least)}{needs(items_needed(margin), n, unit)}",
+    if estimate.high < minimum - NEAR:
+        return Decision("failed", f"{estimate.name} below {short(minimum)}")
+    n = estimate.n
+    unit = UNITS[level]
+    if level == "system":
+        # The interval between systems' means is resampled over items, so more items narrow it.
+        n = items
+        unit = "item"
+    # The items that would show a coefficient like this one to differ from its minimum.
+    margin = replace(
+        estimate,
+        value=estimate.value - minimum,
+        low=estimate.low - minimum,
+        high=estimate.high - minimum,
+        n=n,
     )
-
-
-# Two runs
+    limit = f"{estimate.name} {short(minimum)}"
+    needed = needs(items_needed(margin), n, unit)
+    return Decision("undecided", f"no significant difference from {limit}{needed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +222,31 @@ class AgreementChange:
 def agreement_change(
     result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
 ) -> AgreementChange | None:
-    """Return the change; None if too few rated texts have both scores, or a coefficient is undefined.
+    """Return the change in agreement with people from the baseline to this run.
 
-    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p. Raises
-    DataError for a rating that either run's criterion has seen.
+    Return None if too few rated texts have both scores, or a coefficient is undefined. The interval
+    has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
+    Raises DataError for a rating that either run's criterion has seen.
     """
     ledger.check(result.table.samples, ledger.seen_by(baseline.table.columns))
-    rated = [sample for sample in result.table.samples if criterion in sample.human]
-    if len(rated) < MIN_CORRELATION_ITEMS:
+    rated_samples = [sample for sample in result.table.samples if criterion in sample.human]
+    if len(rated_samples) < MIN_CORRELATION_ITEMS:
         return None
+    items = {sample.item for sample in rated_samples}
     try:
-        scores = [
-            CaseScores.for_criterion(run, criterion, {s.item for s in rated})
-            for run in (baseline, result)
-        ]
+        before = CaseScores.for_criterion(baseline, criterion, items)
+        after = CaseScores.for_criterion(result, criterion, items)
     except Undecidable:
         return None
-    old, new = (side.values(rated) for side in scores)
-    level = usual_level(rated)
+    level = usual_level(rated_samples)
     shifts, _ = change_in_agreement(
-        rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
+        rated_samples,
+        criterion,
+        before.values(rated_samples),
+        after.values(rated_samples),
+        levels=(level,),
+        seed=seed,
+        confidence=1 - ALPHA / criteria,
     )
     shift = shifts.get(level)
     if shift is None or shift.change is None:
@@ -213,29 +255,43 @@ def agreement_change(
 
 
 def decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -> Decision:
-    """Fail only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
+    """Fail only if the scores correlate significantly worse with people.
 
-    `p` is after Holm. Without a test, as over all texts, the interval decides.
+    `p` is after Holm. Without a test, as over all texts, the interval decides. `moved` describes
+    how the scores moved.
     """
-    e, unit = agreement.estimate, UNITS[agreement.level]
-    ends = None if e.low is None or e.high is None else (e.low, e.high)
-    significant = p < ALPHA if p is not None else ends is not None and not ends[0] <= 0 <= ends[1]
-    if significant:
-        status: Status = "failed" if e.value < 0 else "passed"
+    estimate = agreement.estimate
+    unit = UNITS[agreement.level]
+    status: Status = "passed"
+    if _is_significant(estimate, p):
+        status = "failed" if estimate.value < 0 else "passed"
         tested = f" ({format_p(p)})" if p is not None else ""
-        reason = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
-    elif e.n < FEWEST or (ends is None and p is None):
-        status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
+        reason = f"agrees {'better' if estimate.value > 0 else 'worse'} with people{tested}"
+    elif estimate.n < MIN_ITEMS or (p is None and not _has_interval(estimate)):
+        status = "undecided"
+        reason = f"too few {unit}s: at least {MIN_ITEMS} needed"
     else:
-        status, reason = (
-            "passed",
-            f"no significant change in agreement{needs(items_needed(e), e.n, unit)}",
-        )
-    change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
+        needed = needs(items_needed(estimate), estimate.n, unit)
+        reason = f"no significant change in agreement{needed}"
+    interval = format_interval(estimate.low, estimate.high, DECIMALS)
+    change = f"{signed(estimate.value, DECIMALS)} {interval}"
     return Decision(
         status,
         f"{reason}; scores {moved}",
-        f"spearman {number(agreement.after, PLACES)}, {change}".rstrip(),
-        estimate=e,
-        before=f"spearman {number(agreement.before, PLACES)}",
+        f"spearman {number(agreement.after, DECIMALS)}, {change}".rstrip(),
+        estimate=estimate,
+        before=f"spearman {number(agreement.before, DECIMALS)}",
     )
+
+
+def _has_interval(estimate: Estimate) -> bool:
+    return estimate.low is not None and estimate.high is not None
+
+
+def _is_significant(estimate: Estimate, p: float | None) -> bool:
+    """Return whether a test, or else the interval, shows a change."""
+    if p is not None:
+        return p < ALPHA
+    if estimate.low is None or estimate.high is None:
+        return False
+    return not estimate.low <= 0 <= estimate.high

@@ -12,28 +12,18 @@ from pathlib import Path
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.files import try_writing
 from judge.core.format import format_p, number, one_line, plural, signed, text_name
-from judge.core.records import Sample, whole
+from judge.core.records import Column, Estimate, Sample, whole
 from judge.data import ledger
 from judge.data.rows import nearby
 from judge.results.result import Result, load
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
 from judge.stats.run_differences import MeanChange, Runs
-from judge.suite.agreement import agreement_change, decide_agreement
+from judge.suite.agreement import AgreementChange, agreement_change, decide_agreement
 from judge.suite.case import Decision, Status, Verdict, joined, places
-from judge.suite.evidence import (
-    CaseScores,
-    MeanTest,
-    PairedRuns,
-    Rescaled,
-    Text,
-    Undecidable,
-    columns,
-    format_change,
-    mean,
-    pair_runs,
-    values,
-)
+from judge.suite.case_scores import CaseScores, PairedRuns, Rescaled, columns, pair_runs
+from judge.suite.evidence import Text, Undecidable, item_values
+from judge.suite.mean_tests import MeanTest, format_change, mean
 from judge.suite.schema import Suite
 from judge.table import RUN, Table, split_rows
 
@@ -44,11 +34,12 @@ _PAGES = ("report.html", "report.md")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """`before` is the run to compare with, `keep` the folder in which this run becomes the baseline; each may be None.
+    """The run to compare with, and the folder in which this run becomes the baseline.
 
-    `before` has only texts that are the same in this run, and is None if there are none; `edited` also has those with
-    another output, if there are any. `changed` are all texts with another output or source. `warnings` belong into the
-    summary: nothing is compared, or texts of the baseline are gone.
+    `before` is the run to compare with, `keep` the folder; each may be None. `before` has only
+    texts that are the same in this run, and is None if there are none; `edited` also has those with
+    another output, if there are any. `changed` are all texts with another output or source.
+    `warnings` belong into the summary: nothing is compared, or texts of the baseline are gone.
     """
 
     before: Result | None = None
@@ -64,6 +55,14 @@ class Baseline:
         return self.before is None and self.edited is None
 
 
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """The folder of a baseline, None if none is named, and how error messages refer to it."""
+
+    folder: Path | None
+    label: str
+
+
 def locate(
     suite: Suite,
     samples: Sequence[Sample],
@@ -74,84 +73,114 @@ def locate(
 ) -> Baseline:
     """Locate the baseline of a suite; `samples` are the texts that it scores.
 
-    `folder` overrides the suite's own: the baseline is DIR/NAME, or DIR if that is a run. A new suite without a run in
-    it gets a warning. Texts with another source, fewer than half, are left out with a note; texts of the baseline that
-    are not among the `known` ones get a warning.
+    `folder` overrides the suite's own: the baseline is DIR/NAME, or DIR if that is a run. A new
+    suite without a run in it gets a warning. Texts with another source, fewer than half, are left
+    out with a note; texts of the baseline that are not among the `known` ones get a warning.
 
-    Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder is missing or is not
-    a scored run, and if it has other data; with `update` these are notes. Raises StorageError if it cannot be
-    replaced or belongs to somebody else.
+    Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder
+    is missing or is not a scored run, and if it has other data; with `update` these are notes.
+    Raises StorageError if it cannot be replaced or belongs to somebody else.
     """
-    if folder is None:
-        where, place = f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
-    else:
-        suite_folder = folder / suite.name
-        is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
-        where, place = f"{suite.path}: --baseline", folder if is_run else suite_folder
-    drifts = [case for case in suite.cases if case.needs_baseline]
-    if place is None:
-        if update:
-            raise ConfigError(
-                f"{suite.path}: --update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR"
-            )
-        if drifts:
-            raise ConfigError(
-                f"{suite.path}:{drifts[0].line}: {drifts[0].kind} needs a baseline: write "
-                "baseline: FOLDER at the top, or add --baseline DIR"
-            )
+    location = _location(suite, folder)
+    run_folder = location.folder
+    if run_folder is None:
+        _check_not_needed(suite, update=update)
         return Baseline()
     if not samples:
         reason = "a baseline has scores of single texts, and all cases here compare pairs"
         if folder is None:
-            raise ConfigError(f"{where}: {reason}")
+            raise ConfigError(f"{location.label}: {reason}")
         return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
-    keep = folder / suite.name if update and folder is not None else place if update else None
-    if folder is not None and not update and not (place / RUN).exists():
+    keep: Path | None = None
+    if update:
+        keep = run_folder if folder is None else folder / suite.name
+    elif folder is not None and not (run_folder / RUN).exists():
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{nearby(folder)}; --update-baseline makes this run the baseline"
+                f"--baseline {folder}: no such folder{nearby(folder)}; --update-baseline makes "
+                "this run the baseline"
             )
         # A folder with runs of other suites is valid; an empty folder is a mistake.
-        if any(any(folder.glob(pattern)) for pattern in (f"*/{RUN}", f"*/{PAIRS}/{RUN}")):
-            return Baseline(
-                warnings=(
-                    f"Not compared with a baseline: there is no run in {folder / suite.name}.",
-                )
-            )
+        if _has_runs(folder):
+            reason = f"there is no run in {folder / suite.name}"
+            return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
     if keep is not None:
-        _check_folder(where, keep)
+        _check_folder(location.label, keep)
     try:
-        if not (place / RUN).exists():
-            raise ConfigError(f"there is no run in {place}")
-        before = load(place)
-        if before.rankings or not columns(before):
-            raise ConfigError(f"no text has a judge's score in {place}")
-        warnings = () if known is None or update else _warn_of_missing_texts(before, known)
+        before = _load_scored(run_folder)
+        warnings: tuple[str, ...] = ()
+        if known is not None and not update:
+            warnings = _warn_of_missing_texts(before, known)
         return replace(_compare_texts(before, samples), keep=keep, warnings=warnings)
     except JudgeError as error:
         if not update:
-            raise ConfigError(f"{where}: {error}; --update-baseline makes a new one") from error
-        unjudged = (
-            f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
-        )
+            raise ConfigError(
+                f"{location.label}: {error}; --update-baseline makes a new one"
+            ) from error
+        drifts = [case for case in suite.cases if case.needs_baseline]
+        unjudged = ""
+        if drifts:
+            unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged"
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
-def _check_folder(where: str, folder: Path) -> None:
+def _location(suite: Suite, folder: Path | None) -> _Location:
+    if folder is None:
+        line = suite.lines.get("baseline", 1)
+        return _Location(suite.baseline, f"{suite.path}:{line}: baseline")
+    suite_folder = folder / suite.name
+    is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
+    return _Location(folder if is_run else suite_folder, f"{suite.path}: --baseline")
+
+
+def _check_not_needed(suite: Suite, *, update: bool) -> None:
+    """Raise ConfigError if a suite without a baseline needs one."""
+    if update:
+        raise ConfigError(
+            f"{suite.path}: --update-baseline needs a folder: write baseline: FOLDER, or add "
+            "--baseline DIR"
+        )
+    for case in suite.cases:
+        if case.needs_baseline:
+            raise ConfigError(
+                f"{suite.path}:{case.line}: {case.kind} needs a baseline: write "
+                "baseline: FOLDER at the top, or add --baseline DIR"
+            )
+
+
+def _has_runs(folder: Path) -> bool:
+    """Return whether a folder has the run of any suite, or its comparisons in pairs."""
+    runs = folder.glob(f"*/{RUN}")
+    pairwise_runs = folder.glob(f"*/{PAIRS}/{RUN}")
+    return any(runs) or any(pairwise_runs)
+
+
+def _load_scored(folder: Path) -> Result:
+    """Load a run with scores of single texts. Raises JudgeError for any other folder."""
+    if not (folder / RUN).exists():
+        raise ConfigError(f"there is no run in {folder}")
+    result = load(folder)
+    if result.rankings or not columns(result):
+        raise ConfigError(f"no text has a judge's score in {folder}")
+    return result
+
+
+def _check_folder(label: str, folder: Path) -> None:
     """Raise StorageError for a folder that cannot hold a baseline."""
-    existing = next(
-        ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists()
-    )
+    ancestors = (folder, *folder.absolute().parents)
+    # The folder may not exist yet; then it must be possible to make it.
+    existing = next(ancestor for ancestor in ancestors if ancestor.exists())
     if not existing.is_dir():
-        raise StorageError(f"{where}: {existing} is a file; name a folder")
+        raise StorageError(f"{label}: {existing} is a file; name a folder")
     try:
         try_writing(existing)
     except OSError as error:
         problem = f"{existing}: cannot be written to ({error.strerror or error})"
-        raise StorageError(f"{where}: {problem}; name another folder") from error
+        raise StorageError(f"{label}: {problem}; name another folder") from error
+    # A run replaces an earlier run, but no report of another tool (decision 58).
     if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
         raise StorageError(
-            f"{where}: {folder} holds a report that is not from judge; name another folder"
+            f"{label}: {folder} holds a report that is not from judge; name another folder"
         )
 
 
@@ -165,34 +194,43 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
         raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
-    edited = {
-        _key(sample): _text(sample)
-        for sample in shared
-        if text_before[_key(sample)] != _text(sample)
-    }
-    other_source = {key for key, (_, source) in edited.items() if text_before[key][1] != source}
+    edited: list[Text] = []
+    other_source: list[Text] = []
+    for sample in shared:
+        key = _key(sample)
+        text = _text(sample)
+        if text_before[key] != text:
+            edited.append(key)
+            if text_before[key].source != text.source:
+                other_source.append(key)
     total = plural(len(shared), "text")
+    # A few corrected sources are normal. If most differ, the items are other items.
     if 2 * len(other_source) >= len(shared):
-        example = text_name(*next(key for key in edited if key in other_source))
         raise ConfigError(
-            f"its data differ: {len(other_source):,} of {total} have another source, such as {example}"
+            f"its data differ: {len(other_source):,} of {total} have another source, such as "
+            f"{text_name(*other_source[0])}"
         )
-    notes = []
+    has_unchanged = len(edited) < len(shared)
+    notes: list[str] = []
     if edited:
-        example = text_name(*next(iter(edited)))
-        only = (
-            "only unchanged texts show" if len(edited) < len(shared) else "no unchanged text shows"
-        )
+        only = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
         notes.append(
-            f"{len(edited):,} of {total} edited, such as {example}; {only} whether the judge changed."
+            f"{len(edited):,} of {total} edited, such as {text_name(*edited[0])}; {only} whether "
+            "the judge changed."
         )
-    if new := len(samples) - len(shared):
+    new = len(samples) - len(shared)
+    if new:
         notes.append(
-            f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it."
+            f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared "
+            "with it."
         )
-    unchanged = _without(before, edited.keys()) if len(edited) < len(shared) else None
-    with_edited = _without(before, other_source) if len(other_source) < len(edited) else None
-    return Baseline(unchanged, notes=tuple(notes), edited=with_edited, changed=frozenset(edited))
+    has_edited_outputs = len(other_source) < len(edited)
+    return Baseline(
+        _without(before, set(edited)) if has_unchanged else None,
+        notes=tuple(notes),
+        edited=_without(before, set(other_source)) if has_edited_outputs else None,
+        changed=frozenset(edited),
+    )
 
 
 def _without(result: Result, texts: Collection[Text]) -> Result:
@@ -209,22 +247,31 @@ def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str
         return ()
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
     total = plural(len(before.table.samples), "text")
-    return (
-        f"{len(gone):,} of {total} of the baseline gone: {text_name(gone[0].item, gone[0].system)}{more}.",
-    )
+    example = text_name(gone[0].item, gone[0].system)
+    return (f"{len(gone):,} of {total} of the baseline gone: {example}{more}.",)
 
 
-def _key(sample: Sample) -> tuple[str, str]:
+def _key(sample: Sample) -> Text:
+    # The texts of a stored run are `whole`.
     return whole(sample.item), whole(sample.system)
 
 
-def _text(sample: Sample) -> tuple[str, str]:
-    return whole(sample.output), whole(sample.source or "")
+@dataclass(frozen=True, slots=True)
+class _OutputAndSource:
+    output: str
+    source: str
+
+
+def _text(sample: Sample) -> _OutputAndSource:
+    return _OutputAndSource(whole(sample.output), whole(sample.source or ""))
 
 
 @dataclass(frozen=True, slots=True)
 class _MeanChange:
-    """A criterion's scores in both runs, and the test of their mean difference, after minus before."""
+    """A criterion's scores in both runs, and the test of their mean difference.
+
+    The difference is after minus before.
+    """
 
     runs: PairedRuns
     test: MeanTest
@@ -239,72 +286,114 @@ def compare_with_baseline(
     changed: Collection[Text] = (),
     seed: int = 0,
 ) -> list[Verdict]:
-    """Return one verdict for each criterion of `result`, except those whose mean a drift case limits.
+    """Return one verdict for each criterion of `result`.
 
-    With human ratings, a criterion fails only if its scores agree significantly less with them: a stricter prompt that
-    is right is no regression. Without ratings, or with too few, it fails only if its scores are significantly worse: p
-    after Holm is below .05 and the interval of the mean difference is on the worse side of 0. Both come from `runs`, or
-    with fewer than six items from the draws; without a test, likeliest labels must flip. All texts with both scores
-    count but those that `changed`. Without evidence, or on another scale, it is `undecided`, which fails only if the
-    suite says so; it is an `error` if fewer than half of the texts can be compared. A new criterion has no verdict. A
-    drift case does not replace the comparison with human ratings.
+    A criterion whose mean a drift case limits has none, unless it has human ratings: a drift case
+    does not replace the comparison with them.
+
+    With human ratings, a criterion fails only if its scores agree significantly less with them: a
+    stricter prompt that is right is no regression. Without ratings, or with too few, it fails only
+    if its scores are significantly worse: p after Holm is below .05 and the interval of the mean
+    difference is on the worse side of 0. Both come from `runs`, or with fewer than six items from
+    the draws; without a test, likeliest labels must flip. All texts with both scores count except
+    the `changed` ones. Without evidence, or on another scale, it is `undecided`, which fails only
+    if the suite says so; it is an `error` if fewer than half of the texts can be compared. A new
+    criterion has no verdict.
     """
-    first_rows = {
-        row.column: row for row in reversed(runs.means)
-    }  # the row of all systems comes first
-    bounded = {case.stem() for case in suite.cases if case.bounds_mean}
-    in_baseline = columns(baseline).keys()
-    texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
-    rows = {
-        name: first_rows.get(column.name)
-        for name, column in columns(result).items()
-        if name in in_baseline
-    }
-    changes = {name: _mean_change(result, baseline, name, texts, row) for name, row in rows.items()}
-    compared = {name: change for name, change in changes.items() if isinstance(change, _MeanChange)}
-    # With too few items for the test of `runs`, that of the draws counts, corrected among these criteria.
-    over_draws = {
-        name: change.test.estimate.p
-        for name, change in compared.items()
-        if name not in bounded and change.test.unit == "draw"
-    }
-    p_values = {name: row.adjusted for name, row in rows.items() if row}
-    p_values |= zip(over_draws, holm([*over_draws.values()]), strict=True)
-    rated = [
-        name for name in changes if any(name in sample.human for sample in result.table.samples)
-    ]
-    agreements = {
-        name: agreement
-        for name in rated
-        if (agreement := agreement_change(result, baseline, name, criteria=len(rated), seed=seed))
-    }
-    agreement_p = dict(
-        zip(agreements, holm([each.estimate.p for each in agreements.values()]), strict=True)
+    limited_by_drift = {case.stem() for case in suite.cases if case.bounds_mean}
+    changes, p_values = _mean_changes(
+        result, baseline, runs, changed=changed, limited_by_drift=limited_by_drift
     )
-    decisions = {
-        name: _decide_scores(change, p_values.get(name)) for name, change in changes.items()
-    }
-    expected = dict.fromkeys(decisions, "not worse")
-    for name in compared.keys() & {*rated}:
-        scores = decisions[name]
-        if agreement := agreements.get(name):
-            decision = decide_agreement(agreement, agreement_p.get(name), scores.found)
-            if decision.status == "undecided" and scores.status == "failed":
-                continue
-        elif name in bounded:
-            reason = "agreement with people not checked: too few rated texts, or all scores equal"
-            excluded = ledger.excluded(result.table.samples, name)
-            decision = Decision(
-                "undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient"
-            )
-        else:
+    samples = result.table.samples
+    rated = [name for name in changes if any(name in sample.human for sample in samples)]
+    agreements: dict[str, AgreementChange] = {}
+    for name in rated:
+        agreement = agreement_change(result, baseline, name, criteria=len(rated), seed=seed)
+        if agreement is not None:
+            agreements[name] = agreement
+    adjusted = holm([agreement.estimate.p for agreement in agreements.values()])
+    agreement_p = dict(zip(agreements, adjusted, strict=True))
+    verdicts: list[Verdict] = []
+    for name, change in changes.items():
+        # The drift case already decides the mean. With ratings, their agreement is checked, too.
+        if name in limited_by_drift and name not in rated:
             continue
-        decisions[name], expected[name] = decision, "agrees no worse with people"
-    return [
-        _verdict(suite, decision, f"{name} against the baseline", name, expected[name])
-        for name, decision in decisions.items()
-        if name not in bounded or name in rated
-    ]
+        decision = _decide_scores(change, p_values.get(name))
+        expected = "not worse"
+        if name in rated and isinstance(change, _MeanChange):
+            by_people: Decision | None = None
+            if name in agreements:
+                by_people = _decide_by_agreement(agreements[name], agreement_p[name], decision)
+            elif name in limited_by_drift:
+                by_people = _without_agreement(ledger.excluded(samples, name), decision)
+            if by_people is not None:
+                decision = by_people
+                expected = "agrees no worse with people"
+        verdicts.append(_verdict(suite, decision, f"{name} against the baseline", name, expected))
+    return verdicts
+
+
+def _decide_by_agreement(
+    agreement: AgreementChange, p: float | None, scores: Decision
+) -> Decision | None:
+    """Decide by the agreement with people; None if the decision on the `scores` is to stand.
+
+    Worse scores count if the agreement is undecided.
+    """
+    decision = decide_agreement(agreement, p, scores.found)
+    # Too few ratings must not excuse scores that are significantly worse.
+    if decision.status == "undecided" and scores.status == "failed":
+        return None
+    return decision
+
+
+def _without_agreement(excluded: str, scores: Decision) -> Decision:
+    """Return the decision on a criterion with ratings whose mean a drift case limits."""
+    reason = "agreement with people not checked: too few rated texts, or all scores equal"
+    return Decision(
+        "undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient"
+    )
+
+
+def _mean_changes(
+    result: Result,
+    baseline: Result,
+    runs: Runs,
+    *,
+    changed: Collection[Text],
+    limited_by_drift: Collection[str],
+) -> tuple[dict[str, _MeanChange | Undecidable], dict[str, float | None]]:
+    """Return the mean difference of each criterion in both runs, or why there is none; and p.
+
+    p is after Holm, by the criterion's name.
+    """
+    row_by_column: dict[str, MeanChange] = {}
+    for row in runs.means:
+        # The first row of a column is about all systems.
+        row_by_column.setdefault(row.column, row)
+    texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
+    in_baseline = columns(baseline).keys()
+    changes: dict[str, _MeanChange | Undecidable] = {}
+    p_values: dict[str, float | None] = {}
+    p_over_draws: dict[str, float | None] = {}
+    for name, column in columns(result).items():
+        if name not in in_baseline:
+            continue
+        first_row = row_by_column.get(column.name)
+        if first_row:
+            p_values[name] = first_row.adjusted
+        change = _mean_change(result, baseline, name, texts, first_row)
+        changes[name] = change
+        if (
+            isinstance(change, _MeanChange)
+            and change.test.unit == "draw"
+            and name not in limited_by_drift
+        ):
+            p_over_draws[name] = change.test.estimate.p
+    # If there is no test of `runs`, the test over draws counts, corrected among these criteria.
+    adjusted = holm([*p_over_draws.values()])
+    p_values |= zip(p_over_draws, adjusted, strict=True)
+    return changes, p_values
 
 
 def _mean_change(
@@ -319,97 +408,148 @@ def _mean_change(
     items = runs.items()
     if row is None or len(items) < MIN_ITEMS:
         return _MeanChange(runs, mean(items, 0.0)[0])
-    test = MeanTest(row.estimate, float(values(items).std(ddof=1)), "item", items=len(items))
-    return _MeanChange(runs, test)
+    sd = float(item_values(items).std(ddof=1))
+    return _MeanChange(runs, MeanTest(row.estimate, sd, "item", items=len(items)))
 
 
 def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decision:
+    """Decide whether the scores got worse; `p` is after Holm, None without a test."""
     if isinstance(change, Undecidable):
-        return Decision(
-            "undecided" if isinstance(change, Rescaled) else "error",
-            change.message,
-            "no comparison",
-        )
-    runs, test, column = change.runs, change.test, change.runs.after.column
-    e, changed = test.estimate, runs.changed()
-    few = test.unit == "draw" and p is None
-    status: Status = "passed"
-    # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
-    if not e.value and e.low == e.high and not (changed and test.too_few_reason):
-        reason = f"mean the same; {changed}" if changed else "the same"
-    elif (
-        test.direction
-        and (p is None or p < ALPHA)
-        and (not few or "flipped" in changed)
-        and not test.too_few_reason
-    ):
-        worse = test.direction == (1 if column.better == "lower" else -1)
-        status = "failed" if worse else "passed"
-        tested = "" if p is None else f" ({format_p(p)})"
-        reason = f"worse{tested}; same texts: the judge changed" if worse else f"better{tested}"
-    elif test.too_few_reason or few:
-        status = "undecided"
-        reason = joined(test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items", changed)
-    else:
-        reason = "no significant change" + replace(test, estimate=replace(e, p=p)).items_needed
-    decimals, alike = places(column), test.alike if test.estimate.value else ""
+        status: Status = "undecided" if isinstance(change, Rescaled) else "error"
+        return Decision(status, change.message, "no comparison")
+    test = change.test
+    column = change.runs.after.column
+    outcome = _outcome_of_scores(change, p)
+    decimals = places(column)
     return Decision(
-        status,
-        joined(reason, alike, runs.some),
+        outcome.status,
+        joined(outcome.reason, test.alike if test.estimate.value else "", change.runs.some),
         format_change(test.estimate, decimals),
         estimate=test.estimate,
-        before=number(runs.mean_before(), decimals),
+        before=number(change.runs.mean_before(), decimals),
     )
 
 
-def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verdict]:
-    """Return a verdict for each criterion on the systems whose texts changed, without the judge's shift.
+def _outcome_of_scores(change: _MeanChange, p: float | None) -> Decision:
+    """Return the status of a mean difference, and the reason."""
+    test = change.test
+    estimate = test.estimate
+    changed = change.runs.changed()
+    if (
+        not estimate.value
+        and estimate.low == estimate.high
+        and (not changed or not test.too_few_reason)
+    ):
+        return Decision("passed", f"mean the same; {changed}" if changed else "the same")
+    is_untested = test.unit == "draw" and p is None
+    # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
+    counts = not is_untested or "flipped" in changed
+    if test.direction and (p is None or p < ALPHA) and counts and not test.too_few_reason:
+        tested = "" if p is None else f" ({format_p(p)})"
+        worse_direction = 1 if change.runs.after.column.better == "lower" else -1
+        if test.direction == worse_direction:
+            return Decision("failed", f"worse{tested}; same texts: the judge changed")
+        return Decision("passed", f"better{tested}")
+    if test.too_few_reason or is_untested:
+        reason = test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items"
+        return Decision("undecided", joined(reason, changed))
+    with_p = replace(test, estimate=replace(estimate, p=p))
+    return Decision("passed", f"no significant change{with_p.items_needed}")
 
-    `runs` compares the baseline, including edited outputs. A criterion fails if a system is significantly worse (p
-    after Holm below .05). With too few unchanged texts to measure the judge's shift, the whole change is tested. It has
-    no verdict if no change could be tested: too few changed texts.
+
+@dataclass(frozen=True, slots=True)
+class _SystemChange:
+    """The change of a system's scores on a column.
+
+    `worsening` is below 0 if it is significantly worse, above 0 if significantly better, else 0.
     """
-    verdicts = []
+
+    worsening: float
+    row: MeanChange
+    estimate: Estimate
+    p: float
+
+
+def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verdict]:
+    """Return a verdict for each criterion on the systems whose texts changed.
+
+    The judge's shift is taken out. `runs` compares the baseline, including edited outputs. A
+    criterion fails if a system is significantly worse (p after Holm below .05). With too few
+    unchanged texts to measure the judge's shift, the whole change is tested. It has no verdict if
+    no change could be tested: too few changed texts.
+    """
+    verdicts: list[Verdict] = []
     for name, column in columns(result).items():
-        sign, decimals = -1 if column.better == "lower" else 1, places(column)
-        tested = [
-            (sign * change.value * row.system_changed, row, change, row.system_adjusted)
-            for row in runs.means
-            if row.column == column.name and row.system and (change := row.system_change)
-            if row.system_adjusted is not None
-        ]
-        whole_change = [
-            (sign * row.estimate.value * row.significant, row, row.estimate, row.adjusted)
-            for row in runs.means
-            if row.column == column.name
-            and row.system
-            and row.judge is None
-            and row.adjusted is not None
-        ]
-        if not (tested or whole_change):
+        rows = [row for row in runs.means if row.column == column.name and row.system]
+        without_shift = _changes_without_shift(rows, column)
+        changes = without_shift or _whole_changes(rows, column)
+        if not changes:
             continue
-        furthest, row, change, p = min(tested or whole_change, key=lambda entry: entry[0])
-        outcome = "worse" if furthest < 0 else "better" if furthest > 0 else "no significant change"
-        judge = "of the system or of the judge: too few unchanged texts to tell"
-        if tested:
-            part = format_change(row.judge or change, decimals)
-            judge = f"{signed(row.estimate.value, decimals)}, of which the judge {part}"
-        decision = Decision(
-            "failed" if furthest < 0 else "passed",
-            f"{one_line(row.system)}: {outcome} ({format_p(p)}); {judge}",
-            format_change(change, decimals),
-            estimate=change,
-        )
+        # One system that is worse fails the criterion, whatever the others are.
+        worst = min(changes, key=lambda change: change.worsening)
+        decision = _decide_system(worst, places(column), without_shift=bool(without_shift))
         title = f"{name} of changed texts against the baseline"
         verdicts.append(_verdict(suite, decision, title, name, "not worse"))
     return verdicts
 
 
+def _changes_without_shift(rows: Sequence[MeanChange], column: Column) -> list[_SystemChange]:
+    """Return the tested changes of systems, without the judge's shift."""
+    sign = -1 if column.better == "lower" else 1
+    return [
+        _SystemChange(
+            sign * row.system_change.value * row.system_changed,
+            row,
+            row.system_change,
+            row.system_adjusted,
+        )
+        for row in rows
+        if row.system_change and row.system_adjusted is not None
+    ]
+
+
+def _whole_changes(rows: Sequence[MeanChange], column: Column) -> list[_SystemChange]:
+    """Return the tested changes of systems whose texts do not show the judge's shift."""
+    sign = -1 if column.better == "lower" else 1
+    return [
+        _SystemChange(sign * row.estimate.value * row.significant, row, row.estimate, row.adjusted)
+        for row in rows
+        if row.judge is None and row.adjusted is not None
+    ]
+
+
+def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool) -> Decision:
+    """Decide about the system with the worst change."""
+    if change.worsening < 0:
+        status: Status = "failed"
+        outcome = "worse"
+    else:
+        status = "passed"
+        outcome = "better" if change.worsening > 0 else "no significant change"
+    judge = "of the system or of the judge: too few unchanged texts to tell"
+    if without_shift:
+        shift = format_change(change.row.judge or change.estimate, decimals)
+        judge = f"{signed(change.row.estimate.value, decimals)}, of which the judge {shift}"
+    return Decision(
+        status,
+        f"{one_line(change.row.system)}: {outcome} ({format_p(change.p)}); {judge}",
+        format_change(change.estimate, decimals),
+        estimate=change.estimate,
+    )
+
+
 def _verdict(
     suite: Suite, decision: Decision, title: str, criterion: str, expected: str
 ) -> Verdict:
-    """Return the verdict on a criterion; without evidence it passes, unless the suite says otherwise."""
-    line, undecided = suite.lines.get("baseline", 1), suite.undecided or "pass"
+    """Return the verdict on a criterion.
+
+    Without evidence it passes, unless the suite says otherwise.
+    """
     return decision.verdict(
-        undecided, kind="baseline", name=title, line=line, expected=expected, criterion=criterion
+        suite.undecided or "pass",
+        kind="baseline",
+        name=title,
+        line=suite.lines.get("baseline", 1),
+        expected=expected,
+        criterion=criterion,
     )

@@ -1,7 +1,7 @@
 """A case of a suite: the keys that all expectations have, the texts it is about, and its verdict.
 
-An expectation is a class of its own. It parses its keys, chooses its texts, decides from their scores, and describes
-itself; `Case` is what all of them share.
+An expectation is a class of its own. It parses its keys, chooses its texts, decides from their
+scores, and describes itself; `Case` is the base of all of them.
 """
 
 from __future__ import annotations
@@ -31,23 +31,35 @@ from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.data import samples
 from judge.results.failures import unanalyzed_with_worst
 from judge.results.result import Result
-from judge.suite.evidence import NEAR, CaseScores, MeanTest, Text, Undecidable
+from judge.suite.case_scores import CaseScores
+from judge.suite.evidence import NEAR, Text, Undecidable
+from judge.suite.mean_tests import MeanTest
 
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]
 STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}
-"""By the side of the limit that the numbers are on."""
+"""The status by the side of the limit that the numbers are on."""
 MISTAKE = "case"
 """The type of pydantic's errors that `Case.mistake` raises."""
-_FLAKY = 0.05, 0.95
-_NAME = 60  # characters of a name
-_CLIP, _NAMED = 40, 3  # characters of a text, and items, in a case's name
-_MAX_NAMES = 20  # items or systems in a message
+_LEAST_FLAKY = 0.05
+_MOST_FLAKY = 0.95
+_LONGEST_NAME = 60
+"""Characters of a name in a message."""
+_LONGEST_QUOTE = 40
+"""Characters of a text in a case's name."""
+_MOST_ITEMS = 3
+"""Items in a case's name."""
+_MOST_NAMES = 20
+"""Items or systems in a message."""
 _QUOTES = "YAML reads it as {}; put it in quotes"
 
 
 def _parse_name(value: Any) -> str:
-    """Parse a name: text or a whole number. Refuses what YAML makes of `no` or 1.0."""
+    """Parse a name: text or a whole number.
+
+    Refuses the truth value that YAML makes of `no`, and the decimal that it makes of 1.0.
+    """
+    # Items are often numbers. A bool is an int to Python, but here a name that YAML misreads.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value.strip():
@@ -69,11 +81,9 @@ def _parse_criterion(value: Any) -> str:
 
 def _describe_scalar(value: Any) -> str:
     """Describe what YAML made of a word without quotes."""
-    return (
-        f"{str(value).lower()}, a truth value"
-        if isinstance(value, bool)
-        else f"a {type(value).__name__}"
-    )
+    if isinstance(value, bool):
+        return f"{str(value).lower()}, a truth value"
+    return f"a {type(value).__name__}"
 
 
 def _parse_columns(columns: Any) -> dict[str, Any]:
@@ -83,11 +93,20 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
     for name, value in columns.items():
         if name in ("item", "system", "human"):
             raise ValueError(
-                f"{name} is a column of the data; write the columns that the criterion's template reads"
+                f"{name} is a column of the data; write the columns that the criterion's template "
+                "reads"
             )
         if not isinstance(value, str | int | float | list | dict | None):
             raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
     return columns
+
+
+def _to_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _parse_side(value: Any) -> Any:
+    return _parse_columns(value) if isinstance(value, dict) else _parse_name(value)
 
 
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
@@ -96,20 +115,14 @@ CriterionEntry = Annotated[
 ]
 Names = Annotated[
     tuple[Name, ...],
-    BeforeValidator(
-        lambda value: value if isinstance(value, list | tuple) else [value],
-        json_schema_input_type=str | int | list[str | int],
-    ),
+    BeforeValidator(_to_list, json_schema_input_type=str | int | list[str | int]),
 ]
 Columns = Annotated[
     dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])
 ]
 Side = Annotated[
     str | dict[str, Any],
-    PlainValidator(
-        lambda value: _parse_columns(value) if isinstance(value, dict) else _parse_name(value),
-        json_schema_input_type=str | int | dict[str, Any],
-    ),
+    PlainValidator(_parse_side, json_schema_input_type=str | int | dict[str, Any]),
 ]
 """A system of the data, or the columns of a text."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -127,17 +140,19 @@ def required_keys(model: type[BaseModel]) -> list[str]:
     return [name for name, field in model.model_fields.items() if field.is_required()]
 
 
+def _require_one_key(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    """Say in the JSON schema that one of the keys is required."""
+    names = cast(type[AnyOf], model).choices()
+    schema["anyOf"] = [{"required": [name]} for name in names]
+
+
 class AnyOf(Keys):
     """Keys of which at least one is required: those without a default, apart from `level`."""
 
     hint: ClassVar[str]
     """The message if there is none."""
 
-    model_config = ConfigDict(
-        json_schema_extra=lambda schema, model: schema.update(
-            anyOf=[{"required": [name]} for name in cast(type[AnyOf], model).choices()]
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=_require_one_key)
 
     @classmethod
     def choices(cls) -> list[str]:
@@ -154,9 +169,10 @@ class AnyOf(Keys):
 class Decision:
     """The decision of an expectation.
 
-    `found` is short (`4.62 [4.31, 4.93]`), `reason` explains it (`worse (p < .01)`; `no significant difference (needs
-    about 400 items)`). `flaky` is the share of single replies that turn the verdict on one text, if it is from .05 to
-    .95. `before` is the baseline's value. `detail` is a failure's message and the judge's reply.
+    `found` is short (`4.62 [4.31, 4.93]`), `reason` explains it (`worse (p < .01)`; `no significant
+    difference (needs about 400 items)`). `flaky` is the share of single replies that turn the
+    verdict on one text, if it is from .05 to .95. `before` is the baseline's value. `detail` is a
+    failure's message and the judge's reply.
     """
 
     status: Status
@@ -170,16 +186,16 @@ class Decision:
     def verdict(self, undecided: Policy = "fail", **more: Any) -> Verdict:
         """Return the verdict with `more` fields; `undecided` says how an undecided one counts."""
         met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
-        return Verdict(
-            met=met, **more, **{key: getattr(self, key) for key in Decision.__dataclass_fields__}
-        )
+        decision = {key: getattr(self, key) for key in Decision.__dataclass_fields__}
+        return Verdict(met=met, **more, **decision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Decision):
-    """The verdict on a case, a limit (kind `limit`) or a criterion compared with the baseline (kind `baseline`).
+    """The verdict on a case, a limit or a criterion compared with the baseline.
 
-    `met`: whether it counts as passed. `expected` is short (`≥ 4`).
+    The `kind` of the last two is `limit` and `baseline`. `met`: whether it counts as passed.
+    `expected` is short (`≥ 4`).
     """
 
     name: str
@@ -196,13 +212,17 @@ class Verdict(Decision):
 
 
 def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
-    """Decide whether a mean is on the side `sign` of a limit, which has a name; `beyond` names the other side."""
+    """Decide whether a mean is on the side `sign` of a limit.
+
+    `limit` is the limit's name, and `beyond` names the other side.
+    """
     if test.too_few_reason:
         return Decision("undecided", test.too_few_reason)
     if test.rare_scores:
         return Decision("undecided", f"{test.rare_scores} {limit}{test.items_needed}")
     if test.significant_direction == -sign:
         return Decision("failed", f"{beyond}{test.tested}")
+    # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
     if min(sign * end for end in test.ends) < -NEAR:
         return Decision("undecided", f"no significant difference from {limit}{test.items_needed}")
     return Decision("passed")
@@ -210,9 +230,8 @@ def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision
 
 def worst(decisions: Iterable[Decision]) -> Decision:
     """Return the first failed decision, else the first undecided one, else the first."""
-    return min(
-        decisions, key=lambda decision: ("failed", "undecided", "passed").index(decision.status)
-    )
+    order = ("failed", "undecided", "passed")
+    return min(decisions, key=lambda decision: order.index(decision.status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,23 +256,28 @@ class CaseContext:
     @property
     def pairwise(self) -> bool:
         """Whether the texts were compared in pairs; their items then have other names."""
-        return self.ranked is not None and bool(
-            {sample.item for sample in self.ranked.table.samples} & self.by_item.keys()
-        )
+        if self.ranked is None:
+            return False
+        # Items of comparisons are called `CASE: ITEM`, see `load.SuiteTexts`.
+        ranked_items = {sample.item for sample in self.ranked.table.samples}
+        return bool(ranked_items & self.by_item.keys())
 
     def scored(self) -> CaseScores:
-        """Return the rows of the texts' items. Raises Undecidable without texts and for a criterion without scores."""
+        """Return the rows of the texts' items.
+
+        Raises Undecidable without texts and for a criterion without scores.
+        """
         if not self.texts:
             raise Undecidable("the case has no texts")
-        return CaseScores.for_criterion(
-            self.ranked if self.pairwise else self.result, self.criterion, self.by_item
-        )
+        result = self.ranked if self.pairwise else self.result
+        return CaseScores.for_criterion(result, self.criterion, self.by_item)
 
 
 class Case(Keys):
-    """A case of a suite. `item` and `system` choose texts of the data, or the case has texts of its own.
+    """A case of a suite.
 
-    Each subclass is an expectation; a file selects it by its required keys.
+    `item` and `system` choose texts of the data, or the case has texts of its own. Each subclass is
+    an expectation; a file selects it by its required keys.
     """
 
     kind: ClassVar[str]
@@ -261,7 +285,10 @@ class Case(Keys):
     undecided_is: ClassVar[Policy] = "fail"
     """How an undecided case counts by default."""
     generalizes: ClassVar[bool] = False
-    """Whether failed texts could hide that the texts do not meet it: it is decided by those with a score alone."""
+    """Whether failed texts could hide that the texts do not meet it.
+
+    It is decided by the texts with a score alone.
+    """
     compares_texts: ClassVar[bool] = False
     """Whether a criterion that compares two texts may decide it."""
     needs_baseline: ClassVar[bool] = False
@@ -283,8 +310,6 @@ class Case(Keys):
     _line: int = PrivateAttr(0)
     _texts: tuple[Sample, ...] = PrivateAttr(())
 
-    # Parse
-
     @classmethod
     def matches(cls, keys: Mapping[str, Any]) -> bool:
         """Return whether a case with these keys is of this class."""
@@ -294,16 +319,18 @@ class Case(Keys):
     def _parse_texts(self) -> Self:
         self.check_keys()
         inline = self.inline()
-        if inline and (chosen := "item" if self.item else "system" if self.system else ""):
+        if inline and (self.item or self.system):
+            chosen_by = "item" if self.item else "system"
             first = "text" if self.text else next(iter(inline))
             self.mistake(
-                f"{chosen} chooses texts of the data, but {first} is in the case: leave one out"
+                f"{chosen_by} chooses texts of the data, but {first} is in the case: leave one out"
             )
         texts: list[Sample] = []
         for name, columns in inline.items():
             if not isinstance(columns.get("output"), str):
                 self.mistake(f"{name}: write output:, the text to judge", name)
             try:
+                # The same reader as for data, so that columns have the same names and types.
                 texts += samples.load([{**columns, "item": "text", "system": name}])
             except DataError as error:
                 self.mistake(f"{name}: {str(error).removeprefix('row 1: ')}", name)
@@ -319,16 +346,19 @@ class Case(Keys):
 
     def mistake(self, message: str, *keys: str) -> NoReturn:
         """Raise an error about the value at `keys`."""
+        # `YamlSource` finds the line of the keys; a ValueError would only have that of the case.
         raise PydanticCustomError(MISTAKE, "{message}", {"message": message, "keys": keys})
 
-    def located(self, criterion: str, line: int, places: Mapping[str, str]) -> Self:
-        """Return the case with its criterion, its line and the places of its texts in the file."""
+    def located(self, criterion: str, line: int, locations: Mapping[str, str]) -> Self:
+        """Return the case with its criterion, its line and the locations of its texts.
+
+        `locations` are by the key of the text (`suite.judge.yaml:17`).
+        """
+        # Private attributes are no fields, so `model_copy` cannot update them.
         case = self.model_copy(update={"criterion": criterion})
         case._line = line
-        case._texts = tuple(replace(text, where=places[text.system]) for text in self._texts)
+        case._texts = tuple(replace(text, where=locations[text.system]) for text in self._texts)
         return case
-
-    # Choose
 
     @property
     def line(self) -> int:
@@ -365,27 +395,21 @@ class Case(Keys):
         self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
     ) -> list[Sample]:
         """Return the texts of its items and systems. Raises ConfigError for an unknown one."""
-        for column, names, known in (
-            ("item", self.item, by_item),
-            ("system", self.systems, systems),
-        ):
-            for name in names:
-                if name not in known:
-                    near = get_close_matches(name, known, n=1)
-                    some = list(dict.fromkeys([*near, *known]))[:_MAX_NAMES]
-                    more = f"; {len(known) - len(some):,} more" if len(known) > len(some) else ""
-                    raise ConfigError(unknown_name_message(column, name, some) + more)
-        of_items = {sample.key: sample for item in self.item or by_item for sample in by_item[item]}
+        _check_known("item", self.item, by_item)
+        _check_known("system", self.systems, systems)
+        # An item and its generation may both have the sample; it counts once.
+        sample_by_key: dict[Text, Sample] = {}
+        for item in self.item or by_item:
+            for sample in by_item[item]:
+                sample_by_key[sample.key] = sample
         return [
             sample
-            for sample in of_items.values()
+            for sample in sample_by_key.values()
             if not self.systems or sample.system in self.systems
         ]
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        """Raise ConfigError for an expectation that these texts or the criterion's scale cannot meet."""
-
-    # Describe
+        """Raise ConfigError if these texts or the criterion's scale cannot meet the expectation."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -407,13 +431,16 @@ class Case(Keys):
         """Describe its texts in few words."""
         if self._texts:
             return quoted(self._texts[0].output)
-        items = ", ".join(self.item) if len(self.item) <= _NAMED else plural(len(self.item), "item")
-        return f"{items or 'all texts'}{' by ' if self.system else ''}{', '.join(self.system)}"
-
-    # Decide
+        items = ", ".join(self.item) or "all texts"
+        if len(self.item) > _MOST_ITEMS:
+            items = plural(len(self.item), "item")
+        if not self.system:
+            return items
+        return f"{items} by {', '.join(self.system)}"
 
     def with_failures_as_worst(self, context: CaseContext) -> CaseContext:
         """Return the context with the worst outcome for each failed judgment."""
+        # `Order`, the only expectation about pairs, has its own worst outcome.
         if context.result is None or context.pairwise:
             return context
         return replace(context, result=unanalyzed_with_worst(context.result))
@@ -423,18 +450,37 @@ class Case(Keys):
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""
 
 
+def _check_known(column: str, names: Sequence[str], known: Collection[str]) -> None:
+    """Raise ConfigError for an item or system that the data lack."""
+    for name in names:
+        if name not in known:
+            nearest = get_close_matches(name, known, n=1)
+            suggestions = list(dict.fromkeys([*nearest, *known]))[:_MOST_NAMES]
+            message = unknown_name_message(column, name, suggestions)
+            unlisted = len(known) - len(suggestions)
+            if unlisted > 0:
+                message += f"; {unlisted:,} more"
+            raise ConfigError(message)
+
+
 def quoted(text: str) -> str:
     """Return the beginning of a text in quotes."""
-    return f"“{one_line(text, _CLIP)}”"
+    return f"“{one_line(text, _LONGEST_QUOTE)}”"
 
 
-def describe_flaky(odds: float, outcome: str) -> tuple[float | None, str]:
-    """Describe the share of single replies that turn a verdict; None and an empty text if it is small or nearly all."""
-    return (
-        (odds, f"flaky: {odds:.0%} of single replies {outcome}")
-        if _FLAKY[0] <= odds <= _FLAKY[1]
-        else (None, "")
-    )
+@dataclass(frozen=True, slots=True)
+class Flakiness:
+    """The share of single replies that turn a verdict, if it is neither small nor nearly all."""
+
+    share: float | None = None
+    description: str = ""
+
+
+def describe_flaky(share: float, outcome: str) -> Flakiness:
+    """Describe the share of single replies that turn a verdict; `outcome` says what these do."""
+    if _LEAST_FLAKY <= share <= _MOST_FLAKY:
+        return Flakiness(share, f"flaky: {share:.0%} of single replies {outcome}")
+    return Flakiness()
 
 
 def joined(*parts: str) -> str:
@@ -443,7 +489,7 @@ def joined(*parts: str) -> str:
 
 
 def display_name(text: str) -> str:
-    return one_line(text, _NAME)
+    return one_line(text, _LONGEST_NAME)
 
 
 def short(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The outcome of a suite: `evaluate_case` decides a case, `limits` the limits of the whole suite."""
+"""The outcome of a suite: `evaluate_case` decides a case, `limits` decides a suite's limits."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
+from judge.suite.case_scores import RowKey
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.schema import Limits, Suite
+from judge.table import Table
 
-_MAX_ERRORS, _MAX_CAUSE = 3, 200  # kinds of failures, and characters of the first one, in a message
+_MAX_ERRORS = 3
+"""Kinds of failures in a message."""
+_MAX_CAUSE = 200
+"""Characters of the first failure in a message."""
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """The result of a suite: verdicts of its cases in order, of its limits, and of criteria against the baseline.
+    """The result of a suite: verdicts of its cases in order, of its limits, and of the baseline.
 
-    `result` has the scores of single texts, `ranked` the pairwise comparisons; each is None if no case needs it.
-    `comparison` compares `result` with the baseline. `trouble` says why the suite could not run; it then has no
-    verdicts. `warnings` qualify the summary, such as a missing baseline. `seconds` is the duration.
+    `result` has the scores of single texts, `ranked` the pairwise comparisons; each is None if no
+    case needs it. `comparison` compares `result` with the baseline. `trouble` says why the suite
+    could not run; it then has no verdicts. `warnings` qualify the summary, such as a missing
+    baseline. `seconds` is the duration.
     """
 
     suite: Suite
@@ -72,58 +78,73 @@ def limits(
 ) -> list[Verdict]:
     """Return the verdicts on a suite's limits, always including failures.
 
-    `tokens` is the estimate of the longest prompt and `cost` the estimated price in US dollars without a cache. None if
-    unknown (`unpriced` says why): a limit on it is then an `error`.
+    `tokens` is the estimate of the longest prompt and `cost` the estimated price in US dollars
+    without a cache. None if unknown (`unpriced` says why): a limit on it is then an `error`.
     """
-    limit, rows = suite.limits, list[Row]()
-    for table in (run.table for run in (result, ranked) if run):
-        # Every row that a judge produced: not a panel's own, and not the ties of equal texts.
-        panel = {column.criterion for column in table.columns if column.judge}
-        criteria = (column for column in table.columns if column.kind == "criterion")
-        judged = {column.name for column in criteria if column.judge or column.name not in panel}
-        rows += [
-            row
-            for row in table.rows()
-            if row.column in judged
-            and (isinstance(row, Failure) or row.provenance.method != IDENTICAL)
-        ]
-    failed = [row for row in rows if isinstance(row, Failure)]
-    kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
-    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds)
-    kept = len(failed) <= limit.most_failures(len(rows)) + NEAR
-    cause = "" if kept else f"the first: {one_line(failed[0].message, _MAX_CAUSE)}"
-    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
-    decision = Decision(
-        "passed" if kept else "failed",
-        joined(named, cause),
-        f"{len(failed):,} of {len(rows):,}{share}",
-        detail="" if kept else describe_failure(failed[0]),
-    )
-    decisions = [("failures", limit.describe_failures(), decision)]
+    limit = suite.limits
+    judged_rows: list[Row] = []
+    for run in (result, ranked):
+        if run is not None:
+            judged_rows += _judged_rows(run.table)
+    line = suite.lines.get("limits", 1)
+
+    def verdict(name: str, expected: str, decision: Decision) -> Verdict:
+        return decision.verdict(kind="limit", name=name, line=line, expected=expected)
+
+    failures = _decide_failures(judged_rows, limit)
+    verdicts = [verdict("failures", limit.describe_failures(), failures)]
     if limit.tokens is not None:
         decision = Decision("error", "no judge counts tokens", "unknown")
         if tokens is not None:
             decision = _decide_estimate(tokens, limit.tokens, f"{tokens:,}")
-        decisions.append(("tokens", f"≤ {limit.tokens:,} a judgment", decision))
+        verdicts.append(verdict("tokens", f"≤ {limit.tokens:,} a judgment", decision))
     if limit.cost is not None:
         reason = unpriced or "no published price for this model and endpoint"
         decision = Decision("error", f"{reason}: limit `tokens` instead", "unknown")
         if cost is not None:
             decision = _decide_estimate(cost, limit.cost.amount, str(Budget(cost, "usd")))
-        decisions.append(("cost", f"≤ {limit.cost}", decision))
-    line = suite.lines.get("limits", 1)
-    return [
-        decision.verdict(kind="limit", name=name, line=line, expected=bound)
-        for name, bound, decision in decisions
-    ]
+        verdicts.append(verdict("cost", f"≤ {limit.cost}", decision))
+    return verdicts
 
 
-def _decide_estimate(value: float, most: float, found: str) -> Decision:
-    return (
-        Decision("passed", "", found)
-        if value <= most + NEAR
-        else Decision("failed", "over the limit", found)
-    )
+def _judged_rows(table: Table) -> list[Row]:
+    """Return the rows that a judge produced.
+
+    Not a panel's own, which follow from those of its judges, and not the ties of equal texts.
+    """
+    # A panel has a column for each judge and its own; the own one has the criterion's name.
+    criteria_of_panels = {column.criterion for column in table.columns if column.judge}
+    judged_columns = {
+        column.name
+        for column in table.columns
+        if column.kind == "criterion" and (column.judge or column.name not in criteria_of_panels)
+    }
+    rows: list[Row] = []
+    for row in table.rows():
+        if row.column not in judged_columns:
+            continue
+        if isinstance(row, Failure) or row.provenance.method != IDENTICAL:
+            rows.append(row)
+    return rows
+
+
+def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
+    """Decide whether few enough judgments failed."""
+    failed = [row for row in rows if isinstance(row, Failure)]
+    kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
+    named = ", ".join(f"{count:,} {one_line(error, 60)}" for error, count in kinds)
+    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
+    measured = f"{len(failed):,} of {len(rows):,}{share}"
+    if len(failed) <= limit.most_failures(len(rows)) + NEAR:
+        return Decision("passed", named, measured)
+    cause = f"the first: {one_line(failed[0].message, _MAX_CAUSE)}"
+    return Decision("failed", joined(named, cause), measured, detail=describe_failure(failed[0]))
+
+
+def _decide_estimate(value: float, most: float, measured: str) -> Decision:
+    if value <= most + NEAR:
+        return Decision("passed", "", measured)
+    return Decision("failed", "over the limit", measured)
 
 
 def evaluate_case(
@@ -136,39 +157,27 @@ def evaluate_case(
     failures: Limits | None = None,
     seed: int = 0,
 ) -> Verdict:
-    """Return the verdict on a case about `texts` (item and system), from `result`, or from `ranked` if in pairs.
+    """Return the verdict on a case about `texts` (item and system).
 
-    `passed` if the whole interval is inside the expectation, `failed` if it is outside, else `undecided`, which counts
-    as the case or its kind says (see `Suite`). With one text, the interval is over its draws or bounds unseen
-    probability; a single reply decides by its value. From six items on it is over items, with fewer over all draws
-    (`judge.suite.evidence`). Shares of labels and flips are counted,
-    pass rates have Wilson's interval. A text without a score is an `error`, never met;
-    among several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
+    The scores are those of `result`, or of `ranked` if the case compares pairs. `passed` if the
+    whole interval is inside the expectation, `failed` if it is outside, else `undecided`, which
+    counts as the case or its kind says (see `Suite`). With one text, the interval is over its draws
+    or bounds unseen probability; a single reply decides by its value. From six items on it is over
+    items, with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are
+    counted, pass rates have Wilson's interval. A text without a score is an `error`, never met;
+    among several texts it is left out and named if `failures` allows that many. `seed` is for
+    resampling.
     """
     context = CaseContext(case.stem(), texts, result, ranked, baseline, seed)
     try:
-        decision, scored = case.decide(context), context.scored()
-        rows = [(item, system, "") for item, system in context.texts]
-        if context.pairwise:
-            rows = [
-                (item, *two)
-                for item, systems in context.by_item.items()
-                for two in permutations(systems, 2)
-            ]
-        lost = sum(scored.score(*row) is None for row in rows)
-        if lost > (failures or Limits()).most_failures(len(rows)) + NEAR:
-            reason = joined(decision.reason, "more than the limit on failures allows")
-            decision = replace(decision, status="error", reason=reason)
-        elif lost and decision.status == "passed" and case.generalizes:
-            worst = case.decide(case.with_failures_as_worst(context))
-            if worst.status != "passed":
-                what = "a loss" if context.pairwise else "the worst score"
-                reason = f"{worst.status} if each failure were {what}"
-                decision = replace(decision, reason=joined(decision.reason, reason))
+        decision = case.decide(context)
+        decision = _with_failures(case, context, decision, failures or Limits())
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
-    if not (decision.before or baseline is None or context.pairwise or case.needs_baseline):
-        with suppress(Undecidable):  # the baseline has no scores for it
+    is_comparable = baseline is not None and not context.pairwise and not case.needs_baseline
+    if is_comparable and not decision.before:
+        # The baseline may have no scores for it.
+        with suppress(Undecidable):
             before = case.decide(replace(context, result=baseline, baseline=None)).found
             decision = replace(decision, before=before)
     return decision.verdict(
@@ -177,5 +186,37 @@ def evaluate_case(
         name=case.name,
         line=case.line,
         expected=case.expected(context),
+        # A criterion written with its keys would fill a table, so only its name is shown.
         criterion=case.stem() if keys_of(case.criterion) else case.criterion,
     )
+
+
+def _with_failures(
+    case: Case, context: CaseContext, decision: Decision, failures: Limits
+) -> Decision:
+    """Return the decision in view of failed judgments: too many, or hiding that the case fails."""
+    case_scores = context.scored()
+    rows = _expected_rows(context)
+    lost = sum(case_scores.score(*row) is None for row in rows)
+    if lost > failures.most_failures(len(rows)) + NEAR:
+        reason = joined(decision.reason, "more than the limit on failures allows")
+        return replace(decision, status="error", reason=reason)
+    if lost and decision.status == "passed" and case.generalizes:
+        # The judge may fail on just those texts that would make the case fail.
+        pessimistic = case.decide(case.with_failures_as_worst(context))
+        if pessimistic.status != "passed":
+            outcome = "a loss" if context.pairwise else "the worst score"
+            reason = f"{pessimistic.status} if each failure were {outcome}"
+            return replace(decision, reason=joined(decision.reason, reason))
+    return decision
+
+
+def _expected_rows(context: CaseContext) -> list[RowKey]:
+    """Return the rows that the case would have without failures."""
+    if not context.pairwise:
+        return [(item, system, "") for item, system in context.texts]
+    rows: list[RowKey] = []
+    for item, systems in context.by_item.items():
+        for first, second in permutations(systems, 2):
+            rows.append((item, first, second))
+    return rows

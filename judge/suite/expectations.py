@@ -1,9 +1,9 @@
-"""The expectations of cases: one class each, and their union. Those of a least score are in `thresholds`."""
+"""The expectations of cases, one class each, and their union. Thresholds have their own module."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args
 
 from pydantic import Discriminator, Field, Tag
@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, number, one_line, percent, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Estimate, Sample
+from judge.core.records import Criterion, Sample
 from judge.results.failures import failures_as_losses
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import ALL_EQUAL
@@ -24,6 +24,7 @@ from judge.suite.case import (
     Case,
     CaseContext,
     Decision,
+    Flakiness,
     Keys,
     Name,
     Number,
@@ -40,20 +41,9 @@ from judge.suite.case import (
     short,
     worst,
 )
-from judge.suite.evidence import (
-    NEAR,
-    CaseScores,
-    MeanTest,
-    Parts,
-    Text,
-    Undecidable,
-    format_change,
-    label_margin,
-    likeliest,
-    mean,
-    mean_on_scale,
-    pair_runs,
-)
+from judge.suite.case_scores import CaseScores, PairedRuns, RowKey, pair_runs
+from judge.suite.evidence import NEAR, Parts, Text, Undecidable, label_margin, likeliest
+from judge.suite.mean_tests import MeanTest, format_change, mean, mean_on_scale
 from judge.suite.thresholds import Passes, PassRate, ScoreRange, format_share
 
 
@@ -79,98 +69,111 @@ class Label(Case):
         return isinstance(expect, dict) and expect.get("label") is not None
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        label, labels = self.expect.label, criterion.scale.labels
+        label = self.expect.label
+        labels = criterion.scale.labels
         if label not in labels:
-            raise ConfigError(
-                f"label: {unknown_name_message(f'label of {criterion.name}', label, list(labels))}"
-            )
+            kind = f"label of {criterion.name}"
+            raise ConfigError(f"label: {unknown_name_message(kind, label, list(labels))}")
+        # The share would be met by all or nothing.
         if self.expect.share < 1 and len(texts) == 1:
             raise ConfigError("share is for several texts, and this case has one: leave it out")
 
     def describe(self) -> str:
-        share = self.expect.share
-        return f"{self.about()}: {self.expect.label}" + (f" for {share:.0%}" if share < 1 else "")
+        share = f" for {self.expect.share:.0%}" if self.expect.share < 1 else ""
+        return f"{self.about()}: {self.expect.label}{share}"
 
     def expected(self, context: CaseContext) -> str:
-        share = self.expect.share
-        many = (
-            ""
-            if len(context.texts) == 1
-            else " for all"
-            if share >= 1
-            else f" for ≥ {percentage(share)}"
-        )
-        return f"label {display_name(self.expect.label)}{many}"
+        label = f"label {display_name(self.expect.label)}"
+        if len(context.texts) == 1:
+            return label
+        if self.expect.share >= 1:
+            return f"{label} for all"
+        return f"{label} for ≥ {percentage(self.expect.share)}"
 
     def decide(self, context: CaseContext) -> Decision:
-        scored = context.scored()
-        shares_by_text = {text: scored.shares(*text) for text in context.texts}
-        lacking, detail = scored.missing_texts(context.texts)
+        case_scores = context.scored()
+        shares_by_text = {text: case_scores.shares(*text) for text in context.texts}
+        lacking, detail = case_scores.missing_texts(context.texts)
         if not any(shares_by_text.values()):
-            raise Undecidable(
-                f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max"
-            )
+            column = display_name(case_scores.column.name)
+            raise Undecidable(f"scores of {column} are not made of labels: expect min or max")
         if len(shares_by_text) == 1:
             ((text, shares),) = shares_by_text.items()
-            return self._decide_single(scored, text, shares)
+            return self._decide_single(case_scores, text, shares)
         # Counted over all texts: one without a score does not have the label.
-        tops = {text: likeliest(shares) for text, shares in shares_by_text.items()}
-        others = {text: top for text, top in tops.items() if top != self.expect.label}
-        hits, n = len(tops) - len(others), len(tops)
+        others: list[str] = []
+        hits = 0
+        for (item, system), shares in shares_by_text.items():
+            top = likeliest(shares)
+            if top == self.expect.label:
+                hits += 1
+            elif top:
+                others.append(f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}")
+        n = len(shares_by_text)
         met = hits >= self.expect.share * n - NEAR
-        named = first_names(
-            f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}"
-            for (item, system), top in others.items()
-            if top
-        )
         return Decision(
             "passed" if met else "failed",
-            joined("" if met else named, lacking),
+            joined("" if met else first_names(others), lacking),
             f"{hits:,} of {n:,} ({percent(hits / n)})",
             estimate=wilson_interval(hits, n),
             detail=detail,
         )
 
     def _decide_single(
-        self, scored: CaseScores, text: Text, shares: Mapping[str, float]
+        self, case_scores: CaseScores, text: Text, shares: Mapping[str, float]
     ) -> Decision:
-        """Decide by the label's lead over the likeliest other one, within the uncertainty of the replies."""
+        """Decide by the label's lead over the likeliest other one.
+
+        The lead counts within the uncertainty of the replies.
+        """
         label = self.expect.label
-        rivals = {
-            name: shares.get(name, 0.0)
-            for name in (*scored.column.labels, *shares)
-            if name != label
-        }
-        rival = max(rivals, key=rivals.__getitem__)
-        scores = [score for score, _ in scored.each(*text)]
-        (lead,) = mean(
-            [[(1 / len(scores), label_margin(score, label, rival)) for score in scores]], 0.0
-        )
+        rival = self._likeliest_rival(case_scores, shares)
+        scores = [score for score, _ in case_scores.each(*text)]
+        margins = [(1 / len(scores), label_margin(score, label, rival)) for score in scores]
+        # The mean over a panel's judges, of how much likelier the label is than the rival.
+        (lead,) = mean([margins], 0.0)
         top = likeliest(shares)
-        side = (1 if top == label else -1) if lead.single else lead.significant_direction
-        doubt = (
-            ""
-            if side
-            else f"no significant difference from {display_name(rival)}{lead.items_needed}"
+        side = lead.significant_direction
+        if lead.single:
+            # A single reply has no interval; its label decides.
+            side = 1 if top == label else -1
+        doubt = ""
+        if not side:
+            doubt = f"no significant difference from {display_name(rival)}{lead.items_needed}"
+        if lead.single:
+            reason = joined(doubt, case_scores.one_value)
+            return Decision(STATUS[side], reason, display_name(top), None, lead.estimate)
+        flakiness = self._flakiness(shares)
+        return Decision(
+            STATUS[side],
+            joined(doubt, flakiness.description),
+            f"{display_name(top)} ({percent(shares[top])})",
+            flakiness.share,
+            lead.estimate,
         )
-        turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
-        others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
-        answer = (
-            display_name(label)
-            if top != label
-            else others[0]
-            if len(others) == 1
-            else "another label"
-        )
-        odds, flakiness = (None, "") if lead.single else describe_flaky(turned, f"say {answer}")
-        measured = (
-            display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
-        )
-        reason = joined(doubt, scored.one_value if lead.single else "", flakiness)
-        return Decision(STATUS[side], reason, measured, odds, lead.estimate)
+
+    def _likeliest_rival(self, case_scores: CaseScores, shares: Mapping[str, float]) -> str:
+        """Return the likeliest label besides the expected one."""
+        share_by_rival = {
+            name: shares.get(name, 0.0)
+            for name in (*case_scores.column.labels, *shares)
+            if name != self.expect.label
+        }
+        return max(share_by_rival, key=share_by_rival.__getitem__)
+
+    def _flakiness(self, shares: Mapping[str, float]) -> Flakiness:
+        """Return the share of single replies that would turn the verdict."""
+        label = self.expect.label
+        share = shares.get(label, 0.0)
+        if likeliest(shares) != label:
+            return describe_flaky(share, f"say {display_name(label)}")
+        others = [name for name, other_share in shares.items() if name != label and other_share > 0]
+        answer = display_name(others[0]) if len(others) == 1 else "another label"
+        return describe_flaky(1 - share, f"say {answer}")
 
 
 _EVEN = 0.5
+"""The share of wins at which neither of two systems is better."""
 
 
 class Order(Case):
@@ -233,33 +236,34 @@ class Order(Case):
         """Return the texts of items that have both."""
         better, worse = self.systems
         matching = self.matching(by_item, systems)
-        there = {
-            (item, sample.system)
-            for sample in matching
-            for item in (sample.item, sample.source_item)
-        }
-        if lone := next(
-            (item for item in self.item for system in self.systems if (item, system) not in there),
-            "",
-        ):
-            raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
-        matching = [
+        # A case may name an item of the data, or one of its generations.
+        available: set[Text] = set()
+        for sample in matching:
+            available.add((sample.item, sample.system))
+            available.add((sample.source_item, sample.system))
+        for item in self.item:
+            if not {(item, better), (item, worse)} <= available:
+                raise ConfigError(
+                    f"item {item!r} does not have texts of both {better!r} and {worse!r}"
+                )
+        with_both = [
             sample
             for sample in matching
-            if {(sample.source_item, better), (sample.source_item, worse)} <= there
+            if {(sample.source_item, better), (sample.source_item, worse)} <= available
         ]
-        if not matching:
+        if not with_both:
             raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
-        return matching
+        return with_both
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
+        if criterion.pairwise:
+            most = _EVEN
+            quantity = "share of wins above one half"
+        else:
+            most = criterion.scale.high - criterion.scale.low
+            quantity = f"difference on {criterion.name}"
+        # At the largest difference, no data could meet the case, or none could fail it.
         if not -most < self.margin < most:
-            quantity = (
-                "share of wins above one half"
-                if criterion.pairwise
-                else f"difference on {criterion.name}"
-            )
             never = "cannot be" if self.margin > 0 else "is always"
             raise ConfigError(
                 f"margin: {self.margin:g} {never} exceeded; the largest {quantity} is {most:g}"
@@ -267,114 +271,147 @@ class Order(Case):
 
     def describe(self) -> str:
         sides = [quoted(text.output) for text in self.texts] or self.systems
-        return (
-            f"{self.stem()}: {sides[0]} above {sides[1]}{f' ({self.which()})' if self.item else ''}"
-        )
+        items = f" ({self.which()})" if self.item else ""
+        return f"{self.stem()}: {sides[0]} above {sides[1]}{items}"
 
     def expected(self, context: CaseContext) -> str:
-        better, worse = map(display_name, self.systems)
+        better, worse = (display_name(system) for system in self.systems)
         if context.pairwise:
             return f"{better} wins > {percentage(_EVEN + self.margin)} against {worse}"
-        lead = (
-            f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
-        )
-        return f"{better} > {worse}{lead}"
+        if not self.margin:
+            return f"{better} > {worse}"
+        sign = "−" if self.margin < 0 else "+"
+        return f"{better} > {worse} {sign} {short(abs(self.margin))}"
 
     def with_failures_as_worst(self, context: CaseContext) -> CaseContext:
         if context.ranked is None or not context.pairwise:
             return super().with_failures_as_worst(context)
+        # The worst outcome of a failed comparison is a loss of `better`.
         better = self.systems[0]
         column = context.scored().column.name
         return replace(context, ranked=failures_as_losses(context.ranked, column, {better}))
 
     def decide(self, context: CaseContext) -> Decision:
-        scored, pairwise = context.scored(), context.pairwise
+        case_scores = context.scored()
         better, worse = self.systems
-        groups: dict[str, list[str]] = {}  # the generations of each item of the data
-        for item in context.by_item:
-            groups.setdefault(scored.source_items.get(item, item), []).append(item)
-        both = {
-            name: items
-            for name, items in groups.items()
-            if {better, worse} <= {system for item in items for system in context.by_item[item]}
-        }
-        if not both:
+        items_with_both = self._items_with_both(context, case_scores)
+        if not items_with_both:
             raise Undecidable(
                 f"no item has texts of both {display_name(better)} and {display_name(worse)}"
             )
-        parts_of = scored.preference if pairwise else scored.difference
-        items = {
-            name: parts for name, group in both.items() if (parts := parts_of(group, better, worse))
-        }
-        rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
-        lost = [
-            (item, *row)
-            for name in both.keys() - items.keys()
-            for item in both[name]
-            for row in rows
-            if row[0] in context.by_item[item] and scored.score(item, *row) is None
-        ]
-        lacking, detail = scored.describe_missing(lost, fatal=not items)
-        even = _EVEN if pairwise else 0.0
-        margin, zero = self._tests([*items.values()], even, context)
-        estimate = margin.moved(even + self.margin)
-        flips = ""
-        if pairwise:
-            answers = [
-                verdict(*(scored.score(item, *row) for row in rows))
-                for name in items
-                for item in both[name]
-            ]
-            if n_flips := sum(answer.flipped is True for answer in answers):
-                flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
-        side = _side(margin)
+        parts_of = case_scores.preference if context.pairwise else case_scores.difference
+        compared: dict[str, list[str]] = {}
+        without_score: dict[str, list[str]] = {}
+        items: list[Parts] = []
+        for name, generations in items_with_both.items():
+            parts = parts_of(generations, better, worse)
+            if parts:
+                compared[name] = generations
+                items.append(parts)
+            else:
+                without_score[name] = generations
+        lost = self._lost_rows(without_score, context, case_scores)
+        lacking, detail = case_scores.describe_missing(lost, fatal=not items)
+        even = _EVEN if context.pairwise else 0.0
+        tests = self._tests(items, even, context)
+        margin_test = tests.margin
+        estimate = margin_test.moved(even + self.margin)
+        side = _side(margin_test)
+        if context.pairwise:
+            measured = format_share(estimate)
+            flips = self._describe_flips(compared, case_scores)
+        else:
+            measured = format_change(estimate, places(case_scores.column))
+            flips = ""
+        replies = "one reply each" if margin_test.single and side < 0 else ""
+        reason = self._describe_margin(tests)
         return Decision(
             STATUS[side],
-            joined(
-                self._describe_margin(margin, zero),
-                "one reply each" if margin.single and side < 0 else "",
-                margin.alike,
-                flips,
-                lacking,
-            ),
-            format_share(estimate) if pairwise else format_change(estimate, places(scored.column)),
+            joined(reason, replies, margin_test.alike, flips, lacking),
+            measured,
             estimate=estimate,
             detail=detail,
         )
 
-    def _tests(self, items: Sequence[Parts], even: float, context: CaseContext) -> list[MeanTest]:
+    def _items_with_both(
+        self, context: CaseContext, case_scores: CaseScores
+    ) -> dict[str, list[str]]:
+        """Return the items of the data that have texts of both, with their generations."""
+        generations_by_item: dict[str, list[str]] = {}
+        for item in context.by_item:
+            name = case_scores.source_items.get(item, item)
+            generations_by_item.setdefault(name, []).append(item)
+        with_both: dict[str, list[str]] = {}
+        for name, generations in generations_by_item.items():
+            systems = {system for item in generations for system in context.by_item[item]}
+            if systems.issuperset(self.systems):
+                with_both[name] = generations
+        return with_both
+
+    def _rows(self, *, pairwise: bool) -> list[tuple[str, str]]:
+        """Return system and rival of the rows about an item."""
+        better, worse = self.systems
+        if pairwise:
+            return [(better, worse), (worse, better)]
+        return [(better, ""), (worse, "")]
+
+    def _lost_rows(
+        self, items: Mapping[str, Sequence[str]], context: CaseContext, case_scores: CaseScores
+    ) -> list[RowKey]:
+        """Return the rows of these items (with their generations) that have no score."""
+        lost: list[RowKey] = []
+        for generations in items.values():
+            for item in generations:
+                for system, rival in self._rows(pairwise=context.pairwise):
+                    has_text = system in context.by_item[item]
+                    if has_text and case_scores.score(item, system, rival) is None:
+                        lost.append((item, system, rival))
+        return lost
+
+    def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:
+        """Say how many answers depend on which text was shown first, "" if none."""
+        answers = 0
+        flipped = 0
+        for generations in items.values():
+            for item in generations:
+                both_orders = [case_scores.score(item, *row) for row in self._rows(pairwise=True)]
+                answers += 1
+                if verdict(*both_orders).flipped is True:
+                    flipped += 1
+        if not flipped:
+            return ""
+        return f"the order shown changed {flipped:,} of {plural(answers, 'answer')}"
+
+    def _tests(self, items: Sequence[Parts], even: float, context: CaseContext) -> _LeadTests:
         """Return the tests of the lead against the margin and against none.
 
         Several items are a sample of others, so they need as many as a report's tests do.
         """
-        limits = even + self.margin, even
-        tests = mean(items, *limits, seed=context.seed)
+        limits = (even + self.margin, even)
+        margin, zero = mean(items, *limits, seed=context.seed)
         if len(items) == 1:
-            return tests
+            return _LeadTests(margin, zero)
         if len(items) < MIN_ITEMS:
             few = f"no test on fewer than {MIN_ITEMS} items"
-            return [replace(test, no_evidence=few) for test in tests]
+            return _LeadTests(replace(margin, no_evidence=few), replace(zero, no_evidence=few))
         if context.pairwise:
+            # The interval is that of a share; p comes from the sign-flip test all the same.
             bounded = mean_on_scale(items, *limits, low=0.0, high=1.0, seed=context.seed)
-            p_values = [test.estimate.p for test in tests]
-            return [
-                replace(test, estimate=replace(test.estimate, p=p))
-                for test, p in zip(bounded, p_values, strict=True)
-            ]
-        if tests[0].estimate.low is None and self.margin:
+            return _LeadTests(
+                _with_p(bounded[0], margin.estimate.p), _with_p(bounded[1], zero.estimate.p)
+            )
+        if margin.estimate.low is None and self.margin:
             # The sign-flip test shows a lead, but not how large it is for other items.
-            few = f"{ALL_EQUAL}, so the margin is not tested"
-            return [replace(tests[0], no_evidence=few), tests[1]]
-        return tests
+            untested = f"{ALL_EQUAL}, so the margin is not tested"
+            return _LeadTests(replace(margin, no_evidence=untested), zero)
+        return _LeadTests(margin, zero)
 
-    def _describe_margin(self, margin: MeanTest, zero: MeanTest) -> str:
+    def _describe_margin(self, tests: _LeadTests) -> str:
+        """Say how the lead compares with the margin."""
+        margin = tests.margin
         side = _side(margin)
         if side > 0:
-            ahead, better = ("not behind", "not worse") if self.margin < 0 else ("ahead", "better")
-            by = f" by {short(-self.margin)}" if self.margin < 0 else ""
-            return (
-                f"{ahead}{by}, one reply each" if margin.single else f"{better}{by}{margin.tested}"
-            )
+            return self._describe_met(margin)
         if margin.too_few_reason:
             return margin.too_few_reason
         if margin.rare_scores:
@@ -382,39 +419,63 @@ class Order(Case):
         if side == 0 and margin.significant_direction > 0:
             return margin.untested_reason
         if side == 0:
-            lead = (
-                f" from a {'loss' if self.margin < 0 else 'lead'} of {short(abs(self.margin))}"
-                if self.margin
-                else ""
-            )
-            if margin.estimate.low == margin.estimate.high:
-                return f"no difference{lead}"
-            return f"no significant difference{lead}{margin.items_needed}"
-        if zero.significant_direction < 0:
-            return f"worse{zero.tested}"
-        return (
-            f"not better by {short(self.margin)}{margin.tested}"
-            if self.margin > 0
-            else "not better"
-        )
+            return self._describe_undecided(margin)
+        if tests.zero.significant_direction < 0:
+            return f"worse{tests.zero.tested}"
+        if self.margin > 0:
+            return f"not better by {short(self.margin)}{margin.tested}"
+        return "not better"
+
+    def _describe_met(self, margin: MeanTest) -> str:
+        by = ""
+        if self.margin < 0:
+            # Non-inferiority: at most this much worse.
+            by = f" by {short(-self.margin)}"
+        if margin.single:
+            ahead = "not behind" if self.margin < 0 else "ahead"
+            return f"{ahead}{by}, one reply each"
+        better = "not worse" if self.margin < 0 else "better"
+        return f"{better}{by}{margin.tested}"
+
+    def _describe_undecided(self, margin: MeanTest) -> str:
+        lead = ""
+        if self.margin:
+            kind = "loss" if self.margin < 0 else "lead"
+            lead = f" from a {kind} of {short(abs(self.margin))}"
+        if margin.estimate.low == margin.estimate.high:
+            return f"no difference{lead}"
+        return f"no significant difference{lead}{margin.items_needed}"
+
+
+@dataclass(frozen=True, slots=True)
+class _LeadTests:
+    """The tests of a lead against the margin, and against no lead."""
+
+    margin: MeanTest
+    zero: MeanTest
+
+
+def _with_p(test: MeanTest, p: float | None) -> MeanTest:
+    return replace(test, estimate=replace(test.estimate, p=p))
 
 
 def _side(test: MeanTest) -> int:
     """Return 1 if above the limit, −1 if not above it, 0 if undecided.
 
-    A single reply decides by its value, and so does a difference that is the same in all of six items or more. Texts
-    that all score the same are undecided, and so are two to five items.
+    A single reply decides by its value, and so does a difference that is the same in all of six
+    items or more. Texts that all score the same are undecided, and so are two to five items.
     """
-    e = test.estimate
+    estimate = test.estimate
     if test.too_few_reason or test.rare_scores:
         return 0
-    if e.low == e.high and abs(e.value) <= NEAR and not test.single:
+    is_constant = estimate.low == estimate.high
+    if is_constant and abs(estimate.value) <= NEAR and not test.single:
         return 0
-    if test.single or (e.low == e.high and e.value <= NEAR):
-        return 1 if e.value > NEAR else -1
-    return (
-        0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
-    )
+    if test.single or (is_constant and estimate.value <= NEAR):
+        return 1 if estimate.value > NEAR else -1
+    if test.significant_direction > 0 and test.untested_reason:
+        return 0
+    return test.significant_direction
 
 
 class Moves(AnyOf):
@@ -451,73 +512,94 @@ class Drift(Case):
         return f"{self.about()} stays the same"
 
     def expected(self, context: CaseContext) -> str:
-        limits = (
-            ("shift", self.drift.max_shift, short),
-            ("drop", self.drift.max_drop, short),
-            ("flips", self.drift.max_flips, percentage),
-        )
-        return ", ".join(
-            f"{name} ≤ {write(limit)}" for name, limit, write in limits if limit is not None
-        )
+        limits: list[str] = []
+        if self.drift.max_shift is not None:
+            limits.append(f"shift ≤ {short(self.drift.max_shift)}")
+        if self.drift.max_drop is not None:
+            limits.append(f"drop ≤ {short(self.drift.max_drop)}")
+        if self.drift.max_flips is not None:
+            limits.append(f"flips ≤ {percentage(self.drift.max_flips)}")
+        return ", ".join(limits)
 
     def decide(self, context: CaseContext) -> Decision:
         if context.baseline is None:
             raise Undecidable(
                 "no baseline: name one with --baseline, or make one with --update-baseline"
             )
-        scored = context.scored()
-        lacking, detail = scored.missing_texts(context.texts)
-        runs = pair_runs(context.baseline, scored, context.criterion, context.texts)
-        # The side on which the change must be of minus the limit on that side, and what a larger one is called.
-        limits: list[tuple[int, float, str]] = []
-        if (shift := self.drift.max_shift) is not None:
-            limits += [(1, shift, "changed"), (-1, shift, "changed")]
-        if (drop := self.drift.max_drop) is not None:
-            limits.append((-1 if scored.column.better == "lower" else 1, drop, "fell"))
-        still, *means = mean(
-            runs.items(), 0.0, *(-sign * limit for sign, limit, _ in limits), seed=context.seed
-        )
-        decisions = [
-            Decision("undecided", test.too_few_reason)
-            if test.too_few_reason
-            else decide_limit(
-                test,
-                sign,
-                f"{verb} by more than {short(limit)}",
-                f"a change of {short(-sign * limit)}",
-            )
-            for test, (sign, limit, verb) in zip(means, limits, strict=True)
-        ]
-        decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
+        case_scores = context.scored()
+        lacking, detail = case_scores.missing_texts(context.texts)
+        runs = pair_runs(context.baseline, case_scores, context.criterion, context.texts)
+        limits = self._mean_limits(case_scores)
+        bounds = [-limit.sign * limit.size for limit in limits]
+        still, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
+        decisions = [_decide_mean(test, limit) for test, limit in zip(tests, limits, strict=True)]
+        decimals = places(case_scores.column)
+        estimate = still.estimate
+        measured: list[str] = []
+        remarks: list[str] = []
         if limits:
             measured.append(format_change(still.estimate, decimals))
-            remarks = [
-                "one reply each" if still.single and not still.too_few_reason else "",
-                still.alike,
-            ]
-        estimate: Estimate | None = still.estimate
-        if (max_flips := self.drift.max_flips) is not None:
-            flips = runs.flips()
-            measured.append(f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})")
-            if len(flips) <= max_flips * n + NEAR:
-                decisions.append(Decision("passed"))
-            else:
-                flipped = first_names(
-                    f"{display_name(item)} ({display_name(system)})" for item, system in flips
-                )
-                decisions.append(
-                    Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}")
-                )
-            estimate = still.estimate if limits else wilson_interval(len(flips), n)
-        reason = dict.fromkeys(decision.reason for decision in decisions)
+            if still.single and not still.too_few_reason:
+                remarks.append("one reply each")
+            remarks.append(still.alike)
+        if self.drift.max_flips is not None:
+            flips = _decide_flips(runs, self.drift.max_flips)
+            decisions.append(flips)
+            measured.append(flips.found)
+            if not limits and flips.estimate is not None:
+                estimate = flips.estimate
+        reasons = dict.fromkeys(decision.reason for decision in decisions)
         return Decision(
             worst(decisions).status,
-            joined(*reason, *remarks, runs.some, lacking),
+            joined(*reasons, *remarks, runs.some, lacking),
             ", ".join(measured),
             estimate=estimate,
             before=number(runs.mean_before(), decimals),
             detail=detail,
         )
+
+    def _mean_limits(self, case_scores: CaseScores) -> list[_MeanLimit]:
+        limits: list[_MeanLimit] = []
+        if self.drift.max_shift is not None:
+            limits.append(_MeanLimit(1, self.drift.max_shift, "changed"))
+            limits.append(_MeanLimit(-1, self.drift.max_shift, "changed"))
+        if self.drift.max_drop is not None:
+            sign = -1 if case_scores.column.better == "lower" else 1
+            limits.append(_MeanLimit(sign, self.drift.max_drop, "fell"))
+        return limits
+
+
+@dataclass(frozen=True, slots=True)
+class _MeanLimit:
+    """A limit of the change of the mean, which must be on the side `sign` of `−sign · size`.
+
+    `verb` says what a change beyond the limit is.
+    """
+
+    sign: int
+    size: float
+    verb: str
+
+
+def _decide_mean(test: MeanTest, limit: _MeanLimit) -> Decision:
+    """Decide whether the mean stays within a limit, given its test against `−sign · size`."""
+    if test.too_few_reason:
+        return Decision("undecided", test.too_few_reason)
+    beyond = f"{limit.verb} by more than {short(limit.size)}"
+    return decide_limit(test, limit.sign, beyond, f"a change of {short(-limit.sign * limit.size)}")
+
+
+def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:
+    """Decide whether few enough likeliest labels changed."""
+    flips = runs.flips()
+    n = len(runs.texts)
+    measured = f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"
+    estimate = wilson_interval(len(flips), n)
+    if len(flips) <= max_flips * n + NEAR:
+        return Decision("passed", found=measured, estimate=estimate)
+    names = [f"{display_name(item)} ({display_name(system)})" for item, system in flips]
+    reason = f"more than {percentage(max_flips)} flipped: {first_names(names)}"
+    return Decision("failed", reason, measured, estimate=estimate)
 
 
 def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:

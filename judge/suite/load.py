@@ -1,7 +1,8 @@
 """Load suites: their files, criteria and data, and the texts that each case is about.
 
-`load` reads one file and reports all its mistakes at once, each with its line; `find` looks for files. What depends on
-a criterion or on the data is checked by `load_criteria` and `collect_samples`.
+`load` reads one file and reports all its mistakes at once, each with its line; `find` looks for
+files. `load_criteria` and `collect_samples` check everything that depends on a criterion or on the
+data.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from judge import criteria as criteria_module
 from judge import text
@@ -36,171 +37,236 @@ SUFFIX = ".judge.yaml"
 
 
 def find(paths: Sequence[str | Path]) -> list[Path]:
-    """Return the suites in files of any name, and every *.judge.yaml in folders, sorted, without hidden ones.
+    """Return the suites in files of any name, and every *.judge.yaml in folders, sorted.
 
-    Raises ConfigError for a path that does not exist, and if nothing is found.
+    Hidden files and folders are left out. Raises ConfigError for a path that does not exist, and if
+    there is no suite.
     """
-    suites: dict[Path, Path] = {}
+    suite_by_file: dict[Path, Path] = {}
     for path in map(Path, paths):
         if not path.exists():
             raise ConfigError(f"{path}: no such file or folder{nearby(path)}")
-        inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
-        visible = [
-            file
-            for file in inside
-            if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        ]
-        if not visible:
+        files = [path] if path.is_file() else _visible_suites(path)
+        if not files:
             raise ConfigError(
                 f"{path}: no *{SUFFIX} in this folder; judge init --suite DATA writes one"
             )
-        for file in visible:
-            suites.setdefault(file.resolve(), file)
-    if not suites:
+        for file in files:
+            # The same file may be named twice, or through a link.
+            suite_by_file.setdefault(file.resolve(), file)
+    if not suite_by_file:
         raise ConfigError(f"no suites: name a *{SUFFIX} or a folder that holds some")
-    return list(suites.values())
+    return list(suite_by_file.values())
+
+
+def _visible_suites(folder: Path) -> list[Path]:
+    files = sorted(folder.rglob(f"*{SUFFIX}"))
+    return [file for file in files if not _is_hidden(file.relative_to(folder))]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def load(path: str | Path, given: Collection[str] = ()) -> Suite:
-    """Load a suite. The files that it names must exist, except for options that are `given` elsewhere.
+    """Load a suite.
 
-    Its `options` are checked values of `RunConfig`, its `criteria` those that cases name. Raises ConfigError with a
-    line `FILE:LINE: message` for each mistake.
+    The files that it names must exist, except for options that are `given` elsewhere. Its `options`
+    are checked values of `RunConfig`, its `criteria` the ones that cases name. Raises ConfigError
+    with a line `FILE:LINE: message` for each mistake.
     """
-    file = YamlSource(Path(path))
-    for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
-        file.report(unknown_key(key), key)
-    folder = file.path.parent
+    suite_file = YamlSource(Path(path))
+    for key in suite_file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
+        suite_file.report(unknown_key(key), key)
+    folder = suite_file.path.parent
     written = {
-        key: value for key, value in file.values.items() if key in OPTIONS and value is not None
+        key: value
+        for key, value in suite_file.values.items()
+        if key in OPTIONS and value is not None
     }
+    config = _checked_config(written, suite_file)
+    spec_values = {
+        key: value for key, value in suite_file.values.items() if key in Spec.model_fields
+    }
+    spec = suite_file.checked(Spec, spec_values)
+    # An invalid file has no cases to look at.
+    suite_file.raise_if_any()
+    options = {key: getattr(config, key) for key in OPTIONS if key in written}
+    cases = _located_cases(spec, options, suite_file)
+    score_columns = options.get("score_columns", ())
+    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in score_columns)
+    options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
+    _check_files(options, given, suite_file)
+    suite_file.raise_if_any()
+    name = suite_file.path.stem
+    if suite_file.path.name.endswith(SUFFIX):
+        name = suite_file.path.name.removesuffix(SUFFIX)
+    return Suite(
+        path=suite_file.path,
+        name=name,
+        options=options,
+        cases=cases,
+        limits=spec.limits,
+        baseline=None if spec.baseline is None else folder / spec.baseline,
+        undecided=spec.undecided,
+        lines=suite_file.lines,
+    )
+
+
+def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunConfig:
+    """Return the configuration of a run in a suite's file; report mistakes to `suite_file`."""
+    folder = suite_file.path.parent
     resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
-    if "criteria" in written:  # as the cases name them
+    if "criteria" in written:
+        # Cases name a criterion as the list does, so its path stays as written.
         resolved["criteria"] = written["criteria"]
-    config = file.checked(RunConfig, resolved)
+    config = suite_file.checked(RunConfig, resolved)
+    # A file's key command has to be allowed where judge runs (decision 74).
     key, problem = forbidden_command(written)
     if problem:
-        file.report(f"key_command: {problem}", key)
-    spec = file.checked(
-        Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields}
-    )
-    file.raise_if_any()
-    options = {key: getattr(config, key) for key in OPTIONS if key in written}
-    cases = _located_cases(spec, options, file)
-    judged = [
-        case.criterion for case in cases if case.criterion not in options.get("score_columns", ())
-    ]
-    options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(judged)], folder))
+        suite_file.report(f"key_command: {problem}", key)
+    return config
+
+
+def _check_files(
+    options: Mapping[str, Any], given: Collection[str], suite_file: YamlSource
+) -> None:
+    """Report the missing files of options that are not `given` elsewhere."""
     if "data" in options and "data" not in given:
         try:
             samples.files(options["data"])
         except DataError as error:
-            file.report(f"data: {error}", "data")
-    named = [("replay", options["replay"])] if "replay" in options else []
-    named += [
-        ("model", script) for judge in options.get("model", ()) if (script := script_of(judge.name))
-    ]
-    for key, needed in named:
-        if key not in given and not needed.is_file():
-            problem = (
-                "is a folder, not a file" if needed.is_dir() else f"no such file{nearby(needed)}"
-            )
-            file.report(f"{key}: {needed}: {problem}", key)
-    file.raise_if_any()
-    baseline = None if spec.baseline is None else folder / spec.baseline
-    name = (
-        file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
-    )
-    return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
+            suite_file.report(f"data: {error}", "data")
+    needed: list[tuple[str, Path]] = []
+    if "replay" in options:
+        needed.append(("replay", options["replay"]))
+    for judge in options.get("model", ()):
+        script = script_of(judge.name)
+        if script:
+            needed.append(("model", script))
+    for key, needed_file in needed:
+        if key in given or needed_file.is_file():
+            continue
+        problem = f"no such file{nearby(needed_file)}"
+        if needed_file.is_dir():
+            problem = "is a folder, not a file"
+        suite_file.report(f"{key}: {needed_file}: {problem}", key)
 
 
 def _located_cases(
-    spec: Spec, options: Mapping[str, Any], file: YamlSource
+    spec: Spec, options: Mapping[str, Any], suite_file: YamlSource
 ) -> tuple[Expectation, ...]:
-    """Return the valid cases in order, each with its criterion and a unique name; report the mistakes to `file`."""
+    """Return the valid cases in order, each with its criterion and a unique name.
+
+    Reports mistakes to `suite_file`.
+    """
+    listed = options.get("criteria") or ()
+    score_columns = options.get("score_columns", ())
     named = [case.criterion for case in spec.cases if case.criterion]
-    known = list(
-        dict.fromkeys([*(options.get("criteria") or named), *options.get("score_columns", ())])
-    )
-    written = [name for name in options.get("criteria") or () if is_file(name)]
-    absent = [name for name in written if not (file.path.parent / name).is_file()]
+    known = list(dict.fromkeys([*(listed or named), *score_columns]))
+    folder = suite_file.path.parent
+    absent = [name for name in listed if is_file(name) and not (folder / name).is_file()]
     for name in absent:
-        file.report(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
+        suite_file.report(f"criteria: {name}: no such file{nearby(folder / name)}", "criteria")
     cases: list[Expectation] = []
-    for n, case in enumerate(spec.cases):
-        criterion = _criterion_of(case, known, file, n, sure=not absent)
+    for number, case in enumerate(spec.cases):
+        criterion = _criterion_of(case, known, suite_file, number, sure=not absent)
         if not case.texts and "data" not in options:
-            file.report(
+            suite_file.report(
                 "no texts: write text: {output: ...} in the case, or data: with a file at the top",
                 "cases",
-                n,
+                number,
             )
         elif criterion:
-            line = file.line("cases", n)
-            places = {
-                text.system: f"{file.path}:{file.line('cases', n, text.system)}"
-                for text in case.texts
-            }
-            cases.append(case.located(criterion, line, places))
+            locations: dict[str, str] = {}
+            for sample in case.texts:
+                line = suite_file.line("cases", number, sample.system)
+                locations[sample.system] = f"{suite_file.path}:{line}"
+            cases.append(case.located(criterion, suite_file.line("cases", number), locations))
+    # If a case was refused, it may be the one about the criterion.
     if "criteria" in options and len(cases) == len(spec.cases):
         for name in {*options["criteria"]} - {case.criterion for case in cases}:
-            file.report(
+            suite_file.report(
                 f"criteria: no case is about {name}; write one, or leave it out", "criteria"
             )
-    # Each gets a unique name: its own, or its expectation.
-    names = [" ".join(case.name.split()) for case in cases]
-    for n, (case, name) in enumerate(zip(cases, names, strict=True)):
-        if name and (first := names.index(name)) < n:
-            message = f"name: {one_line(name)!r} is already the case at line {cases[first].line}"
-            file.add(f"{message}; names must be unique", case.line)
-        if not name:
-            sentence = case.describe()
-            numbered = (f"{sentence} ({number})" if number > 1 else sentence for number in count(1))
-            names[n] = next(candidate for candidate in numbered if candidate not in names)
+    names = _unique_names(cases, suite_file)
     return tuple(
         case.model_copy(update={"name": name}) for case, name in zip(cases, names, strict=True)
     )
 
 
-def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *, sure: bool) -> str:
-    """Return a case's criterion as the file's list or another case writes it; a file may be named by its stem.
+def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[str]:
+    """Return a unique name for each case: its own, or the sentence of its expectation."""
+    names = [" ".join(case.name.split()) for case in cases]
+    for position, case in enumerate(cases):
+        name = names[position]
+        if not name:
+            names[position] = _numbered(case.describe(), names)
+            continue
+        first = names.index(name)
+        if first < position:
+            message = f"name: {one_line(name)!r} is already the case at line {cases[first].line}"
+            suite_file.add(f"{message}; names must be unique", case.line)
+    return names
 
-    An unknown one is a mistake only if all the known files exist (`sure`): else the case may mean a missing one.
+
+def _numbered(sentence: str, names: Collection[str]) -> str:
+    """Return a sentence with the first number that makes it unique: `sentence (2)`."""
+    if sentence not in names:
+        return sentence
+    numbered = (f"{sentence} ({number})" for number in count(2))
+    return next(candidate for candidate in numbered if candidate not in names)
+
+
+def _criterion_of(
+    case: Case, known: list[str], suite_file: YamlSource, number: int, *, sure: bool
+) -> str:
+    """Return a case's criterion as the file's list or another case writes it.
+
+    A file may be named by its stem. An unknown criterion is a mistake only if all the known files
+    exist (`sure`): else the case may mean a missing one.
     """
-    name, stems = case.criterion, {name_of(candidate): candidate for candidate in reversed(known)}
+    name = case.criterion
     if not name:
         if len(known) == 1:
             return known[0]
         more = f"; criteria are {', '.join(known)}" if known else ""
-        file.report(
-            f"no criterion: write criterion: and a name, a file or a sentence{more}", "cases", place
-        )
+        message = f"no criterion: write criterion: and a name, a file or a sentence{more}"
+        suite_file.report(message, "cases", number)
         return ""
-    match = name if name in known else stems.get(name, "")
-    if not match and sure:
-        message = f"{unknown_name_message('criterion', name, list(stems))}; add it to criteria:"
-        file.report(message, "cases", place, "criterion")
-    return match
+    if name in known:
+        return name
+    # The first of two files with one stem is meant, so it overwrites the others.
+    criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known)}
+    if name in criterion_by_stem:
+        return criterion_by_stem[name]
+    if sure:
+        unknown = unknown_name_message("criterion", name, list(criterion_by_stem))
+        suite_file.report(f"{unknown}; add it to criteria:", "cases", number, "criterion")
+    return ""
 
 
-class AskedTexts(NamedTuple):
-    """The texts of one run, and those of each criterion by its name."""
+@dataclass(frozen=True, slots=True)
+class JudgedTexts:
+    """The texts of one run, and the texts of each criterion by its name."""
 
     samples: tuple[Sample, ...]
-    wanted: Mapping[str, frozenset[Text]]
+    texts_by_criterion: Mapping[str, frozenset[Text]]
 
 
-class SuiteTexts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SuiteTexts:
     """The texts that a suite needs judged.
 
-    `criteria` are by their names in the cases. `asked[False]` are scored alone, those of the data first; `asked[True]`
-    are compared in pairs, and items of the data are called `CASE: ITEM` there, so that each case has its own
-    comparisons. `about` has the texts of each case, those of an item together.
+    `criteria` are by their names in the cases. `judged[False]` are scored alone, with the texts of
+    the data first; `judged[True]` are compared in pairs. Items of the data are called `CASE: ITEM`
+    there, so that each case has its own comparisons. `texts_by_case` has the texts of each case,
+    the texts of an item together.
     """
 
     criteria: Mapping[str, Criterion]
-    asked: Mapping[bool, AskedTexts]
-    about: Mapping[str, tuple[Text, ...]]
+    judged: Mapping[bool, JudgedTexts]
+    texts_by_case: Mapping[str, tuple[Text, ...]]
 
 
 def read(suite: Suite) -> list[Sample]:
@@ -208,10 +274,16 @@ def read(suite: Suite) -> list[Sample]:
     options = suite.options
     if "data" not in options:
         return []
-    named = {key: options[key] for key in ("systems", "where") if key in options}
-    scores = options.get("score_columns", ())
-    rows = samples.stream(options["data"], mapping=options.get("map", {}), scores=scores, **named)
-    return list(islice(rows, min(options.get("limit") or sys.maxsize, sys.maxsize)))
+    selection = {key: options[key] for key in ("systems", "where") if key in options}
+    rows = samples.stream(
+        options["data"],
+        mapping=options.get("map", {}),
+        scores=options.get("score_columns", ()),
+        **selection,
+    )
+    # islice refuses numbers above sys.maxsize, which a limit may be.
+    limit = min(options.get("limit") or sys.maxsize, sys.maxsize)
+    return list(islice(rows, limit))
 
 
 def language(suite: Suite, data: Sequence[Sample]) -> str:
@@ -225,123 +297,161 @@ def load_criteria(
 ) -> dict[str, Criterion]:
     """Load the criteria of a suite, by their names in the cases.
 
-    `over` are names or files that replace the suite's criteria of the same name. Raises ConfigError with file and line
-    for a criterion that cannot be loaded or does not fit the case, and for two files with the same name.
+    `over` are names or files that replace the suite's criteria of the same name. Raises ConfigError
+    with file and line for a criterion that cannot be loaded or does not fit the case, and for two
+    files with the same name.
     """
-    known = list(dict.fromkeys(case.criterion for case in suite.cases))
-    instead = {name_of(name): name for name in over}
-    stems = list(map(name_of, known))
-    for name in instead.keys() - set(stems):
+    replacements = {name_of(name): name for name in over}
+    stems = [name_of(name) for name in dict.fromkeys(case.criterion for case in suite.cases)]
+    for name in replacements.keys() - set(stems):
         raise ConfigError(
             f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it"
         )
-    loaded: dict[str, Criterion] = {}
-    wrong = Mistakes(suite.path)
+    loader = _CriterionLoader(suite, language, replacements)
+    mistakes = Mistakes(suite.path)
     lost: set[str] = set()
-    first: dict[tuple[str, bool], Criterion] = {}
     for case in suite.cases:
         name = case.criterion
         if name in lost:
             continue
         try:
-            if name in suite.options.get("score_columns", ()):
-                loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
-            elif name not in loaded:
-                (own,) = resolve_value("criteria", [name], suite.path.parent)
-                path = instead.get(name_of(name)) or own
-                loaded[name] = criterion = criteria_module.load(
-                    path, language=language, pairwise=None
-                )
-                # Two criteria may share a name only if one scores texts and the other compares them.
-                namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
-                if (namesake.path, namesake.digest) != (criterion.path, criterion.digest):
-                    both = f"{namesake.path} and {criterion.path}"
-                    raise CriterionError(f"{both} have the same name, {criterion.name}: rename one")
-            if loaded[name].pairwise and not case.compares_texts:
+            criterion = loader.load(name)
+            if criterion.pairwise and not case.compares_texts:
                 raise CriterionError(
-                    f"{name} compares two texts: give the case better and worse, or a criterion that scores one"
+                    f"{name} compares two texts: give the case better and worse, or a criterion "
+                    "that scores one"
                 )
         except CriterionError as error:
-            wrong.add(str(error), case.line)
-            lost |= {name} - loaded.keys()
-    wrong.raise_if_any()
-    return loaded
+            mistakes.add(str(error), case.line)
+            if name not in loader.loaded:
+                # One message about a criterion is enough for all its cases.
+                lost.add(name)
+    mistakes.raise_if_any()
+    return loader.loaded
+
+
+@dataclass(slots=True)
+class _CriterionLoader:
+    """Loads the criteria of a suite, each once. `replacements` are by the stem of the replaced."""
+
+    suite: Suite
+    language: str
+    replacements: Mapping[str, str]
+    loaded: dict[str, Criterion] = field(default_factory=dict)
+    first_by_name: dict[tuple[str, bool], Criterion] = field(default_factory=dict)
+
+    def load(self, name: str) -> Criterion:
+        """Return a criterion by its name in the cases. Raises CriterionError."""
+        if name in self.loaded:
+            return self.loaded[name]
+        if name in self.suite.options.get("score_columns", ()):
+            # Scores from elsewhere: their scale is unknown.
+            self.loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
+            return self.loaded[name]
+        (own_path,) = resolve_value("criteria", [name], self.suite.path.parent)
+        path = self.replacements.get(name_of(name)) or own_path
+        criterion = criteria_module.load(path, language=self.language, pairwise=None)
+        self.loaded[name] = criterion
+        # Two criteria may share a name only if one scores texts and the other compares them.
+        key = (criterion.name, criterion.pairwise)
+        namesake = self.first_by_name.setdefault(key, criterion)
+        if (namesake.path, namesake.digest) != (criterion.path, criterion.digest):
+            both = f"{namesake.path} and {criterion.path}"
+            raise CriterionError(f"{both} have the same name, {criterion.name}: rename one")
+        return criterion
 
 
 def collect_samples(
     suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]
 ) -> SuiteTexts:
-    """Collect the texts to judge, from the suite's data and from its cases, without ratings that a criterion has seen.
+    """Collect the texts to judge, from the suite's data and from its cases.
 
-    Raises ConfigError with a line `FILE:LINE: …` for each case with an unknown item or system, too few texts, a score
-    or label outside its criterion's scale, or a text without the columns that the criterion reads.
+    They lack the ratings that a criterion has seen. Raises ConfigError with a line `FILE:LINE: …`
+    for each case with an unknown item or system, too few texts, a score or label outside its
+    criterion's scale, or a text without the columns that the criterion reads.
     """
-    seen: dict[str, frozenset[str]] = defaultdict(frozenset)
+    used_by_criterion: dict[str, frozenset[str]] = defaultdict(frozenset)
     for criterion in criteria.values():
-        seen[criterion.name] |= criterion.used
-    data = list(ledger.withhold(data, seen))
-    by_item: dict[str, list[Sample]] = defaultdict(list)
-    for sample in data:
-        for item in dict.fromkeys(
-            (sample.source_item, sample.item)
-        ):  # `doc-1` and its generation `doc-1 (2)`
-            by_item[item].append(sample)
-    systems = {sample.system: None for sample in data}
-    position = {sample.key: place for place, sample in enumerate(data)}
-    texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
-    wanted: dict[bool, dict[str, frozenset[Text]]] = {
-        side: defaultdict(frozenset) for side in texts_asked
+        used_by_criterion[criterion.name] |= criterion.used
+    source = _SuiteData.of(list(ledger.withhold(data, used_by_criterion)))
+    sample_by_text: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
+    texts_by_criterion: dict[bool, dict[str, frozenset[Text]]] = {
+        False: defaultdict(frozenset),
+        True: defaultdict(frozenset),
     }
-    about: dict[str, tuple[Text, ...]] = {}
-    wrong = Mistakes(suite.path)
+    texts_by_case: dict[str, tuple[Text, ...]] = {}
+    mistakes = Mistakes(suite.path)
     for case in suite.cases:
         criterion = criteria[case.criterion]
         try:
-            texts = case.texts or case.select(by_item, systems)
-            case.check(criterion, texts)
-            for sample in texts if case.texts else ():
-                if lacking := lacking_inputs(criterion, sample):
-                    raise ConfigError(
-                        f"{criterion.name} reads {lacking[0]}, which the text in the case lacks"
-                    )
-            if criterion.template and not case.texts:
-                criteria_module.check_samples(criterion, texts)
-            if not criterion.pairwise and (
-                clash := next((text for text in case.texts if text.key in position), None)
-            ):
-                raise ConfigError(
-                    f"the data also has an {text_name(clash.item, clash.system)}; rename the case"
-                )
+            texts = _texts_of_case(case, criterion, source)
         except (ConfigError, CriterionError, DataError) as error:
-            at = f"{suite.path}:{case.line}: "
-            wrong.add(
-                f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}",
-                case.line,
-            )
+            message = str(error).removeprefix(f"{suite.path}:{case.line}: ")
+            hint = mapped_away(error, suite.options.get("map"))
+            mistakes.add(f"{message}{hint}", case.line)
             continue
         if criterion.pairwise and not case.texts:
             texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
-        about[case.name] = tuple(text.key for text in texts)
-        texts_asked[criterion.pairwise].update(zip(about[case.name], texts, strict=True))
-        wanted[criterion.pairwise][criterion.name] |= {*about[case.name]}
-    wrong.raise_if_any()
-    asked = {}
-    for pairwise, texts_by_key in texts_asked.items():
-        in_order = sorted(
-            texts_by_key.values(), key=lambda sample: position.get(sample.key, len(position))
-        )
-        asked[pairwise] = AskedTexts(tuple(in_order), wanted[pairwise])
-    return SuiteTexts(criteria, asked, about)
+        keys = tuple(sample.key for sample in texts)
+        texts_by_case[case.name] = keys
+        sample_by_text[criterion.pairwise].update(zip(keys, texts, strict=True))
+        texts_by_criterion[criterion.pairwise][criterion.name] |= {*keys}
+    mistakes.raise_if_any()
+    judged: dict[bool, JudgedTexts] = {}
+    for pairwise, chosen in sample_by_text.items():
+        in_order = sorted(chosen.values(), key=source.position)
+        judged[pairwise] = JudgedTexts(tuple(in_order), texts_by_criterion[pairwise])
+    return SuiteTexts(criteria, judged, texts_by_case)
+
+
+@dataclass(frozen=True, slots=True)
+class _SuiteData:
+    """The samples of a suite's data: by item, their systems, and their positions."""
+
+    by_item: Mapping[str, Sequence[Sample]]
+    systems: Collection[str]
+    position_by_text: Mapping[Text, int]
+
+    @classmethod
+    def of(cls, data: Sequence[Sample]) -> _SuiteData:
+        by_item: dict[str, list[Sample]] = defaultdict(list)
+        for sample in data:
+            # A case may name `doc-1`, or only its generation `doc-1 (2)`.
+            for item in dict.fromkeys((sample.source_item, sample.item)):
+                by_item[item].append(sample)
+        systems = list(dict.fromkeys(sample.system for sample in data))
+        positions = {sample.key: position for position, sample in enumerate(data)}
+        return cls(by_item, systems, positions)
+
+    def position(self, sample: Sample) -> int:
+        """Return a sample's position in the data; texts of cases come after them."""
+        return self.position_by_text.get(sample.key, len(self.position_by_text))
+
+
+def _texts_of_case(case: Case, criterion: Criterion, source: _SuiteData) -> Sequence[Sample]:
+    """Return the texts of a case. Raises ConfigError, CriterionError or DataError."""
+    texts = case.texts or case.select(source.by_item, source.systems)
+    case.check(criterion, texts)
+    for sample in case.texts:
+        lacking = lacking_inputs(criterion, sample)
+        if lacking:
+            raise ConfigError(
+                f"{criterion.name} reads {lacking[0]}, which the text in the case lacks"
+            )
+    if criterion.template and not case.texts:
+        criteria_module.check_samples(criterion, texts)
+    if not criterion.pairwise:
+        for sample in case.texts:
+            if sample.key in source.position_by_text:
+                clash = text_name(sample.item, sample.system)
+                raise ConfigError(f"the data also has an {clash}; rename the case")
+    return texts
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
-    """Return a hint if the unknown variable of an error is a column that was mapped to another name."""
-    moved = {column: to for to, column in (mapping or {}).items() if column != to}
-    return next(
-        (
-            f"; {c} was mapped to {to}"
-            for c, to in moved.items()
-            if f"unknown variable {c!r}" in str(error)
-        ),
-        "",
-    )
+    """Return a hint if an error's unknown variable is a column that was mapped to another name."""
+    name_by_column = {column: name for name, column in (mapping or {}).items() if column != name}
+    for column, name in name_by_column.items():
+        if f"unknown variable {column!r}" in str(error):
+            return f"; {column} was mapped to {name}"
+    return ""

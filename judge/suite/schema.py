@@ -1,7 +1,7 @@
 """The keys of a suite's file, its JSON schema, and the YAML file with the line of every value.
 
-`Spec` and the models below it are the keys, `schema` their JSON schema. `YamlSource` is one file: it collects mistakes
-and reports them all with their lines.
+`Spec` and the models below it are the keys, `schema` their JSON schema. `YamlSource` is one file:
+it collects mistakes and reports them all with their lines.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -34,12 +34,14 @@ from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
 from judge.core.invalid_values import InvalidValue, invalid_values
 from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
-from judge.suite.case import MISTAKE, Keys, Name, Policy, percentage, required_keys, short
+from judge.suite.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 
-Loc = tuple[int | str, ...]
+Location = tuple[int | str, ...]
+"""The keys and indices that lead to a value: `("cases", 2, "expect", "min")`."""
 OPTIONS = {name: option.description for name, option in run_options("suite").items()}
 """The options of a run that a suite may have, with their descriptions."""
+# "2%", "0.5 %"
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
@@ -54,6 +56,7 @@ def _parse_share(value: Any) -> tuple[float, bool]:
 
 
 def _parse_dollars(value: Any) -> Budget:
+    # An amount is written as in the option `budget`, which also takes tokens.
     try:
         budget = RunConfig.model_validate({"budget": value}).budget
     except ValidationError:
@@ -66,13 +69,16 @@ def _parse_dollars(value: Any) -> Budget:
 Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_type=str)]
 
 
+def _check_share(value: Any) -> Any:
+    _parse_share(value)
+    return value
+
+
 class Limits(Keys):
     """The limits of a whole suite."""
 
-    failures: Annotated[int | str, BeforeValidator(lambda value: _parse_share(value) and value)] = (
-        Field(
-            default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
-        )
+    failures: Annotated[int | str, BeforeValidator(_check_share)] = Field(
+        default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None, description="Input tokens of one judgment."
@@ -116,10 +122,11 @@ class Spec(Keys):
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A file of cases. `options` are keys of `RunConfig` with resolved paths, `lines` the lines of top-level keys.
+    """A file of cases.
 
-    `undecided` says how undecided cases count. None: `pass` for drift, `fail` for other expectations, because both a
-    change and a quality must be shown.
+    `options` are keys of `RunConfig` with resolved paths, `lines` the lines of top-level keys.
+    `undecided` says how undecided cases count. None: `pass` for drift, `fail` for other
+    expectations, because both a change and a quality must be shown.
     """
 
     path: Path
@@ -135,24 +142,31 @@ class Suite:
 def schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
     document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
-    of_run = json_schema(RunConfig, "", "")
-    options = {name: of_run["properties"][name] for name in OPTIONS}
-    return document | {
-        "properties": options | document["properties"],
-        "$defs": of_run["$defs"] | document["$defs"],
-    }
+    run_document = json_schema(RunConfig, "", "")
+    options = {name: run_document["properties"][name] for name in OPTIONS}
+    properties = options | document["properties"]
+    definitions = run_document["$defs"] | document["$defs"]
+    return document | {"properties": properties, "$defs": definitions}
 
 
 def schema_text() -> str:
     return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
-_MAX_MISTAKES, _CLIP = 20, 60  # mistakes in one error, and characters of a quoted value
-_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_MAX_MISTAKES = 20
+"""Mistakes in one error."""
+_LONGEST_VALUE = 60
+"""Characters of a value in a message."""
+_LONGEST_KEY = 40
+"""Characters of a key or number in a message."""
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+_INTEGER_TAG = "tag:yaml.org,2002:int"
+_FLOAT_TAG = "tag:yaml.org,2002:float"
+# "750", "-3", but not "010" or "12:30"
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
-_DATA = (".jsonl", ".csv", ".tsv", ".parquet")
-M = TypeVar("M", bound=BaseModel)
+_DATA_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Mistakes:
@@ -166,15 +180,14 @@ class Mistakes:
         self._at_lines[line, one_line(message)] = None
 
     def raise_if_any(self) -> None:
-        """Raise ConfigError with a line `FILE:LINE: message` for each mistake, from the top of the file down."""
+        """Raise ConfigError with a line `FILE:LINE: message` for each mistake, in order."""
         lines = [f"{self.path}:{line}: {message}" for line, message in sorted(self._at_lines)]
-        more = (
-            [f"{self.path}: {len(lines) - _MAX_MISTAKES} more"]
-            if len(lines) > _MAX_MISTAKES
-            else []
-        )
-        if lines:
-            raise ConfigError("\n".join([*lines[:_MAX_MISTAKES], *more]))
+        if not lines:
+            return
+        shown = lines[:_MAX_MISTAKES]
+        if len(lines) > _MAX_MISTAKES:
+            shown.append(f"{self.path}: {len(lines) - _MAX_MISTAKES} more")
+        raise ConfigError("\n".join(shown))
 
 
 class YamlSource(Mistakes):
@@ -185,7 +198,7 @@ class YamlSource(Mistakes):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        if path.suffix in _DATA and path.is_file():
+        if path.suffix in _DATA_SUFFIXES and path.is_file():
             raise ConfigError(
                 f"{path}: this is data, not a suite; judge init --suite {path} writes one from it"
             )
@@ -199,127 +212,158 @@ class YamlSource(Mistakes):
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: not UTF-8 text") from error
         except yaml_lines.Malformed as error:
-            raise ConfigError(
-                f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}"
-            ) from error
+            line = f":{error.line}" if error.line else ""
+            raise ConfigError(f"{path}{line}: {one_line(str(error))}") from error
         if not isinstance(values, dict):
             raise ConfigError(
-                f"{path}:1: expected keys such as data: and cases:; judge init --suite DATA writes one"
+                f"{path}:1: expected keys such as data: and cases:; judge init --suite DATA "
+                "writes one"
             )
         self._root: Any = root
         self.values = values
         self.raise_if_any()
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
-    def line(self, *loc: int | str) -> int:
-        """Return the line of the key or value at `loc`, or of the deepest one on the way."""
-        node, line = self._root, self._root.start_mark.line
-        for part in loc:
+    def line(self, *location: int | str) -> int:
+        """Return the line of the key or value at `location`, or of the deepest one on the way."""
+        node = self._root
+        line = node.start_mark.line
+        for part in location:
             if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
                 node = node.value[part]
                 line = node.start_mark.line
             elif isinstance(node, yaml.MappingNode):
-                key, node = next(
-                    ((k, v) for k, v in reversed(node.value) if k.value == part), (None, None)
-                )
-                line = line if key is None else key.start_mark.line
+                entry = _entry(node, part)
+                if entry is None:
+                    break
+                key, node = entry
+                line = key.start_mark.line
         return int(line) + 1
 
-    def report(self, message: str, *loc: int | str) -> None:
+    def report(self, message: str, *location: int | str) -> None:
         """Keep a mistake for `raise_if_any`."""
-        self.add(message, self.line(*loc))
+        self.add(message, self.line(*location))
 
     def _check_keys(self, root: yaml.Node) -> None:
         """Report keys that are not text, and ambiguous numbers."""
-        seen, ahead = set(), [root]
-        while ahead:
-            node = ahead.pop()
+        # An alias (*name) refers to a node that was seen already, perhaps even to its own parent.
+        seen: set[int] = set()
+        nodes = [root]
+        while nodes:
+            node = nodes.pop()
             if id(node) in seen:
                 continue
             seen.add(id(node))
             if isinstance(node, yaml.ScalarNode):
-                # To YAML `010` is 8, and `12:30` is 750.
-                whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
-                if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
-                    number = one_line(node.value, 40)
-                    message = f"{number}: YAML reads it as another number; put it in quotes"
-                    self.add(message, node.start_mark.line + 1)
+                self._check_number(node)
             elif isinstance(node, yaml.SequenceNode):
-                ahead += node.value
+                nodes += node.value
             else:
                 for key, value in node.value:
-                    if key.tag not in (_TEXT, _MERGE):
-                        name = one_line(str(key.value), 40)
-                        message = f"the key {name}: YAML does not read it as text; put it in quotes"
-                        self.add(message, key.start_mark.line + 1)
-                    ahead.append(value)
+                    self._check_key(key)
+                    nodes.append(value)
 
-    def checked(self, model: type[M], values: Mapping[str, Any]) -> M:
+    def _check_number(self, node: yaml.ScalarNode) -> None:
+        # To YAML `010` is 8, and `12:30` is 750.
+        is_unusual = node.tag == _INTEGER_TAG and not _DECIMAL.fullmatch(node.value)
+        has_separators = node.tag == _FLOAT_TAG and set(node.value) & {":", "_"}
+        if is_unusual or has_separators:
+            written = one_line(node.value, _LONGEST_KEY)
+            message = f"{written}: YAML reads it as another number; put it in quotes"
+            self.add(message, node.start_mark.line + 1)
+
+    def _check_key(self, key: yaml.Node) -> None:
+        if key.tag not in (_TEXT_TAG, _MERGE_TAG):
+            name = one_line(str(key.value), _LONGEST_KEY)
+            message = f"the key {name}: YAML does not read it as text; put it in quotes"
+            self.add(message, key.start_mark.line + 1)
+
+    def checked(self, model: type[Model], values: Mapping[str, Any]) -> Model:
         """Return the model of these values; an empty one, and mistakes, if they are invalid."""
         try:
             return model.model_validate(values)
         except ValidationError as error:
             refused = invalid_values(error)
-            misspelt = {each.path[:-1] for each in refused if each.is_unknown_key}
-            for each in refused:
-                if each.kind != "missing" or each.path[:-1] not in misspelt:
-                    for message, loc in self._describe(each):
-                        self.report(message, *loc)
+        misspelt = {invalid.path[:-1] for invalid in refused if invalid.is_unknown_key}
+        for invalid in refused:
+            # A key that is missing beside an unknown one was probably misspelt.
+            if invalid.kind == "missing" and invalid.path[:-1] in misspelt:
+                continue
+            for message, location in self._describe(invalid):
+                self.report(message, *location)
         return model.model_construct()
 
-    def _describe(self, refused: InvalidValue) -> Iterator[tuple[str, Loc]]:
-        """Yield what is wrong with a value, with its place in the file."""
-        loc = refused.path
-        if loc[:1] == ("cases",):  # the third part then names the expectation and is no key
-            loc = (*loc[:2], *loc[3:])
-        names = [part for part in loc if isinstance(part, str)]
+    def _describe(self, refused: InvalidValue) -> Iterator[tuple[str, Location]]:
+        """Yield what is wrong with a value, with its location in the file."""
+        location = refused.path
+        if location[:1] == ("cases",):
+            # Pydantic's third part names the expectation and is no key of the file.
+            location = (*location[:2], *location[3:])
+        names = [part for part in location if isinstance(part, str)]
         key = names[-1] if names else ""
         if refused.kind == MISTAKE:
-            yield refused.context["message"], (*loc, *refused.context["keys"])
+            yield refused.context["message"], (*location, *refused.context["keys"])
         elif refused.kind == "union_tag_not_found" and isinstance(refused.value, dict):
-            yield from self._describe_unclear_case(refused.value, loc)
+            yield from self._describe_unclear_case(refused.value, location)
         elif refused.is_unknown_key:
-            of_judge = key == FORMER_SYSTEM and loc[0] == "model"
-            yield _former_system() if of_judge else unknown_key(key, inside=len(loc) > 1), loc
+            if key == FORMER_SYSTEM and location[0] == "model":
+                yield _former_system(), location
+            else:
+                yield unknown_key(key, inside=len(location) > 1), location
         elif refused.kind == "missing":
-            yield f"{key} is missing", loc
+            yield f"{key} is missing", location
         elif refused.says_all:
-            yield f"{key}: {refused.problem}", loc
+            yield f"{key}: {refused.problem}", location
         else:
-            value = one_line(short_repr(refused.value), _CLIP)
-            yield f"{key}: {refused.problem}, not {value}", loc
+            value = one_line(short_repr(refused.value), _LONGEST_VALUE)
+            yield f"{key}: {refused.problem}, not {value}", location
 
     def _describe_unclear_case(
-        self, keys: Mapping[str, Any], loc: Loc
-    ) -> Iterator[tuple[str, Loc]]:
+        self, keys: Mapping[str, Any], location: Location
+    ) -> Iterator[tuple[str, Location]]:
         """Describe a case without an expectation, or with several."""
-        if unknown := [key for key in keys if key not in _known_keys(inside=True)]:
-            yield from ((unknown_key(key, inside=True), (*loc, key)) for key in unknown)
-        elif matching := matching_classes(keys):
-            names = [
-                name
-                for each in matching
-                for name in required_keys(each)
-                if keys.get(name) is not None
-            ]
-            lines = " and ".join(
-                f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names)
-            )
+        unknown = [key for key in keys if key not in _known_keys(inside=True)]
+        matching = matching_classes(keys)
+        if unknown:
+            for key in unknown:
+                yield unknown_key(key, inside=True), (*location, key)
+        elif matching:
+            expectations = self._describe_expectations(matching, keys, location)
             yield (
-                f"a case has one expectation, and this one has {lines}; write {len(matching)} cases",
-                loc,
+                f"a case has one expectation, and this one has {expectations}; write "
+                f"{len(matching)} cases",
+                location,
             )
         else:
-            *others, last = dict.fromkeys(
-                " and ".join(required_keys(each)) for each in EXPECTATIONS
-            )
-            yield f"no expectation: write {', '.join(others)}, or {last}", loc
+            required = [" and ".join(required_keys(expectation)) for expectation in EXPECTATIONS]
+            *others, last = dict.fromkeys(required)
+            yield f"no expectation: write {', '.join(others)}, or {last}", location
+
+    def _describe_expectations(
+        self, matching: Sequence[type[Case]], keys: Mapping[str, Any], location: Location
+    ) -> str:
+        """Name the keys that select these expectations, with their lines."""
+        names: dict[str, None] = {}
+        for expectation in matching:
+            for name in required_keys(expectation):
+                if keys.get(name) is not None:
+                    names[name] = None
+        return " and ".join(f"{name} (line {self.line(*location, name)})" for name in names)
+
+
+def _entry(node: yaml.MappingNode, name: int | str) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return the last key of this name and its value."""
+    for key, value in reversed(node.value):
+        if key.value == name:
+            return key, value
+    return None
 
 
 @cache
 def _known_keys(*, inside: bool) -> frozenset[str]:
     """Return every key at the top of a suite, or of the models inside it."""
     document = schema()
+    # The schema has them all: the keys of the options, of the cases and of the models in them.
     models = document["$defs"].values() if inside else [document]
     return frozenset(key for model in models for key in model.get("properties", ()))
 
@@ -330,12 +374,14 @@ def _former_system() -> str:
 
 
 def unknown_key(key: str, *, inside: bool = False) -> str:
-    """Return the message about a key that is not allowed at the top of the file, or inside of another key."""
+    """Return the message about a key that is not allowed at the top, or `inside` another key."""
     if key == FORMER_SYSTEM and not inside:
         return _former_system()
+    # A known key at the wrong level is indented too far, or not far enough.
     if key in _known_keys(inside=True) | _known_keys(inside=False):
         return f"{key} does not belong here"
     if key in RunConfig.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
-    near = get_close_matches(key, _known_keys(inside=inside), n=1)
-    return f"unknown key {key!r}{f'; did you mean {near[0]!r}?' if near else ''}"
+    nearest = get_close_matches(key, _known_keys(inside=inside), n=1)
+    suggestion = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    return f"unknown key {key!r}{suggestion}"

@@ -1,23 +1,23 @@
-"""Expectations that scores reach a limit: a range of the scale, `pass_at`, and a share of texts that pass."""
+"""Expectations that scores reach a limit: a range of the scale, `pass_at`, and a pass rate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line, percent
-from judge.core.records import Criterion, Estimate, Sample
+from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.bootstrap import mean_estimate, wilson_interval
 from judge.suite.case import (
     AnyOf,
     Case,
     CaseContext,
     Decision,
+    Flakiness,
     Keys,
     Number,
     decide_limit,
@@ -28,18 +28,17 @@ from judge.suite.case import (
     short,
     worst,
 )
+from judge.suite.case_scores import CaseScores
 from judge.suite.evidence import (
     NEAR,
-    CaseScores,
+    Parts,
     Text,
     flip_probability,
-    format_estimate,
     item_means,
+    item_values,
     label_values,
-    mean,
-    mean_on_scale,
-    values,
 )
+from judge.suite.mean_tests import MeanTest, format_estimate, mean, mean_on_scale
 
 
 class Range(AnyOf):
@@ -61,21 +60,27 @@ class Range(AnyOf):
         return self
 
     def __str__(self) -> str:
-        if self.min is None or self.max is None:
-            return f"≥ {short(self.min)}" if self.min is not None else f"≤ {short(self.max or 0.0)}"
-        return (
-            f"{short(self.min)} to {short(self.max)}"
-            if self.min < self.max
-            else f"= {short(self.min)}"
-        )
+        if self.min is None:
+            return f"≤ {short(self.max or 0.0)}"
+        if self.max is None:
+            return f"≥ {short(self.min)}"
+        if self.min == self.max:
+            return f"= {short(self.min)}"
+        return f"{short(self.min)} to {short(self.max)}"
 
     def __contains__(self, value: float) -> bool:
+        # A mean of shares may miss an end by a rounding error.
         return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
 
     @property
     def ends(self) -> list[tuple[float, int]]:
         """The limits, each with the side on which scores must be: 1 above, −1 below."""
-        return [(end, sign) for end, sign in ((self.min, 1), (self.max, -1)) if end is not None]
+        ends: list[tuple[float, int]] = []
+        if self.min is not None:
+            ends.append((self.min, 1))
+        if self.max is not None:
+            ends.append((self.max, -1))
+        return ends
 
 
 class ScoreRange(Case):
@@ -89,92 +94,116 @@ class ScoreRange(Case):
     @classmethod
     def matches(cls, keys: Mapping[str, Any]) -> bool:
         expect = keys.get("expect")
-        labelled = isinstance(expect, dict) and expect.get("label") is not None
-        return expect is not None and expect != "pass" and not labelled
+        has_label = isinstance(expect, dict) and expect.get("label") is not None
+        return expect is not None and expect != "pass" and not has_label
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         scale = criterion.scale
         for end, sign in self.expect.ends:
             if not scale.low <= end <= scale.high:
-                on = f"not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
-                raise ConfigError(f"{'min' if sign > 0 else 'max'}: {end:g} is {on}")
+                key = "min" if sign > 0 else "max"
+                raise ConfigError(
+                    f"{key}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} "
+                    f"to {scale.high:g}"
+                )
 
     def describe(self) -> str:
-        return f"{self.about()}{':' if ' to ' in str(self.expect) else ''} {self.expect}"
+        # "coherence of a1 ≥ 4", but "coherence of a1: 2 to 4"
+        colon = ":" if " to " in str(self.expect) else ""
+        return f"{self.about()}{colon} {self.expect}"
 
     def expected(self, context: CaseContext) -> str:
         return str(self.expect)
 
     def decide(self, context: CaseContext) -> Decision:
-        scored = context.scored()
-        lacking, detail = scored.missing_texts(context.texts)
-        items = item_means(context.texts, scored.parts, scored.source_items)
-        lone = context.texts[0] if len(context.texts) == 1 else None
-        ends = self.expect.ends
-        column, limits = scored.column, [end for end, _ in ends]
-        if len(items) == 1:
-            means = mean(items, *limits, seed=context.seed)
-            estimate = means[0].moved(limits[0])
-        else:
-            means = mean_on_scale(
-                items, *limits, low=column.low, high=column.high, seed=context.seed
-            )
-            estimate = mean_estimate(values(items), column.low, column.high)
-        if estimate.low is not None and estimate.high is not None:
-            # An interval does not leave the scale.
-            low, high = (
-                (-inf if column.low is None else column.low),
-                (inf if column.high is None else column.high),
-            )
-            estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
-        decision = worst(
-            Decision("passed")
-            if end == (column.low if sign > 0 else column.high)  # no score is beyond the scale
-            else decide_limit(
-                test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end)
-            )
-            for test, (end, sign) in zip(means, ends, strict=True)
-        )
-        odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
-        reason = joined(
-            decision.reason,
-            "" if not means[0].single else scored.one_value if lone else "one reply each",
-            means[0].alike,
-            flakiness,
-            lacking,
-        )
+        case_scores = context.scored()
+        lacking, detail = case_scores.missing_texts(context.texts)
+        items = item_means(context.texts, case_scores.parts, case_scores.source_items)
+        column = case_scores.column
+        tests = self._tests(items, column, context.seed)
+        estimate = self._estimate(items, tests, column)
+        decisions: list[Decision] = []
+        for test, (end, sign) in zip(tests, self.expect.ends, strict=True):
+            if end == (column.low if sign > 0 else column.high):
+                # No score is beyond the end of the scale.
+                decisions.append(Decision("passed"))
+            else:
+                beyond = f"{'below' if sign > 0 else 'above'} {short(end)}"
+                decisions.append(decide_limit(test, sign, beyond, short(end)))
+        decision = worst(decisions)
+        is_lone = len(context.texts) == 1
+        flakiness = Flakiness()
+        # Over several texts, no single reply decides.
+        if is_lone:
+            flakiness = self._flakiness(case_scores, context.texts[0], estimate)
+        replies = ""
+        if tests[0].single:
+            replies = case_scores.one_value if is_lone else "one reply each"
         return Decision(
             decision.status,
-            reason,
+            joined(decision.reason, replies, tests[0].alike, flakiness.description, lacking),
             format_estimate(estimate, places(column)),
-            odds,
+            flakiness.share,
             estimate,
             detail=detail,
         )
 
-    def _flakiness(
-        self, scored: CaseScores, text: Text, estimate: Estimate
-    ) -> tuple[float | None, str]:
-        """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
-        each = [
-            flip_probability(score, self.expect.__contains__, label_values(column))
-            for score, column in scored.each(*text)
-        ]
-        known = [p for p in each if p is not None]
-        if not known or len(known) < len(each):
-            return None, ""
-        outside, inside = sum(known) / len(known), estimate.value in self.expect
-        turned = outside if inside else 1 - outside
-        low, high = self.expect.min, self.expect.max
-        if high is None and low is not None:
-            where = f"{'fall below' if inside else 'reach'} {short(low)}"
-        elif low is None and high is not None:
-            where = f"{'go above' if inside else 'stay within'} {short(high)}"
-        else:
-            where = (
-                f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
-            )
-        return describe_flaky(turned, where)
+    def _tests(self, items: Sequence[Parts], column: Column, seed: int) -> list[MeanTest]:
+        """Return a test of the mean for each end of the range."""
+        limits = [end for end, _ in self.expect.ends]
+        if len(items) == 1:
+            return mean(items, *limits, seed=seed)
+        return mean_on_scale(items, *limits, low=column.low, high=column.high, seed=seed)
+
+    def _estimate(
+        self, items: Sequence[Parts], tests: Sequence[MeanTest], column: Column
+    ) -> Estimate:
+        """Return the mean with its interval, which does not leave the scale."""
+        estimate = mean_estimate(item_values(items), column.low, column.high)
+        if len(items) == 1:
+            # About this text alone: the interval over its draws, with the limit added again.
+            first_limit, _ = self.expect.ends[0]
+            estimate = tests[0].moved(first_limit)
+        low = estimate.low
+        high = estimate.high
+        if low is None or high is None:
+            return estimate
+        if column.low is not None:
+            low = max(low, column.low)
+        if column.high is not None:
+            high = min(high, column.high)
+        return replace(estimate, low=low, high=high)
+
+    def _flakiness(self, case_scores: CaseScores, text: Text, estimate: Estimate) -> Flakiness:
+        """Return the share of single replies that would turn the verdict."""
+        outside_shares: list[float] = []
+        for score, column in case_scores.each(*text):
+            share = flip_probability(score, self.expect.__contains__, label_values(column))
+            if share is None:
+                return Flakiness()
+            outside_shares.append(share)
+        if not outside_shares:
+            return Flakiness()
+        outside = sum(outside_shares) / len(outside_shares)
+        if estimate.value in self.expect:
+            return describe_flaky(outside, self._outside())
+        return describe_flaky(1 - outside, self._inside())
+
+    def _outside(self) -> str:
+        """Say what a score outside the range does."""
+        if self.expect.max is None and self.expect.min is not None:
+            return f"fall below {short(self.expect.min)}"
+        if self.expect.min is None and self.expect.max is not None:
+            return f"go above {short(self.expect.max)}"
+        return f"fall outside of {str(self.expect).removeprefix('= ')}"
+
+    def _inside(self) -> str:
+        """Say what a score inside the range does."""
+        if self.expect.max is None and self.expect.min is not None:
+            return f"reach {short(self.expect.min)}"
+        if self.expect.min is None and self.expect.max is not None:
+            return f"stay within {short(self.expect.max)}"
+        return f"fall inside of {str(self.expect).removeprefix('= ')}"
 
 
 class Passes(Case):
@@ -199,22 +228,28 @@ class Passes(Case):
         return "pass" if len(context.texts) == 1 else "pass for all"
 
     def decide(self, context: CaseContext) -> Decision:
-        scored = context.scored()
-        lacking, detail = scored.missing_texts(context.texts)
-        scores = [score for text in context.texts if (score := scored.score(*text))]
-        below = [score for score in scores if not scored.passes(*score.key)[0][1].value]
+        case_scores = context.scored()
+        lacking, detail = case_scores.missing_texts(context.texts)
+        passed = 0
+        below: list[str] = []
+        for item, system in context.texts:
+            score = case_scores.score(item, system)
+            if score is None:
+                continue
+            ((_, evidence),) = case_scores.passes(item, system)
+            if evidence.value:
+                passed += 1
+            else:
+                below.append(f"{one_line(item, 40)} {one_line(system, 30)}: {short(score.value)}")
         if len(context.texts) == 1:
-            return ScoreRange(expect=Range(min=scored.column.pass_at)).decide(context)
-        names = (
-            f"{one_line(score.item, 40)} {one_line(score.system, 30)}: {short(score.value)}"
-            for score in below
-        )
-        hits, n = len(scores) - len(below), len(scores)
+            # One text is decided within the uncertainty of its replies; several are counted.
+            return ScoreRange(expect=Range(min=case_scores.column.pass_at)).decide(context)
+        n = passed + len(below)
         return Decision(
             "failed" if below else "passed",
-            joined(first_names(names), lacking),
-            f"{hits:,} of {n:,} ({percent(hits / n)})",
-            estimate=wilson_interval(hits, n),
+            joined(first_names(below), lacking),
+            f"{passed:,} of {n:,} ({percent(passed / n)})",
+            estimate=wilson_interval(passed, n),
             detail=detail,
         )
 
@@ -222,7 +257,8 @@ class Passes(Case):
 def _require_pass_at(criterion: Criterion, hint: str = "") -> None:
     if criterion.pass_at is None:
         raise ConfigError(
-            f"{criterion.name} does not say what passes: add pass_at: or threshold: to its header{hint}"
+            f"{criterion.name} does not say what passes: add pass_at: or threshold: to its "
+            f"header{hint}"
         )
 
 
@@ -234,7 +270,8 @@ class LeastShare(Keys):
     )
 
 
-_FEWEST_OF_SHARE = 2  # items: Student's t needs two
+_FEWEST_OF_SHARE = 2
+"""The fewest items of a pass rate: Student's t needs two."""
 
 
 class PassRate(Case):
@@ -255,28 +292,33 @@ class PassRate(Case):
         return f"≥ {percentage(self.pass_rate.min)} pass"
 
     def decide(self, context: CaseContext) -> Decision:
-        """Decide by Wilson's interval over the items, from two items on: a share has two labels only."""
-        scored, least = context.scored(), self.pass_rate.min
-        lacking, detail = scored.missing_texts(context.texts)
-        items = item_means(context.texts, scored.passes, scored.source_items)
+        """Decide by Wilson's interval over the items.
+
+        From two items on, fewer than for a mean, because a share has two labels only.
+        """
+        case_scores = context.scored()
+        minimum = self.pass_rate.min
+        lacking, detail = case_scores.missing_texts(context.texts)
+        items = item_means(context.texts, case_scores.passes, case_scores.source_items)
         (test,) = mean_on_scale(
-            items, least, low=0.0, high=1.0, fewest=_FEWEST_OF_SHARE, seed=context.seed
+            items, minimum, low=0.0, high=1.0, fewest=_FEWEST_OF_SHARE, seed=context.seed
         )
-        estimate = mean_estimate(values(items), 0.0, 1.0, fewest=_FEWEST_OF_SHARE)
-        limit = percentage(least)
+        estimate = mean_estimate(item_values(items), 0.0, 1.0, fewest=_FEWEST_OF_SHARE)
+        limit = percentage(minimum)
         decision = decide_limit(test, 1, f"below {limit}", limit)
-        found = format_share(estimate)
         return replace(
             decision,
             reason=joined(decision.reason, lacking),
-            found=found,
+            found=format_share(estimate),
             estimate=estimate,
             detail=detail,
         )
 
 
-def format_share(e: Estimate) -> str:
+def format_share(estimate: Estimate) -> str:
     """Write `83.3% [61%, 94%]`."""
-    if e.low is None or e.high is None or e.low == e.high:
-        return percentage(e.value)
-    return f"{percentage(e.value)} [{percentage(max(0, e.low))}, {percentage(min(1, e.high))}]"
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+        return percentage(estimate.value)
+    low = percentage(max(0, estimate.low))
+    high = percentage(min(1, estimate.high))
+    return f"{percentage(estimate.value)} [{low}, {high}]"

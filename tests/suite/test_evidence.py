@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
-from judge.suite.evidence import flip_probability, label_margin, reading, shares, sum_minus_limit
+from judge.suite.evidence import evidence_of, flip_probability, label_margin, shares
+from judge.suite.mean_tests import sum_minus_limit
 from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
@@ -35,7 +36,7 @@ def listed(draws: dict[str, int]) -> list[float]:
 def test_of_draws_the_interval_and_p_are_those_of_a_t_test(
     made: Any, draws: dict[str, int], limit: float
 ) -> None:
-    found = sum_minus_limit([(1.0, reading(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
+    found = sum_minus_limit([(1.0, evidence_of(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
     oracle = stats.ttest_1samp(listed(draws), limit)
     ends = oracle.confidence_interval(0.95)
     assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
@@ -48,7 +49,7 @@ def test_of_two_texts_it_is_welchs_test(
     made: Any, one: dict[str, int], other: dict[str, int]
 ) -> None:
     sides = [(1.0, made.drawn(one, "i", "a")), (-1.0, made.drawn(other, "i", "b"))]
-    found = sum_minus_limit([(c, reading(score, FIVE)) for c, score in sides]).estimate
+    found = sum_minus_limit([(c, evidence_of(score, FIVE)) for c, score in sides]).estimate
     oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
     assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
     assert (found.low, found.high) == pytest.approx(tuple(oracle.confidence_interval(0.95)))
@@ -62,14 +63,16 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any)
         score = made.drawn(
             {str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s"
         )
-        e = sum_minus_limit([(1.0, reading(score, FIVE))]).estimate
+        e = sum_minus_limit([(1.0, evidence_of(score, FIVE))]).estimate
         held += e.low <= 3.3 <= e.high
     assert 0.92 < held / 500 < 0.98
 
 
 def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any) -> None:
     whole, torn = (
-        sum_minus_limit([(1.0, reading(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]).estimate
+        sum_minus_limit(
+            [(1.0, evidence_of(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]
+        ).estimate
         for n in (19, 20)
     )
     assert (whole.low, whole.high) == (4.0, 4.0)
@@ -77,7 +80,7 @@ def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any)
 
 
 def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
-    one = sum_minus_limit([(1.0, reading(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
+    one = sum_minus_limit([(1.0, evidence_of(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
     assert one.estimate.value == pytest.approx(3.9 / 0.9)
     assert (one.estimate.low, one.estimate.high) == pytest.approx((4.0, 4.4))
     assert one.estimate.p is None
@@ -86,8 +89,8 @@ def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
 
 def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
     parts = [
-        (0.5, reading(made.single("4", "i", "a"), FIVE)),
-        (0.5, reading(made.drawn({"4": 9}, "i", "b"), FIVE)),
+        (0.5, evidence_of(made.single("4", "i", "a"), FIVE)),
+        (0.5, evidence_of(made.drawn({"4": 9}, "i", "b"), FIVE)),
     ]
     found = sum_minus_limit(parts)
     assert found.single
@@ -100,13 +103,13 @@ def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
 
 
 def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
-    found = reading(Score("i", "s", "c", -0.7, Provenance("external")), {})
+    found = evidence_of(Score("i", "s", "c", -0.7, Provenance("external")), {})
     assert (found.low, found.high) == (-0.7, -0.7)
 
 
 def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:
     score = made.drawn({"4": 12, "5": 8}, "i", "s")
-    assert sum_minus_limit([(1.0, reading(score, {}))]).single
+    assert sum_minus_limit([(1.0, evidence_of(score, {}))]).single
     assert flip_probability(score, within(min=4.5), {}) is None
 
 
@@ -146,6 +149,6 @@ def test_an_interval_encloses_its_value(
     made: Any, parts: list[tuple[float, dict[str, int]]], limit: float
 ) -> None:
     found = sum_minus_limit(
-        [(c, reading(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit
+        [(c, evidence_of(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit
     ).estimate
     assert found.low <= found.value <= found.high

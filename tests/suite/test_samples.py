@@ -54,31 +54,31 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
         "{name: e, criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}",
     )
     keys = {(row["item"], row["system"]) for row in ROWS}
-    assert found.about["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
-    assert set(found.about["b"]) == {key for key in keys if key[1] == "lead"}
-    assert found.about["c"] == (
+    assert found.texts_by_case["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
+    assert set(found.texts_by_case["b"]) == {key for key in keys if key[1] == "lead"}
+    assert found.texts_by_case["c"] == (
         ("wed", "edited"),
         ("wed", "lead"),
         ("mon", "edited"),
         ("mon", "lead"),
     )
-    assert found.about["d"] == (
+    assert found.texts_by_case["d"] == (
         ("mon", "edited"),
         ("mon", "draft"),
         ("tue", "edited"),
         ("tue", "draft"),
     )
-    assert found.about["e"] == (("e", "text"),)
-    assert found.asked[False].wanted == {
-        "relevance": {*found.about["a"], *found.about["b"]},
-        "fluency": {*found.about["c"], *found.about["d"]},
+    assert found.texts_by_case["e"] == (("e", "text"),)
+    assert found.judged[False].texts_by_criterion == {
+        "relevance": {*found.texts_by_case["a"], *found.texts_by_case["b"]},
+        "fluency": {*found.texts_by_case["c"], *found.texts_by_case["d"]},
         "tone": {("e", "text")},
     }
-    assert [(text.item, text.system) for text in found.asked[False].samples] == [
+    assert [(text.item, text.system) for text in found.judged[False].samples] == [
         *((row["item"], row["system"]) for row in ROWS),
         ("e", "text"),
     ]
-    assert found.asked[True].samples == ()
+    assert found.judged[True].samples == ()
     assert {name: one.name for name, one in found.criteria.items()} == {
         "relevance": "relevance",
         "fluency": "fluency",
@@ -88,7 +88,7 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
 
 def test_texts_that_no_case_is_about_are_not_judged(asked: Gather) -> None:
     found = asked("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
-    assert [(text.item, text.system) for text in found.asked[False].samples] == [("tue", "lead")]
+    assert [(text.item, text.system) for text in found.judged[False].samples] == [("tue", "lead")]
 
 
 def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
@@ -97,23 +97,26 @@ def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
         "{name: b, criterion: pairwise/fluency, better: lead, worse: edited, item: wed}",
         "{name: c, criterion: overall, text: {source: s}, better: {output: x}, worse: {output: y}}",
     )
-    assert found.asked[False].samples == ()
-    assert found.asked[False].wanted == {}
-    assert [(t.item, t.system, t.output) for t in found.asked[True].samples] == [
+    assert found.judged[False].samples == ()
+    assert found.judged[False].texts_by_criterion == {}
+    assert [(t.item, t.system, t.output) for t in found.judged[True].samples] == [
         *((f"a: {i}", s, f"{s} on {i}") for i in ("mon", "tue") for s in ("edited", "draft")),
         *((f"b: {i}", s, f"{s} on {i}") for i in ("wed",) for s in ("edited", "lead")),
         ("c", "better", "x"),
         ("c", "worse", "y"),
     ]
-    keys = [(text.item, text.system) for text in found.asked[True].samples]
-    assert keys == [key for about in found.about.values() for key in about]
-    assert found.asked[True].wanted == {"overall": {*keys[:4], *keys[6:]}, "fluency": {*keys[4:6]}}
+    keys = [(text.item, text.system) for text in found.judged[True].samples]
+    assert keys == [key for about in found.texts_by_case.values() for key in about]
+    assert found.judged[True].texts_by_criterion == {
+        "overall": {*keys[:4], *keys[6:]},
+        "fluency": {*keys[4:6]},
+    }
     assert found.criteria["pairwise/fluency"].pairwise
 
 
 def test_no_data_and_a_limit(asked: Gather) -> None:
     found = asked("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
-    assert len(found.asked[False].samples) == 2
+    assert len(found.judged[False].samples) == 2
 
 
 def test_the_language_is_the_texts_own(asked: Gather) -> None:
@@ -199,7 +202,7 @@ def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
         "{criterion: relevance, expect: {min: 3}}",
         "{criterion: summarization/relevance, expect: {max: 3}}",
     )
-    assert len(same.asked[False].wanted) == 1
+    assert len(same.judged[False].texts_by_criterion) == 1
 
 
 def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) -> None:

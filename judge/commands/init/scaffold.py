@@ -1,4 +1,4 @@
-"""Write a first suite for some data: its cases follow from human ratings, and no limit is invented."""
+"""Write a first suite for some data: its cases follow from human ratings, not from guesses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,13 +24,19 @@ from judge.stats.correlation import usual_level
 from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
 
-_MANY_JUDGMENTS = 500  # judgments above which the file suggests a limit
-_MIN_RATED = 3  # rated texts for a coefficient
+_MANY_JUDGMENTS = 500
+"""Judgments above which the file suggests a limit."""
+_MIN_RATED = 3
+"""Rated texts for a coefficient."""
+_LONGEST_NAME = 40
+"""Characters of a column's name in a comment."""
+_EXAMPLE_MODEL = "gpt-5.4-mini"
 _PATHS = ("data", "replay")
 UNUSED = "# Unused columns: "
 _HEAD = """\
 # judge test {name}{flag}
-# For completion in an editor: judge doctor schema suite > suite.schema.json, and this as the first line:
+# For completion in an editor: judge doctor schema suite > suite.schema.json, \
+and this as the first line:
 # # yaml-language-server: $schema=suite.schema.json
 """
 
@@ -44,133 +51,180 @@ def create_suite(
 ) -> str:
     """Return the text of a suite at `path` about these samples.
 
-    `criteria` are names and files (default: the rated built-in ones, else those of summaries). `options` are keys of a
-    suite, including `data`; their paths are relative to the working directory, those in the text to the suite's folder.
-    `baseline` is the folder of a run. Raises ConfigError if the samples have no default criteria, CriterionError or
-    DataError if one of `criteria` does not fit.
+    `criteria` are names and files (default: the rated built-in ones, else the default criteria of
+    summaries). `options` are keys of a suite, including `data`. Their paths are relative to the
+    working directory, the paths in the text to the suite's folder. `baseline` is the folder of a
+    run. Raises ConfigError if the samples have no default criteria, CriterionError or DataError if
+    one of `criteria` does not fit.
     """
     language = str(options.get("language") or text.language_of(samples))
     names = list(criteria) or _fitting_criteria(samples, language)
-    chosen = [(name, criteria_module.load(name, language=language)) for name in names]
-    for _, criterion in chosen:
+    chosen = [criteria_module.load(name, language=language) for name in names]
+    for criterion in chosen:
         try:
             criteria_module.check_samples(criterion, samples)
         except (CriterionError, DataError) as error:
             raise type(error)(f"{error}{mapped_away(error, options.get('map'))}") from None
-    folder, written = path.parent, [_relative_path(path.parent, name) for name in names]
-    judged = bool(options.get("model") or options.get("replay"))
-    lines = [_HEAD.format(name=one_line(path.name), flag="" if judged else " --model gpt-5.4-mini")]
-    lines += [
-        f"{key}: {_flow(_from_folder(folder, key, options[key]))}"
-        for key in OPTIONS
-        if options.get(key) is not None
-    ]
-    if (judgments := len(samples) * len(names)) > _MANY_JUDGMENTS and "limit" not in options:
-        lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
-    lines.append(f"criteria: {_flow(written)}")
-    if not judged:
-        lines.append("# model: gpt-5.4-mini  # or --model, or a recording: replay: calls.jsonl")
+    folder = path.parent
+    written_names = [_relative_path(folder, name) for name in names]
+    lines = _option_lines(path, options, judgments=len(samples) * len(names))
+    lines.append(f"criteria: {_flow(written_names)}")
+    if not _names_judge(options):
+        lines.append(
+            f"# model: {_EXAMPLE_MODEL}  # or --model, or a recording: replay: calls.jsonl"
+        )
     if baseline is not None:
-        lines += [
-            "",
-            f"baseline: {_flow(_relative_path(folder, str(baseline), always=True))}  # no criterion may get worse",
-        ]
+        run_folder = _flow(_relative_path(folder, str(baseline), always=True))
+        lines += ["", f"baseline: {run_folder}  # no criterion may get worse"]
     lines += [
         "",
         "limits: {failures: 0}  # tokens: of one judgment; cost: of all without a cache",
         "",
+        "cases:",
     ]
-    lines.append("cases:")
-    for name, (_, criterion) in zip(written, chosen, strict=True):
-        low = criterion.scale.low
-        lowest = {"expect": {"min": int(low) if low == int(low) else low}}
-        why = "the lowest score, which always passes: raise it to the result of a run"
-        for comment, keys in [*_suggest_cases(criterion, samples)] or [(why, lowest)]:
-            lines += [f"  # {comment}", f"  - criterion: {_flow(name)}"]
-            lines += [f"    {key}: {_flow(value)}" for key, value in keys.items()]
+    for name, criterion in zip(written_names, chosen, strict=True):
+        cases = list(_suggest_cases(criterion, samples)) or [_passing_case(criterion)]
+        for case in cases:
+            lines += [f"  # {case.comment}", f"  - criterion: {_flow(name)}"]
+            lines += [f"    {key}: {_flow(value)}" for key, value in case.keys.items()]
         lines.append("")
-    return (
-        "\n".join(
-            [*lines, *_closing_comments(samples, [criterion for _, criterion in chosen], baseline)]
-        )
-        + "\n"
-    )
+    lines += _closing_comments(samples, chosen, baseline)
+    return "\n".join(lines) + "\n"
+
+
+def _names_judge(options: Mapping[str, Any]) -> bool:
+    return bool(options.get("model") or options.get("replay"))
+
+
+def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> list[str]:
+    """Return the head of the file and the options of the run."""
+    flag = "" if _names_judge(options) else f" --model {_EXAMPLE_MODEL}"
+    lines = [_HEAD.format(name=one_line(path.name), flag=flag)]
+    for key in OPTIONS:
+        value = options.get(key)
+        if value is not None:
+            yaml_text = _flow(_from_folder(path.parent, key, value))
+            lines.append(f"{key}: {yaml_text}")
+    if judgments > _MANY_JUDGMENTS and "limit" not in options:
+        lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
+    return lines
 
 
 def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
-    """Return the rated built-in criteria whose columns the samples have, else the default ones. Raises ConfigError."""
-    known = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
+    """Return the rated built-in criteria whose columns the samples have, else the default ones.
+
+    Raises ConfigError if there are no default ones.
+    """
+    builtin = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
     rated = dict.fromkeys(name for sample in samples for name in sample.human)
-    fitting = []
-    for name in (name for name in rated if name in known):
-        with suppress(CriterionError, DataError):
-            criteria_module.check_samples(known[name], samples)
-            fitting.append(name)
+    fitting: list[str] = []
+    for name in rated:
+        if name in builtin:
+            with suppress(CriterionError, DataError):
+                criteria_module.check_samples(builtin[name], samples)
+                fitting.append(name)
     return fitting or list(criteria_module.default_criteria(samples, rated=rated))
 
 
-def _suggest_cases(
-    criterion: Criterion, samples: Sequence[Sample]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
+@dataclass(frozen=True, slots=True)
+class _SuggestedCase:
+    """A case to write: the comment above it, and its keys besides the criterion."""
+
+    comment: str
+    keys: Mapping[str, Any]
+
+
+def _passing_case(criterion: Criterion) -> _SuggestedCase:
+    """Return a case that always passes, for a criterion without ratings."""
+    low = criterion.scale.low
+    return _SuggestedCase(
+        "the lowest score, which always passes: raise it to the result of a run",
+        {"expect": {"min": int(low) if low == int(low) else low}},
+    )
+
+
+def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
+    """Yield the cases of a criterion that follow from the ratings."""
     rating = criterion.name
-    rated = [
-        sample
-        for sample in ledger.withhold(samples, {rating: criterion.used})
-        if rating in sample.human
-    ]
-    of_items: dict[str, list[float]] = defaultdict(list)
-    of_systems: dict[str, dict[str, float]] = defaultdict(dict)
+    # A rating that an example of the prompt shows must not test that prompt (decision 75).
+    unseen = ledger.withhold(samples, {rating: criterion.used})
+    rated = [sample for sample in unseen if rating in sample.human]
+    ratings_by_item: dict[str, list[float]] = defaultdict(list)
+    rating_by_system: dict[str, dict[str, float]] = defaultdict(dict)
     for sample in rated:
-        of_items[sample.item].append(sample.human[rating])
-        of_systems[sample.system][sample.item] = sample.human[rating]
+        ratings_by_item[sample.item].append(sample.human[rating])
+        rating_by_system[sample.system][sample.item] = sample.human[rating]
     # Agreement, if the ratings vary, at the level that they allow.
-    varies_within = any(len(set(ratings)) > 1 for ratings in of_items.values())
-    if varies_within or (
-        len(rated) >= _MIN_RATED and len({sample.human[rating] for sample in rated}) > 1
-    ):
+    varies_within = any(len(set(ratings)) > 1 for ratings in ratings_by_item.values())
+    varies = len({sample.human[rating] for sample in rated}) > 1
+    if varies_within or (varies and len(rated) >= _MIN_RATED):
+        # Without two texts of an item that differ, there is no correlation within items.
         level = usual_level(rated) if varies_within else "item"
-        yield (
+        yield _SuggestedCase(
             "agrees with human ratings at all: raise it to the result of a run",
             {"human": {"spearman": {"min": 0}, "level": level}},
         )
-    # The best and worst systems by mean rating over the items that all rated systems have.
-    shared = (
-        sorted(set.intersection(*(set(items) for items in of_systems.values())))
-        if of_systems
-        else []
-    )
-    if len(of_systems) > 1 and shared:
-        means = {
-            system: fmean(items[item] for item in shared) for system, items in of_systems.items()
-        }
-        best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+    means = _comparable_means(rating_by_system)
+    if len(means) > 1:
+        best = max(means, key=means.__getitem__)
+        worst = min(means, key=means.__getitem__)
         if means[best] > means[worst]:
-            yield "the best and worst systems by human ratings", {"better": best, "worse": worst}
+            yield _SuggestedCase(
+                "the best and worst systems by human ratings", {"better": best, "worse": worst}
+            )
+
+
+def _comparable_means(
+    rating_by_system: Mapping[str, Mapping[str, float]],
+) -> dict[str, float]:
+    """Return each system's mean rating over the items that all rated systems have.
+
+    Empty if there is no such item.
+    """
+    if not rating_by_system:
+        return {}
+    # On other items, a mean may be lower because the items are harder.
+    shared = sorted(set.intersection(*(set(ratings) for ratings in rating_by_system.values())))
+    if not shared:
+        return {}
+    return {
+        system: fmean(ratings[item] for item in shared)
+        for system, ratings in rating_by_system.items()
+    }
 
 
 def _closing_comments(
     samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None
 ) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
+    columns = {name for sample in samples for name in sample.extra}
     read = set[str]().union(*(criterion.needs for criterion in chosen))
-    if unused := sorted(
-        {name for sample in samples for name in sample.extra}.difference(ALIASES, read)
-    ):
-        yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
-    name = _flow(chosen[0].name)
+    unused = sorted(columns.difference(ALIASES, read))
+    if unused:
+        names = ", ".join(one_line(name, _LONGEST_NAME) for name in unused)
+        yield f"{UNUSED}{names} (map: {{item: COLUMN, system: COLUMN}})"
+    first = chosen[0]
+    name = _flow(first.name)
+    needs = "".join(f"{_flow(need)}: ..., " for need in sorted(first.needs - {"output"}))
+    text_keys = f"text: {{{needs}output: ...}}"
+    expect = f"expect: {{min: {first.scale.high:g}}}"
     yield "# A text of your own, with the columns that the criterion reads:"
-    needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
-    yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"
-    new = "" if baseline else "With baseline: and the folder of a run, no criterion may get worse. "
-    yield f"# {new}This limits the change{' from the baseline' if baseline else ''}:"
+    yield f"#  - {{criterion: {name}, {text_keys}, {expect}}}"
+    if baseline:
+        yield "# This limits the change from the baseline:"
+    else:
+        yield (
+            "# With baseline: and the folder of a run, no criterion may get worse. "
+            "This limits the change:"
+        )
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
 
 
 def _flow(value: Any) -> str:
     """Return a value as YAML on one line."""
     yaml_text = ""
-    for style in (None, '"'):  # in quotes, every text fits on one line
+    # A text with a line break fits on one line only in quotes.
+    for style in (None, '"'):
         yaml_text = yaml.safe_dump(
             value,
             default_flow_style=True,
@@ -190,10 +244,8 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
     if key in _PATHS:
         return _relative_path(folder, str(value), always=True)
     if key == "model":
-        models = [
-            _judge_from_folder(folder, judge)
-            for judge in ([value] if isinstance(value, str | dict) else value)
-        ]
+        judges = [value] if isinstance(value, str | dict) else value
+        models = [_judge_from_folder(folder, judge) for judge in judges]
         return models[0] if len(models) == 1 else models
     return list(value) if isinstance(value, tuple) else value
 
@@ -202,14 +254,13 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
     """Return a judge's name or mapping, with the path of a script relative to the folder."""
     if isinstance(model, dict):
         options = {key: value for key, value in model.items() if value is not None}
+        # A mapping with nothing but a name is written as the name.
         name = _judge_from_folder(folder, options["name"])
         return {**options, "name": name} if len(options) > 1 else name
-    start, slash, script = model.partition("/")
-    return (
-        f"scripted/{_relative_path(folder, script, always=True)}"
-        if start == "scripted" and slash
-        else model
-    )
+    provider, slash, script = model.partition("/")
+    if provider == "scripted" and slash:
+        return f"scripted/{_relative_path(folder, script, always=True)}"
+    return model
 
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:

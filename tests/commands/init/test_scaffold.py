@@ -93,7 +93,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
         (agreement("item"), (), ()),
         ({"better": "x", "worse": "y"}, (), ()),
     ]
-    assert len(asked.asked[False].samples) == len(RATED)
+    assert len(asked.judged[False].samples) == len(RATED)
     assert suite.limits.failures == 0
 
 
@@ -217,7 +217,7 @@ def test_whatever_items_and_systems_are_called(
         agreement("item"),
         {"better": system, "worse": "other"},
     ]
-    assert collect_samples(suite, rows, RELEVANCE).asked[False].samples == tuple(rows)
+    assert collect_samples(suite, rows, RELEVANCE).judged[False].samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:

@@ -1,0 +1,324 @@
+"""Tests of a mean against limits: over several items, or over the draws of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, fsum, log, sqrt
+from typing import Literal
+
+import numpy as np
+
+from judge.core.format import format_interval, format_p, number, plural, signed
+from judge.core.records import Estimate
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile, t_test
+from judge.stats.bounded_mean import chance_beyond
+from judge.stats.paired_differences import mean_differences
+from judge.stats.power import ALPHA, MIN_ITEMS, Spread
+from judge.suite.evidence import NEAR, Parts, item_values
+
+_DECIMALS = 9
+"""Differences from a limit are rounded, so that rounding errors make no two of them unequal."""
+_MANY = 1_000
+"""Items from which Student's t is normal."""
+_T_STEPS = 5
+"""Steps of the iteration for a number of items whose quantile depends on that number."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """A mean over `items` minus a limit.
+
+    `estimate` has `low` and `high` (None for single replies) and `n` of `unit`s. `sd` is the
+    standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among
+    the scores, so that there is no interval. `no_evidence` says why the items show nothing,
+    whatever their mean. `rare_scores` says which scores that no item has could move the mean across
+    the limit. `needed` items would decide, if that is known.
+    """
+
+    estimate: Estimate
+    sd: float | None
+    unit: Literal["item", "draw"]
+    single: bool = False
+    items: int = 1
+    no_evidence: str = ""
+    rare_scores: str = ""
+    needed: int | None = None
+
+    @property
+    def too_few_reason(self) -> str:
+        """Why the items, or single replies on several items, decide nothing; else empty."""
+        if self.no_evidence:
+            return self.no_evidence
+        if self.single and self.items > 1:
+            return "too few items for a test, and one reply each: draw more, or add items"
+        return ""
+
+    @property
+    def untested_reason(self) -> str:
+        """Why exact probabilities of a few items show no lead; else empty."""
+        is_exact = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
+        return f"no test on fewer than {MIN_ITEMS} items" if is_exact and self.items > 1 else ""
+
+    @property
+    def alike(self) -> str:
+        """`5 of 5 draws alike`, `all 12 alike`: the evidence for a value without an interval."""
+        n = self.estimate.n
+        if self.single or self.no_evidence or self.estimate.low != self.estimate.high or n < 2:
+            return ""
+        return f"all {n:,} alike" if self.unit == "item" else f"{n:,} of {n:,} draws alike"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval; of a single reply, its value twice."""
+        estimate = self.estimate
+        low = estimate.value if estimate.low is None else estimate.low
+        high = estimate.value if estimate.high is None else estimate.high
+        return low, high
+
+    @property
+    def direction(self) -> int:
+        """1 if the whole interval is above the limit, −1 if it is below, else 0.
+
+        A single reply counts by its value.
+        """
+        low, high = self.ends
+        if low > NEAR:
+            return 1
+        return -1 if high < -NEAR else 0
+
+    @property
+    def significant_direction(self) -> int:
+        """As `direction`, but 0 without evidence or without a significant difference.
+
+        The difference from the limit counts as significant if there is no test.
+        """
+        p = self.estimate.p
+        is_insignificant = p is not None and p >= ALPHA
+        if self.no_evidence or self.rare_scores or is_insignificant:
+            return 0
+        return self.direction
+
+    def moved(self, by: float) -> Estimate:
+        """Return the estimate with the limit added again."""
+        estimate = self.estimate
+        low = None if estimate.low is None else estimate.low + by
+        high = None if estimate.high is None else estimate.high + by
+        return replace(estimate, value=estimate.value + by, low=low, high=high)
+
+    @property
+    def tested(self) -> str:
+        """` (p < 0.001)`, or empty without a test."""
+        return "" if self.estimate.p is None else f" ({format_p(self.estimate.p)})"
+
+    @property
+    def items_needed(self) -> str:
+        """` (needs about 400 items)`, if the mean is as estimated.
+
+        Else the p-value or what is missing.
+        """
+        estimate = self.estimate
+        if self.needed is not None:
+            return needs(self.needed, estimate.n, self.unit) or self.tested
+        if self.sd and estimate.value:
+            needed = Spread(estimate.n, estimate.value, self.sd).needed()
+            return needs(needed, estimate.n, self.unit) or self.tested
+        # More draws or items would not narrow these bounds.
+        if self.unit == "draw" and estimate.p is None and estimate.high != estimate.low:
+            return " (unseen probability decides)"
+        return self.tested
+
+
+def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
+    """Return Σ c·value − limit, with Student's interval over the draws.
+
+    The interval is widened by what was not seen. The degrees of freedom follow Welch and
+    Satterthwaite; `n` is the smallest number of draws.
+    """
+    value = fsum(factor * evidence.value for factor, evidence in parts) - limit
+    n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
+    lows: list[float] = []
+    highs: list[float] = []
+    for factor, evidence in parts:
+        if evidence.low is None or evidence.high is None:
+            estimate = Estimate("value", value, None, None, n, "a single reply: no interval")
+            return MeanTest(estimate, None, "draw", single=True, items=items)
+        # A negative factor turns the lower bound into the upper one.
+        ends = (factor * evidence.low, factor * evidence.high)
+        lows.append(min(ends))
+        highs.append(max(ends))
+    spread = _spread_of_draws(parts, value)
+    low = fsum(lows) - limit - spread.half_width
+    high = fsum(highs) - limit + spread.half_width
+    method = "bounds, whatever was not seen of the probability"
+    sd = None
+    if n > 1:
+        method = f"95% interval over {n} draws, Student's t"
+        sd = sqrt(spread.variance * n)
+    estimate = Estimate("value", value, min(low, value), max(high, value), n, method, spread.p)
+    return MeanTest(estimate, sd, "draw", items=items)
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawSpread:
+    """The variance of a sum over draws, half of its interval's width, and the p-value."""
+
+    variance: float
+    half_width: float = 0.0
+    p: float | None = None
+
+
+def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
+    variances: list[tuple[float, int]] = []
+    for factor, evidence in parts:
+        if evidence.sd:
+            variances.append(((factor * evidence.sd) ** 2 / evidence.n, evidence.n))
+    variance = fsum(part for part, _ in variances)
+    if variance <= 0:
+        return _DrawSpread(variance)
+    error = sqrt(variance)
+    freedom = 1 / fsum(
+        (part / variance) ** 2 / (n_draws - 1) for part, n_draws in variances
+    )  # Welch–Satterthwaite
+    return _DrawSpread(
+        variance,
+        half_width=t_quantile(ALPHA / 2, freedom) * error,
+        p=t_test(value / error, freedom),
+    )
+
+
+def needs(needed: int | None, available: int, unit: str) -> str:
+    """` (needs about 400 items)`; nothing if there are as many already, or if it is unknown."""
+    if needed is None or needed <= available:
+        return ""
+    # Two digits, because it is only an estimate.
+    rounded = round(needed, -max(0, len(str(needed)) - 2))
+    return f" (needs about {rounded:,} {unit}s)"
+
+
+def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest]:
+    """Return the mean over items (each a weighted sum of scores) minus each limit.
+
+    From six items on, interval and p are over items (`mean_differences`). With fewer, no test can
+    generalize: the result is about these texts alone, and the interval is over their draws.
+    """
+    if len(items) < MIN_ITEMS:
+        # The mean of the items is a weighted sum of all their draws.
+        parts = [(factor / len(items), evidence) for item in items for factor, evidence in item]
+        return [sum_minus_limit(parts, limit, len(items)) for limit in limits]
+    scores = item_values(items)
+    differences = np.round(scores[None, :] - np.array(limits)[:, None], _DECIMALS)
+    sd = float(scores.std(ddof=1))
+    return [
+        MeanTest(estimate, sd, "item", items=len(items))
+        for estimate in mean_differences(differences, seed=seed)
+        if estimate is not None
+    ]
+
+
+def mean_on_scale(
+    items: Sequence[Parts],
+    *limits: float,
+    low: float | None,
+    high: float | None,
+    fewest: int = MIN_INTERVAL_ITEMS,
+    seed: int = 0,
+) -> list[MeanTest]:
+    """Return the mean over items on a scale from `low` to `high`, minus each limit.
+
+    Each item is a weighted sum of scores. The interval is the report's (`mean_estimate`). Fewer
+    than `fewest` items show nothing. If the interval excludes the limit, rare scores at the end of
+    the scale must not be able to make up for it (`chance_beyond`): without this, gates pass too
+    often if most scores are alike.
+    """
+    scores = item_values(items)
+    estimate = mean_estimate(scores, low, high, fewest=fewest)
+    no_evidence = ""
+    if len(items) < fewest:
+        no_evidence = f"{plural(len(items), 'item')}: at least {fewest} needed"
+    elif estimate.low is None:
+        no_evidence = estimate.method
+    sd = float(scores.std(ddof=1)) if len(items) > 1 else 0.0
+    tests: list[MeanTest] = []
+    for limit in limits:
+        moved = replace(
+            estimate,
+            value=estimate.value - limit,
+            low=None if estimate.low is None else estimate.low - limit,
+            high=None if estimate.high is None else estimate.high - limit,
+        )
+        test = MeanTest(moved, sd, "item", items=len(items), no_evidence=no_evidence)
+        # Only an end of the scale beyond the limit could pull the mean across it.
+        end_beyond = low if estimate.value > limit else high
+        if end_beyond is not None and not no_evidence:
+            needed = None
+            if low is not None and high is not None:
+                needed = _items_on_scale(scores, limit, end_beyond, high - low)
+            rare_scores = _rare_scores(scores, test, limit, end_beyond, seed=seed)
+            test = replace(test, rare_scores=rare_scores, needed=needed)
+        tests.append(test)
+    return tests
+
+
+def _rare_scores(scores: Floats, test: MeanTest, limit: float, end: float, *, seed: int) -> str:
+    """Say which scores at an `end` of the scale could move the mean across the limit, "" if none.
+
+    The mean is significantly above or below the limit, but too few items show that there are no
+    more such scores.
+    """
+    if not test.direction or chance_beyond(scores, limit, end, seed=seed) < ALPHA / 2:
+        return ""
+    side = "above" if end < limit else "below"
+    if end in scores:
+        return f"few scores of {end:g} do not show it {side}"
+    return f"{plural(len(scores), 'item')} without a score of {end:g} do not show it {side}"
+
+
+def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> int | None:
+    """Estimate how many items like these would show on which side of the limit the mean is.
+
+    `end` is the end of the scale beyond the limit, `width` its length. None if the mean is at the
+    limit.
+    """
+    value = float(scores.mean())
+    distance = abs(value - limit)
+    if distance <= NEAR:
+        return None
+    # A share of 1 − (α / 2)^(1 / n) of the items may have any score unseen; about 3.7 / n.
+    against_rare = -log(ALPHA / 2) * abs(value - end) / distance
+    variance = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
+    share = abs(value - end) / width
+    share_at_limit = abs(limit - end) / width
+    # Wilson's interval reaches the limit if (share − limit)² = t² · limit · (1 − limit) / tries.
+    tries_per_item = 1.0
+    if variance > 0:
+        tries_per_item = share * (1 - share) * width**2 / variance
+    of_normal = share_at_limit * (1 - share_at_limit) / (share - share_at_limit) ** 2
+    items = float(MIN_INTERVAL_ITEMS)
+    for _ in range(_T_STEPS):
+        quantile = t_quantile(ALPHA / 2, int(min(items, _MANY)) - 1)
+        items = max(MIN_INTERVAL_ITEMS, quantile**2 * of_normal / tries_per_item)
+    needed = ceil(max(against_rare, items))
+    if variance > 0:
+        spread = Spread(len(scores), value - limit, sqrt(variance))
+        needed = max(needed, spread.needed() or 0)
+    return needed
+
+
+def format_estimate(estimate: Estimate, decimals: int) -> str:
+    """Write `4.62 [4.31, 4.93]`; the value alone if both ends read the same."""
+    return f"{number(estimate.value, decimals)} {format_ends(estimate, decimals)}".rstrip()
+
+
+def format_ends(estimate: Estimate, decimals: int) -> str:
+    """Write `[4.31, 4.93]`; empty without an interval, or if both ends read the same."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    if number(estimate.low, decimals) == number(estimate.high, decimals):
+        return ""
+    return format_interval(estimate.low, estimate.high, decimals)
+
+
+def format_change(estimate: Estimate, decimals: int) -> str:
+    """Write `+1.30 [1.00, 1.60]`."""
+    return f"{signed(estimate.value, decimals)} {format_ends(estimate, decimals)}".rstrip()
