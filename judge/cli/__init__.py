@@ -1,8 +1,8 @@
 """The command line: one short function per subcommand, each a call to `judge.commands`.
 
-Exit codes: 0 all judged; 1 the run finished, but some judgments failed or a suite's expectation is not met; 2 the run
-could not start or had to stop (the message says why); 130 interrupted. Heavy imports are inside the commands, and their
-options are made late, so that --help is quick.
+Exit codes: 0 all judged; 1 the run finished, but some judgments failed or a suite's expectation is
+not met; 2 the run could not start or had to stop (the message says why); 130 interrupted. Heavy
+imports are inside the commands, and their options are made late, so that --help is quick.
 """
 
 from __future__ import annotations
@@ -64,14 +64,15 @@ _HINTS = {
     "schema": "judge doctor schema",
     "suite": "judge init --suite DATA",
 }
-"""What to use instead of a command that does not exist."""
+"""What to use instead of a command that does not exist: a word of other tools, or a former one."""
 
 
 def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
     """Print the script that completes `judge` in a shell, and exit."""
-    completion = get_completion_class(shell) if shell else None
-    if completion is not None:
-        click.echo(completion(app, {}, "judge", "_JUDGE_COMPLETE").source())
+    completion_class = get_completion_class(shell) if shell else None
+    if completion_class is not None:
+        completion = completion_class(app, {}, "judge", "_JUDGE_COMPLETE")
+        click.echo(completion.source())
         ctx.exit()
 
 
@@ -108,15 +109,16 @@ _add_commands()
 
 def main() -> None:
     """The `judge` command."""
-    gc.set_threshold(
-        50_000, 20, 100
-    )  # looking for reference cycles, of which there are few, took a tenth of a run
+    # There are few reference cycles, and looking for them took a tenth of a run.
+    gc.set_threshold(50_000, 20, 100)
     try:
         app(prog_name="judge")
     except JudgeError as error:
-        print_message("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())]))
+        notes = getattr(error, "__notes__", ())
+        print_message("\n".join([f"judge: {error}", *notes]))
         sys.exit(2)
     except BrokenPipeError:
+        # `judge report RUN | head`: the reader has seen enough, which is no error.
         sys.stderr.close()
     except OSError as error:
         click.echo(f"judge: cannot write: {error.strerror or error}", err=True)

@@ -59,11 +59,13 @@ def audit_command(
     from judge.config import RunConfig
 
     config, folder = to_config(data, options, RunConfig)
-    audit_plan = plan_audit(config, items=items, probes=PROBES if probes is None else probes)
+    probe_names = PROBES if probes is None else probes
+    audit_plan = plan_audit(config, items=items, probes=probe_names)
     if not quiet:
         print_message(audit_estimate(audit_plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, JudgeCard]:
+        # Each probe is a run of its own, with its own progress.
         @contextmanager
         def watch(name: str, prepared: PreparedRun) -> Iterator[None]:
             if not quiet and prepared.judges:
@@ -73,13 +75,13 @@ def audit_command(
 
         return run_audit(audit_plan, progress, watch)
 
-    card = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
+    card = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
     if not quiet:
         print_report(card, format, full=full)
     if card.failures:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
-        print_message(
-            f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}"
-        )
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in card.failures.items())
+        failed = card.info["failed"]
+        judgments = card.info["judgments"]
+        print_message(f"{failed:,} of {judgments:,} judgments have no score: {kinds}")
     print_message(f"card: {folder / 'card.html'}")
     raise click.exceptions.Exit(1 if card.failures else 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -38,6 +38,8 @@ from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from judge.commands.criteria_diff.record import CriterionDiff
+    from judge.commands.improve.record import Improvement
+    from judge.config import RunConfig
     from judge.core.records import Criterion
     from judge.execution.progress import Progress
     from judge.run.preparation import PreparedRun
@@ -81,40 +83,50 @@ def diff_command(
 ) -> None:
     """Show what differs between two criteria.
 
-    Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only if judgments failed.
+    Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only
+    if judgments failed.
     """
     from judge.commands.criteria_diff.command import plan_diff, run_diff
     from judge.config import RunConfig, load_config
-    from judge.core.criterion_entry import is_file
-    from judge.data import samples
     from judge.run.cost_estimate import one_line_estimate
 
     config = load_config(given=options) if data is None else read_config(data, options, RunConfig)
-    shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
-    inputs = [
-        *(Path(name) for name in (before, after) if is_file(name)),
-        data,
-        *shards,
-        config.replay,
-        config.record,
-    ]
+    inputs = [*_criterion_files(before, after), data, *_input_files(config)]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
-    sides = dict(zip(("before", "after"), _SIDES, strict=True))
-    for side, run in zip(_SIDES, diff_plan.runs or (), strict=False):
-        if not quiet and (estimate := one_line_estimate(run)):
+    # Without a judge, there are no runs.
+    runs: Sequence[PreparedRun] = () if quiet else diff_plan.runs or ()
+    for side, run in zip(_SIDES, runs, strict=False):
+        estimate = one_line_estimate(run)
+        if estimate:
             print_message(f"{side}: {estimate}")
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
         def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
-            return display(prepared.judges, label=sides[name])
+            label = _SIDES[0] if name == "before" else _SIDES[1]
+            return display(prepared.judges, label=label)
 
         return run_diff(diff_plan, progress, watch)
 
-    diff = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
+    diff = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
     if output is not None or not quiet:
         print_report(diff, format, full=full, output=output)
     raise click.exceptions.Exit(1 if diff.failed else 0)
+
+
+def _criterion_files(*entries: str) -> list[Path]:
+    """Return the files among criteria that may be names, files or sentences."""
+    from judge.core.criterion_entry import is_file
+
+    return [Path(entry) for entry in entries if is_file(entry)]
+
+
+def _input_files(config: RunConfig) -> list[Path | None]:
+    """Return the files that a run reads, and its recording, which no report may overwrite."""
+    from judge.data import samples
+
+    shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
+    return [*shards, config.replay, config.record]
 
 
 criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
@@ -137,26 +149,23 @@ def criteria_list(*, format: str, **options: Any) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
-    builtin_criteria = {
-        pairwise: builtin(options.get("language", "en"), pairwise=pairwise)
-        for pairwise in (False, True)
-    }
+    language = options.get("language", "en")
+    of_one_text = builtin(language, pairwise=False)
+    of_two_texts = builtin(language, pairwise=True)
     if format == "json":
-        print_json(
-            [
-                _criterion_json(criterion)
-                for criteria in builtin_criteria.values()
-                for criterion in criteria
-            ]
-        )
+        print_json([_criterion_json(criterion) for criterion in (*of_one_text, *of_two_texts)])
         return
-    for pairwise, command in ((False, "judge run: one text"), (True, "judge rank: two texts")):
-        click.echo(f"{command}")
-        for criterion in builtin_criteria[pairwise]:
-            ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
-            click.echo(
-                f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}"
-            )
+    click.echo("judge run: one text")
+    for criterion in of_one_text:
+        click.echo(_criterion_line(criterion))
+    click.echo("judge rank: two texts")
+    for criterion in of_two_texts:
+        click.echo(_criterion_line(criterion))
+
+
+def _criterion_line(criterion: Criterion) -> str:
+    ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
+    return f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}"
 
 
 @criteria_app.command("show", takes="run", only=("language",))
@@ -184,16 +193,17 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
         "file": criterion.path,
     }
     if criterion.examples:
-        facts["examples"] = (
-            f"{len(criterion.examples)}, scores {', '.join(e.score for e in criterion.examples)}"
-        )
+        scores = ", ".join(example.score for example in criterion.examples)
+        facts["examples"] = f"{len(criterion.examples)}, scores {scores}"
     if criterion.seen:
         facts["seen"] = f"{len(criterion.seen)} texts, whose ratings do not count in validation"
-    click.echo("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()), err=True)
+    # On standard error, so that `judge criteria show NAME > FILE` writes the criterion's file.
+    lines = [f"{name}: {fact}" for name, fact in facts.items()]
+    click.echo("\n" + "\n".join(lines), err=True)
 
 
 def _criterion_json(criterion: Criterion) -> dict[str, Any]:
-    """A criterion as plain JSON, without its text."""
+    """Return a criterion as plain JSON, without its text."""
     return {
         "name": criterion.name,
         "title": criterion.title,
@@ -225,24 +235,26 @@ def criteria_new(
     from judge.core.criterion_entry import YAML_SUFFIXES, is_name
 
     path = Path(name) if name.endswith(YAML_SUFFIXES) else Path(f"{name}.yaml")
-    stem = "" if path.name in YAML_SUFFIXES else path.stem  # `Path(".yaml").stem` is ".yaml"
+    # `Path(".yaml").stem` is ".yaml".
+    stem = "" if path.name in YAML_SUFFIXES else path.stem
     if not is_name(stem):
         raise ConfigError(f"{stem!r} is no name of a criterion; write one word, such as polite")
-    written = (
-        json.dumps(question, ensure_ascii=False)
-        if question
-        else "  # What is the judge to ask of each text?"
-    )
+    yaml_question = "  # What is the judge to ask of each text?"
+    if question:
+        # A JSON string is also one in YAML, whatever the question contains.
+        yaml_question = json.dumps(question, ensure_ascii=False)
     try:
+        # Mode "x" refuses a file that exists, even if it was made a moment ago.
         with path.open("x", encoding="utf-8") as file:
-            file.write(_NEW.format(question=written))
+            file.write(_NEW.format(question=yaml_question))
     except FileExistsError:
         raise ConfigError(
             f"{path}: already exists; name another criterion, or edit that file"
         ) from None
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}") from error
-    click.echo(f"{path}\n\n{'' if question else 'Write the question into it. '}Next:")
+    advice = "" if question else "Write the question into it. "
+    click.echo(f"{path}\n\n{advice}Next:")
     click.echo(f"  judge criteria render {path} DATA    # print a prompt")
     click.echo(f"  judge run DATA --criteria {path} --model MODEL")
 
@@ -282,9 +294,10 @@ def criteria_render(
 
     messages = prompt(
         name, data, item=item, system=system, rival=rival, system_message=system_message, **options
-    )
-    for message in messages.messages:
-        if len(messages.messages) > 1:
+    ).messages
+    for message in messages:
+        # A lone message needs no role, so that its text is exactly what is sent.
+        if len(messages) > 1:
             click.echo(f"[{message['role']}]")
         print_untrusted(message["content"])
 
@@ -307,8 +320,9 @@ def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
     from judge.commands.loaders import draft_steps
     from judge.config import load_config
 
-    for place, step in enumerate(draft_steps(file, load_config(given=options), replace=replace), 1):
-        print_untrusted(f"{place}. {step}")
+    steps = draft_steps(file, load_config(given=options), replace=replace)
+    for number, step in enumerate(steps, 1):
+        print_untrusted(f"{number}. {step}")
     click.echo(f"written into {file}; read them before you judge with them", err=True)
 
 
@@ -349,36 +363,37 @@ def criteria_improve(
 ) -> None:
     """Have a model revise a criterion, and test the gain.
 
-    Tries the revisions on a third of the rated items, tests the best one on the others, and writes a new file if it
-    agrees significantly better with people. Exits with 1 if judgments failed or no revision is usable."""
+    Tries the revisions on a third of the rated items, tests the best one on the others, and writes
+    a new file if it agrees significantly better with people. Exits with 1 if judgments failed or no
+    revision is usable."""
     from judge.commands.improve.command import (
         improvement_estimate,
         plan_improvement,
         run_improvement,
     )
-    from judge.commands.improve.record import Improvement
     from judge.config import RunConfig
-    from judge.core.criterion_entry import is_file
     from judge.core.request_options import Judge
 
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
-    inputs = [Path(file)] if is_file(file) else []
-    check_outputs(
-        {"--output": output},
-        [*inputs, data, config.ratings, config.replay, config.record],
-        "console",
-    )
+    inputs = [*_criterion_files(file), data, config.ratings, config.replay, config.record]
+    check_outputs({"--output": output}, inputs, "console")
     plan = plan_improvement(
-        file, config, writer=Judge(name=writer) if writer else None, revisions=revisions, human=human, output=output,
+        file,
+        config,
+        writer=Judge(name=writer) if writer else None,
+        revisions=revisions,
+        human=human,
+        output=output,
         out=out,
-    )  # fmt: skip
+    )
+    # Before anything is paid, so that Ctrl-C is in time.
     if not quiet:
         print_message(improvement_estimate(plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, Improvement]:
         return run_improvement(plan, progress, lambda name, run: display(run.judges, label=name))
 
-    result = run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
+    result = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
     if not quiet:
         print_report(result, format, full=full)
     failed, judged = result.judgments

@@ -23,21 +23,16 @@ def cache_stats(*, format: str, **options: Any) -> None:
     from judge.cache import metrics_folder, metrics_size
 
     folder = _existing_folder(options)
+    counts = _counts(folder)
     size = metrics_size(folder)
     if format == "json":
-        print_json(
-            {
-                "caches": [_counts(folder)],
-                "metrics": {"place": str(metrics_folder(folder)), "bytes": size},
-            }
-        )
+        metrics = {"place": str(metrics_folder(folder)), "bytes": size}
+        print_json({"caches": [counts], "metrics": metrics})
         return
-    counts = _counts(folder)
-    click.echo(
-        f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
-    )
+    replies = _reply_count(counts["replies"])
+    click.echo(f"{counts['place']}: {replies}, {_megabytes(counts['bytes'])}")
     if size:
-        click.echo(f"{metrics_folder(folder)}: digests of models, {size / 1e6:.1f} MB")
+        click.echo(f"{metrics_folder(folder)}: digests of models, {_megabytes(size)}")
 
 
 @cache_app.command("clear", takes="run", only=("cache",))
@@ -48,10 +43,11 @@ def cache_clear(*, metrics: bool, **options: Any) -> None:
 
     folder = _existing_folder(options)
     if metrics:
-        click.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
+        click.echo(f"{metrics_folder(folder)}: {_megabytes(clear_metrics(folder))} deleted")
         return
     with DiskCache(folder) as store:
         count = store.stats()["responses"]
+        # A script cannot answer a question.
         if count and sys.stdin.isatty():
             click.confirm(f"Delete {count:,} paid replies in {store.folder}?", abort=True)
         click.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
@@ -71,9 +67,8 @@ def cache_export(file: Path, *, model: str | None, base_url: str | None, **optio
     export = export_replies(_existing_folder(options), file, model=model, base_url=base_url)
     click.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
-        click.echo(
-            f"{_reply_count(export.skipped)} skipped: scripted, replayed, or of an older version"
-        )
+        skipped = _reply_count(export.skipped)
+        click.echo(f"{skipped} skipped: scripted, replayed, or of an older version")
 
 
 @cache_app.command(
@@ -85,20 +80,22 @@ def cache_export(file: Path, *, model: str | None, base_url: str | None, **optio
 def cache_import(file: Path, **options: Any) -> None:
     """Put the replies of a recording into the cache.
 
-    A run then uses them without sending requests. They count as replies of the server that the file names, or else of
-    --base-url (default: $OPENAI_BASE_URL or OpenAI).
+    A run then uses them without sending requests. They count as replies of the server that the file
+    names, or else of --base-url (default: $OPENAI_BASE_URL or OpenAI).
     """
     from judge.commands.cache import import_replies
 
     imported = import_replies(_folder(options), file, base_url=options.get("base_url"))
-    servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
+    servers = ""
+    if imported.servers:
+        servers = f", as those of {' and '.join(imported.servers)}"
     click.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
     if imported.unfinished:
         click.echo(f"{file}: the last line is incomplete and was skipped")
 
 
 def _folder(options: Mapping[str, Any]) -> Path:
-    """The folder of the cache. Raises ConfigError."""
+    """Return the folder of the cache. Raises ConfigError."""
     from judge.cache import cache_location
     from judge.config import load_config
 
@@ -106,7 +103,7 @@ def _folder(options: Mapping[str, Any]) -> Path:
 
 
 def _existing_folder(options: Mapping[str, Any]) -> Path:
-    """The folder of the cache. Raises ConfigError if there is none yet."""
+    """Return the folder of the cache. Raises ConfigError if there is none yet."""
     from judge.cache import metrics_folder
 
     folder = _folder(options)
@@ -116,7 +113,7 @@ def _existing_folder(options: Mapping[str, Any]) -> Path:
 
 
 def _counts(folder: Path) -> dict[str, Any]:
-    """The place, the number of its replies and their bytes."""
+    """Return the cache's folder, the number of its replies and their bytes, as JSON has them."""
     from judge.cache import DiskCache
 
     with DiskCache(folder) as store:
@@ -128,7 +125,12 @@ def _reply_count(count: int) -> str:
     return "1 reply" if count == 1 else f"{count:,} replies"
 
 
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
 _SECONDS = 60.0
+"""The longest wait for a reply, by default."""
 
 
 @click.group(
@@ -151,23 +153,27 @@ _SECONDS = 60.0
 def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     """Check your setup, and optionally test a model.
 
-    Lists versions, extras, keys and the cache. With --model it sends a few tiny requests and reports what the model
-    accepts; without, it opens no connection. Exits with 2 if a named model cannot be used or the cache cannot be
-    written.
+    Lists versions, extras, keys and the cache. With --model it sends a few tiny requests and
+    reports what the model accepts; without, it opens no connection. Exits with 2 if a named model
+    cannot be used or the cache cannot be written.
     """
     from judge.commands.doctor.command import announce, check_environment, check_model, open_checks
     from judge.commands.doctor.record import Diagnosis
     from judge.config import load_config
     from judge.core.run_sync import run_sync
 
-    if subcommand := click.get_current_context().invoked_subcommand:
+    subcommand = click.get_current_context().invoked_subcommand
+    if subcommand:
+        # The group's options would have no effect on its subcommand.
         if options:
             raise ConfigError(f"put options after the command: judge doctor {subcommand}")
         return
     config = load_config(given={**options, "timeout": timeout})
     findings = check_environment(config)
-    if checks := open_checks(config):
-        if announcement := announce(checks):
+    checks = open_checks(config)
+    if checks:
+        announcement = announce(checks)
+        if announcement:
             print_message(announcement)
         findings += run_sync(lambda: check_model(config, checks))
     diagnosis = Diagnosis(tuple(findings))
@@ -187,12 +193,11 @@ def metrics_command(
     from judge.run.metric_setup import metrics
 
     if format == "json":
-        print_json(
-            [
-                {"name": info.name, "description": info.description, "options": info.options}
-                for info in metrics()
-            ]
-        )
+        entries = [
+            {"name": metric.name, "description": metric.description, "options": metric.options}
+            for metric in metrics()
+        ]
+        print_json(entries)
         return
     for metric in metrics():
         click.echo(f"{metric.name:<14} {metric.description}")

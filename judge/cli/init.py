@@ -13,7 +13,8 @@ from judge.cli.terminal import print_untrusted, write
 from judge.core.errors import ConfigError
 
 _NEXT = (
-    "judge run run.yaml    # score the replies and compare the two prompts; then open runs/first/report.html",
+    "judge run run.yaml    # score the replies and compare the two prompts; "
+    "then open runs/first/report.html",
     "judge test .          # check the suite's expectations",
     "judge doctor          # check your setup for a real judge: keys, extras, cache",
 )
@@ -49,8 +50,8 @@ def init_command(
 ) -> None:
     """Start a project that runs offline, or a suite.
 
-    The project has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Existing files are never
-    overwritten. The other options are for --suite.
+    The project has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Existing
+    files are never overwritten. The other options are for --suite.
     """
     from judge.commands.init.project import write_project
 
@@ -61,8 +62,13 @@ def init_command(
             )
         _init_suite(suite, output, options)
         return
-    if given := [*options, *(["output"] if output is not None else [])]:
-        raise ConfigError(f"--{given[0]}: is for --suite DATA; leave it out to start a project")
+    suite_options = [*options]
+    if output is not None:
+        suite_options.append("output")
+    if suite_options:
+        raise ConfigError(
+            f"--{suite_options[0]}: is for --suite DATA; leave it out to start a project"
+        )
     folder = folder or Path()
     if folder.is_file():
         raise ConfigError(f"{folder}: is a file; name a folder to start a project in")
@@ -70,13 +76,17 @@ def init_command(
     for path in paths:
         click.echo(str(path))
     click.echo("\nNothing in it needs a key or the network. Next:")
-    inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
-    for line in (*inside, *_NEXT):
+    if folder.resolve() != Path.cwd():
+        click.echo(f"  cd {shlex.quote(str(folder))}")
+    for line in _NEXT:
         click.echo(f"  {line}")
 
 
 def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> None:
-    """Write a suite from data and its human ratings, or from a run, which becomes the suite's baseline."""
+    """Write a suite from data and its human ratings, or from a run.
+
+    The run becomes the suite's baseline.
+    """
     from judge.commands.init.suite import draft_suite
     from judge.core.format import one_line
 
@@ -88,8 +98,9 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     click.echo(f"{suite.path}: read it, then judge test {suite.path}")
     for unused in suite.unused_columns:
         click.echo(unused)
-    if rated := suite.untested_ratings():
+    rated = [one_line(name) for name in suite.untested_ratings()]
+    if rated:
         click.echo(
-            f"the suite tests no rated criterion ({', '.join(map(one_line, rated))}): judge init --suite {data} "
-            f"--criteria {one_line(rated[0])}.jinja, with a criterion of that name"
+            f"the suite tests no rated criterion ({', '.join(rated)}): judge init --suite {data} "
+            f"--criteria {rated[0]}.jinja, with a criterion of that name"
         )

@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judge.commands.label.command import Labelling
+    from judge.commands.label.ratings_needed import Need
     from judge.config import RunConfig
 
 
@@ -99,12 +101,14 @@ def label_command(
 
     config, _ = to_config(data, options, RunConfig)
     names = split(raters)
-    if len({*names}) < len(names) or any(escape_controls(name) != name for name in names):
+    has_duplicates = len({*names}) < len(names)
+    if has_duplicates or any(escape_controls(name) != name for name in names):
         raise ConfigError(f"--raters {raters}: give each rater a name of their own")
     check_outputs({"--file": file}, [data, config.data, output])
     labelling = prepare_labelling(
         config, names, output, items=items, pairwise=pairwise, repeat=repeat
     )
+    # A plan needs no raters, and an imported file names its own.
     if not (names or plan or import_):
         raise ConfigError("no raters: name those who rate, such as --raters anna,ben")
     if plan:
@@ -114,9 +118,11 @@ def label_command(
         _print_end(labelling, config)
     elif file is not None:
         _write_page(file, labelling, names)
-        print_untrusted(f"  {_command('label', config)} --import FILE{' --pairwise' * pairwise}")
+        flag = " --pairwise" if pairwise else ""
+        print_untrusted(f"  {_command('label', config)} --import FILE{flag}")
     else:
-        labelling.ratings()  # a file that cannot be read is an error now, not on the page
+        # A file that cannot be read is an error now, not on the page.
+        labelling.ratings()
         labelling.check_output()
         _serve(labelling, LabelServer(labelling))
         _print_end(labelling, config)
@@ -147,82 +153,86 @@ def _serve(labelling: Labelling, server: Any) -> None:
     for name in labelling.raters:
         click.echo(f"{name}: {server.url(name)}")
     print_message(f"Ratings go to {labelling.output}. Press Ctrl-C to end.")
+    # Into a pipe, the addresses would stay in the buffer for as long as the server runs.
     sys.stdout.flush()
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`
-        signal.signal(number, signal.default_int_handler)
-    graphical = (
-        sys.platform in ("darwin", "win32")
-        or os.environ.get("DISPLAY")
-        or os.environ.get("WAYLAND_DISPLAY")
-    )
+    # A shell ignores SIGINT for a job behind `&`.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, signal.default_int_handler)
+    # Each of several raters has an address of their own, which they open themselves.
+    is_lone = len(labelling.raters) == 1
     try:
-        alone = len(labelling.raters) == 1  # each of several has an address of their own
-        if (
-            alone and graphical and sys.stdout.isatty()
-        ):  # elsewhere a browser of the terminal might start
+        if is_lone and _is_graphical() and sys.stdout.isatty():
             webbrowser.open(server.url(labelling.raters[0]))
         server.serve_forever()
     except KeyboardInterrupt:
-        with labelling.lock:  # a rating that is being written
+        # A rating may be being written.
+        with labelling.lock:
             server.server_close()
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def _is_graphical() -> bool:
+    """Return whether a browser has a window: elsewhere, one in the terminal might start."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def _print_end(labelling: Labelling, config: RunConfig) -> None:
     """Print how many ratings there are by rater, and the next command."""
     from judge.core.format import plural
 
-    made = [rating for rating in labelling.ratings().every if not rating.repeat]
-    each = {
-        name: sum(rating.rater == name for rating in made)
-        for name in dict.fromkeys(r.rater for r in made)
-    }
-    by = f": {', '.join(f'{name} {number:,}' for name, number in each.items())}" if each else ""
-    print_untrusted(f"\n{plural(len(made), 'rating')} in {labelling.output}{by}")
-    if made:
-        print_untrusted(
-            f"Next:\n  {_command('rank' if labelling.pairwise else 'validate', config)}"
-            f" --ratings {shlex.quote(str(labelling.output))} --model MODEL"
-        )
+    # A text that is rated twice, to measure how well a rater agrees with themselves, counts once.
+    ratings = [rating for rating in labelling.ratings().every if not rating.repeat]
+    count_by_rater = Counter(rating.rater for rating in ratings)
+    by_rater = ", ".join(f"{name} {count:,}" for name, count in count_by_rater.items())
+    total = f"{plural(len(ratings), 'rating')} in {labelling.output}"
+    print_untrusted(f"\n{total}: {by_rater}" if ratings else f"\n{total}")
+    if ratings:
+        command = _command("rank" if labelling.pairwise else "validate", config)
+        file = shlex.quote(str(labelling.output))
+        print_untrusted(f"Next:\n  {command} --ratings {file} --model MODEL")
 
 
 def _command(name: str, config: RunConfig) -> str:
-    """Return a command with the options that say which texts and criteria are meant."""
-    from judge.core.messages import option as typed
+    """Return a command with the options that select texts and criteria."""
+    from judge.core.messages import option as format_option
 
-    given = [str(config.data)]
+    words = [str(config.data)]
     for key in ("map", "systems", "where", "criteria"):
-        if key in config.model_fields_set and (value := getattr(config, key)):
-            flag, text = typed(key, value).split(" ", 1)
-            given += [flag, text]
-    return f"judge {name} {shlex.join(given)}"
+        value = getattr(config, key)
+        if value and key in config.model_fields_set:
+            flag, text = format_option(key, value).split(" ", 1)
+            words += [flag, text]
+    return f"judge {name} {shlex.join(words)}"
 
 
 def _print_plan(labelling: Labelling, precision: float) -> None:
-    """Print a table of what the wanted intervals need."""
+    """Print a table of the numbers that intervals of this precision need."""
     from judge.commands.label.ratings_needed import plan_labelling
     from judge.core.format import plural
 
-    needs: dict[
-        tuple[tuple[str, int, str, str], ...], list[str]
-    ] = {}  # criteria with the same needs
+    # Criteria with the same needs share a table.
+    names_by_needs: dict[tuple[Need, ...], list[str]] = {}
     for criterion in labelling.criteria:
-        same = tuple(
-            (n.measure, n.needed, n.unit, n.assumes)
-            for n in plan_labelling(labelling, criterion, precision)
-        )
-        needs.setdefault(same, []).append(criterion.name)
-    items, tasks = {unit.item for unit in labelling.units.values()}, labelling.tasks("")
-    kind, again = "pair" if labelling.pairwise else "text", sum(task.repeat for task in tasks)
+        needs = tuple(plan_labelling(labelling, criterion, precision))
+        names_by_needs.setdefault(needs, []).append(criterion.name)
+    tasks = labelling.tasks("")
+    ratings = plural(len(tasks) * len(labelling.criteria), "rating")
+    items = plural(len({unit.item for unit in labelling.units.values()}), "item")
+    units = plural(len(labelling.units), "pair" if labelling.pairwise else "text")
+    repeated = sum(task.repeat for task in tasks)
+    criteria = "criteria" if len(labelling.criteria) > 1 else "criterion"
     print_untrusted(
-        f"Each rater gives {plural(len(tasks) * len(labelling.criteria), 'rating')}: {plural(len(items), 'item')}, "
-        f"{plural(len(labelling.units), kind)}, {again:,} shown twice, "
-        f"{len(labelling.criteria)} {'criteria' if len(labelling.criteria) > 1 else 'criterion'}.\n"
+        f"Each rater gives {ratings}: {items}, {units}, {repeated:,} shown twice, "
+        f"{len(labelling.criteria)} {criteria}.\n"
         "For 95% intervals of these widths you need:"
     )
-    for same, names in needs.items():
+    for needs, names in names_by_needs.items():
         print_untrusted(f"\n{', '.join(names)}")
-        for measure, needed, unit, assumes in same:
-            print_untrusted(f"  {measure:<30} {needed:>7,} {unit}\n    assuming {assumes}")
+        for need in needs:
+            print_untrusted(
+                f"  {need.measure:<30} {need.needed:>7,} {need.unit}\n    assuming {need.assumes}"
+            )

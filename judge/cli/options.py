@@ -1,6 +1,7 @@
-"""Commands and their options. Those of a run are the fields of `RunConfig`.
+"""Commands and their options. The options of a run are the fields of `RunConfig`.
 
-Importing `judge.config` takes longer than all that `judge --help` does, so a command reads the fields when it is used.
+Importing `judge.config` takes longer than all other work of `judge --help`, so a command reads the
+fields when it is used.
 """
 
 from __future__ import annotations
@@ -22,29 +23,49 @@ from judge.core.messages import new_name, two_meanings_of_system
 if TYPE_CHECKING:
     from judge import config
 
-C = TypeVar("C", bound="config.RunConfig")
-F = TypeVar("F", bound=Callable[..., Any])
+Config = TypeVar("Config", bound="config.RunConfig")
+Function = TypeVar("Function", bound=Callable[..., Any])
 Known = Callable[[], Iterable[str]] | Sequence[str]
 
 PATH = click.Path(path_type=Path)
 _OWN = "Options"
 """Heading of the options that only one command has."""
 MODEL_OPTIONS = (
-    "model", "base_url", "key_env", "key_command", "headers", "system_message", "reasoning_effort", "extra_body",
-)  # fmt: skip
-"""The options of a run that say which model is asked, and how."""
+    "model",
+    "base_url",
+    "key_env",
+    "key_command",
+    "headers",
+    "system_message",
+    "reasoning_effort",
+    "extra_body",
+)
+"""The options of a run that select the model, and say how to send requests to it."""
 _COMMON = (
-    "model", "base_url", "criteria", "metrics", "map", "systems", "limit", "budget", "out", "format",
-)  # fmt: skip
+    "model",
+    "base_url",
+    "criteria",
+    "metrics",
+    "map",
+    "systems",
+    "limit",
+    "budget",
+    "out",
+    "format",
+)
 """The options that most people need: the only ones of a run that `--help` shows, in this order."""
 _HELP_ALL = "judge.help_all"
 _SYSTEM = "--system"
 
 
 def completion(known: Known) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return the function by which a shell completes known values, also after others and a comma."""
+    """Return the function by which a shell completes known values.
+
+    Also after other values and a comma.
+    """
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        # "coherence,flu": only the last value is completed, but a shell replaces the whole word.
         before, comma, last = incomplete.rpartition(",")
         values = known() if callable(known) else known
         return [f"{before}{comma}{value}" for value in values if value.startswith(last)]
@@ -62,15 +83,18 @@ class Option(click.Option):
         self.group = group
 
 
-def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[F], F]:
+def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[Function], Function]:
     """Give a function an option: its flag, its help, and other names."""
     return click.option(name, *more, help=help, cls=Option, **settings)
 
 
-def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Callable[[F], F]:
-    """Give a function the options `--format`, whose usual value is the first of the formats, and `--json`.
+def format_option(
+    *formats: str, more: str = "", open_ended: bool = False
+) -> Callable[[Function], Function]:
+    """Give a function the options `--format` and `--json`.
 
-    Any other format is refused unless packages may add formats (`open_ended`).
+    The default is the first of the formats. Any other format is refused unless packages may add
+    formats (`open_ended`).
     """
 
     def check(ctx: click.Context, option: click.Parameter, format: str) -> str:
@@ -80,7 +104,8 @@ def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Ca
             require_known("format", [format], formats)
         return format
 
-    text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."
+    choices = f"{', '.join(formats[:-1])} or {formats[-1]}"
+    text = f"{choices}{more} (default: {formats[0]})."
     choose = option(
         "--format",
         text,
@@ -95,21 +120,21 @@ def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Ca
 
 
 def names_of_criteria() -> list[str]:
-    """The built-in criteria that a shell offers."""
+    """Return the built-in criteria, for the completion of a shell."""
     from judge.criteria.loading import builtin_files
 
     return sorted({path.stem for path in builtin_files("en").values()})
 
 
-def data_argument(function: F) -> F:
-    """Give a function the data that it judges."""
+def data_argument(function: Function) -> Function:
+    """Give a function the argument with the data that it judges."""
     text = "A data file, folder or 'PATTERN', or a run.yaml that names it."
     return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(function)
 
 
 report_format = format_option("console", "markdown", "html", "latex", "csv", "json")
 list_format = format_option("console", "json")
-"""Of commands that print a table for people or a record for programs."""
+"""For commands that print a table for people or a record for programs."""
 full_option = option(
     "--full", "Print the full report, not only its summary.", is_flag=True, group="Output"
 )
@@ -150,14 +175,15 @@ def _help_all_option(*, hidden: bool = False) -> Option:
 
 _HELP_ALL_OPTION = _help_all_option()
 _HIDDEN_HELP_ALL_OPTION = _help_all_option(hidden=True)
-"""Of a command whose `--help` shows all options: people who know `--help-all` type it there, too."""
+"""For a command whose `--help` shows all options: people type `--help-all` there, too."""
 
 
 class Command(click.Command):
-    """A command with its own options and those of a run that the command named by `takes` has.
+    """A command with its own options and the options of a run.
 
-    With `only`, of a run's options it has those with these names; `no_cache` stands for `--no-cache`. Its function gets
-    the options of a run that were given as `**options`.
+    `takes` names the command whose options of a run it has; with `only`, it has the ones with these
+    names. `no_cache` stands for `--no-cache`. Its function gets the options of a run that were
+    given as `**options`.
     """
 
     def __init__(
@@ -174,26 +200,41 @@ class Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments, the options of a run and the command's own."""
         parameters = super().get_params(ctx)
+        # A command without options of a run shows all its options anyway.
         if self.takes is None:
             return [*parameters, _HIDDEN_HELP_ALL_OPTION]
         names = {parameter.name for parameter in parameters}
-        arguments = [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
-        others = [
-            parameter for parameter in parameters if not isinstance(parameter, click.Argument)
+        arguments: list[click.Parameter] = []
+        own_options: list[click.Parameter] = []
+        for parameter in parameters:
+            if isinstance(parameter, click.Argument):
+                arguments.append(parameter)
+            else:
+                own_options.append(parameter)
+        # A command's own option of the same name replaces that of a run.
+        inherited = [
+            run_option
+            for run_option in run_options(self.takes, self.only)
+            if run_option.name not in names
         ]
-        of_run = [each for each in run_options(self.takes, self.only) if each.name not in names]
         help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
-        return [*arguments, *of_run, *others, help_all]
+        return [*arguments, *inherited, *own_options, help_all]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read what was typed. Raises ConfigError for a former name of an option."""
+        """Read the command line.
+
+        Raises ConfigError for a former name of an option.
+        """
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
             former = error.option_name.removeprefix("--")
-            if new := new_name(former, {name.removeprefix("--") for name in known}):
-                raise ConfigError(f"{error.option_name}: this option is called --{new}") from None
+            current = new_name(former, {name.removeprefix("--") for name in known})
+            if current:
+                raise ConfigError(
+                    f"{error.option_name}: this option is called --{current}"
+                ) from None
             if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known:
                 raise
             meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
@@ -201,30 +242,37 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function. Raises ConfigError if two options contradict each other."""
-        names = {parameter.name for parameter in self.params}
-        values = {name: value for name, value in ctx.params.items() if name in names}
-        if values.pop("json", False):
-            values["format"] = _as_json(ctx)
-        typed_values = {
-            name: value
-            for name, value in ctx.params.items()
-            if name not in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        }
-        ctx.params = values | _read_run_options(typed_values)
+        own_names = {parameter.name for parameter in self.params}
+        own_values: dict[str, Any] = {}
+        typed_values: dict[str, Any] = {}
+        for name, value in ctx.params.items():
+            if name in own_names:
+                own_values[name] = value
+            elif ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                # Defaults are left to `RunConfig`, because a run.yaml comes between.
+                typed_values[name] = value
+        if own_values.pop("json", False):
+            own_values["format"] = _as_json(ctx)
+        ctx.params = own_values | _read_run_options(typed_values)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings, or only the common ones of a command that has all of a run."""
+        """Write the options under their headings.
+
+        A command that has all options of a run shows only the common ones.
+        """
         sections: dict[str, list[click.Parameter]] = {_OWN: []}
         for parameter in self.get_params(ctx):
             if not isinstance(parameter, click.Argument):
                 heading = parameter.group if isinstance(parameter, Option) else _OWN
                 sections.setdefault(heading, []).append(parameter)
         if self.takes and not self.only and not ctx.meta.get(_HELP_ALL):
-            every = {each.name: each for options in sections.values() for each in options}
-            common = [every[name] for name in _COMMON if name in every]
-            command_options = [each for each in sections[_OWN] if each not in common]
-            sections = {"Common options": common, _OWN: command_options}
+            option_by_name: dict[str | None, click.Parameter] = {}
+            for options in sections.values():
+                option_by_name |= {option.name: option for option in options}
+            common = [option_by_name[name] for name in _COMMON if name in option_by_name]
+            own_options = [option for option in sections[_OWN] if option not in common]
+            sections = {"Common options": common, _OWN: own_options}
         for heading, options in sections.items():
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(heading):
@@ -232,7 +280,10 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """Commands, under headings if there are several kinds. `hints` are the commands to suggest for other words."""
+    """Commands, under headings if there are several kinds.
+
+    `hints` are the commands to suggest for other words.
+    """
 
     command_class = Command
 
@@ -249,6 +300,7 @@ class Group(Command, click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, then the options."""
+        # As click does: three times the spacing of its columns.
         width = formatter.width - 6 - max(map(len, self.commands))
         for heading, names in (self.headings or {"Commands": list(self.commands)}).items():
             records = [(name, self.commands[name].get_short_help_str(width)) for name in names]
@@ -261,27 +313,31 @@ class Group(Command, click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo(err=True)  # closes the line of the terminal's ^C
+            # Ends the line on which the terminal shows ^C.
+            click.echo(err=True)
             raise click.exceptions.Exit(130) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments name. Raises ConfigError, with a hint, if there is none."""
+        """Return the command that the arguments name.
+
+        Raises ConfigError, with a hint, if there is none.
+        """
         name = args[0]
-        if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
-            near = difflib.get_close_matches(name, self.commands, n=1)
-            known = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"{ctx.command_path} --help lists the commands"
-            )
-            hint = f"use {self.hints[name]}" if name in self.hints else known
-            raise ConfigError(f"unknown command {name!r}; {hint}")
+        is_known = name in self.commands or name.startswith("-")
+        if not is_known and not ctx.resilient_parsing:
+            raise ConfigError(f"unknown command {name!r}; {self._hint(ctx, name)}")
         return super().resolve_command(ctx, args)
 
-
-# The options of a run
+    def _hint(self, ctx: click.Context, name: str) -> str:
+        """Say what to type instead of an unknown command."""
+        if name in self.hints:
+            return f"use {self.hints[name]}"
+        nearest = difflib.get_close_matches(name, self.commands, n=1)
+        if nearest:
+            return f"did you mean {nearest[0]!r}?"
+        return f"{ctx.command_path} --help lists the commands"
 
 
 class _Short(NamedTuple):
@@ -308,6 +364,7 @@ def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Op
     """Return the options of a run that a command takes, or only those with these names."""
     from judge import config
 
+    # `judge plan --rank` takes the options of a ranking, too.
     kind = config.RankConfig if command in ("rank", "plan") else config.RunConfig
     return _run_options(command, kind, only)
 
@@ -320,6 +377,7 @@ def _run_options(
 
     options = []
     for field in config.run_options(command, kind).values():
+        # Data are the argument.
         if field.name == "data":
             continue
         if not only or field.name in only:
@@ -341,31 +399,43 @@ def _run_option(field: config.Option) -> Option:
         "engine": lambda: plugins.names("engines"),
     }
     kind = field.kinds[0]
-    type_: Any = None
+    click_type: Any = None
     if kind is Path:
-        type_ = PATH
+        click_type = PATH
     elif field.choices and isinstance(field.choices[0], int):
-        type_ = int
-    text = field.description.removesuffix(".")
-    if field.choices:
-        text += f": {', '.join(map(str, field.choices[:-1]))} or {field.choices[-1]}"
-    if field.default not in (None, (), {}) and field.default is not False:
-        defaults = field.default if isinstance(field.default, tuple) else (field.default,)
-        text += f" (default: {','.join(map(str, defaults)).removesuffix('.0')})"
+        click_type = int
+    choices = [str(choice) for choice in field.choices]
+    flag = f"--{field.name.replace('_', '-')}"
     return Option(
-        [f"--{field.name.replace('_', '-')}", *_ALIASES.get(field.name, ()), field.name],
-        help=f"{text}.",
-        type=type_,
+        [flag, *_ALIASES.get(field.name, ()), field.name],
+        help=_help_of(field),
+        type=click_type,
         metavar=field.metavar or None,
         is_flag=True if kind is bool else None,
         multiple=get_origin(kind) in (dict, tuple),
-        known=known.get(field.name, [str(choice) for choice in field.choices]),
+        known=known.get(field.name, choices),
         group=field.group,
     )
 
 
+def _help_of(field: config.Option) -> str:
+    """Return the description of a field with its choices and its default."""
+    text = field.description.removesuffix(".")
+    if field.choices:
+        *others, last = map(str, field.choices)
+        text += f": {', '.join(others)} or {last}"
+    if field.default not in (None, (), {}) and field.default is not False:
+        defaults = field.default if isinstance(field.default, tuple) else (field.default,)
+        default = ",".join(map(str, defaults)).removesuffix(".0")
+        text += f" (default: {default})"
+    return f"{text}."
+
+
 def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run as `RunConfig` reads them. Raises ConfigError if two contradict each other."""
+    """Return the options of a run as `RunConfig` reads them.
+
+    Raises ConfigError if two contradict each other.
+    """
     options = {name: value for name, value in typed_values.items() if name not in _SHORT}
     if "criteria" in options:
         from judge.config import criterion_entries
@@ -375,7 +445,9 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if isinstance(value, tuple):
             options[name] = ",".join(value) if name in _COMMA_SEPARATED else list(value)
-    for short in (short for name, short in _SHORT.items() if name in typed_values):
+    for name, short in _SHORT.items():
+        if name not in typed_values:
+            continue
         if short.name in options:
             raise ConfigError(
                 f"{short.flag} and --{short.name} contradict each other; leave out one"
@@ -385,7 +457,7 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(ctx: click.Context) -> str:
-    """Return the format that `--json` stands for. Raises ConfigError if another one was given."""
+    """Return the format of `--json`. Raises ConfigError if another one was given."""
     format = ctx.params["format"]
     was_given = ctx.get_parameter_source("format") is ParameterSource.COMMANDLINE
     if was_given and format not in ("console", "json"):
@@ -395,11 +467,11 @@ def _as_json(ctx: click.Context) -> str:
     return "json"
 
 
-# Configurations
+def read_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> Config:
+    """Return the configuration in a run.yaml, or of a data file, with a command's options.
 
-
-def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:
-    """The configuration in a run.yaml, or of a data file, with a command's options. Raises ConfigError."""
+    Raises ConfigError.
+    """
     from judge.data.rows import nearby
 
     if data.suffix not in CONFIGS:
@@ -409,14 +481,16 @@ def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:
     return kind.load(data, options)
 
 
-def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:
-    """The configuration of a command's options, and the folder of its results. Raises ConfigError."""
+def to_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> tuple[Config, Path]:
+    """Return the configuration of a command's options, and the folder of its results.
+
+    Raises ConfigError.
+    """
     from judge.data import samples
 
-    made = read_config(data, options, kind)
-    folder = (
-        made.out
-        or Path("runs")
-        / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
-    )
-    return made.model_copy(update={"out": folder}), folder
+    run_config = read_config(data, options, kind)
+    folder = run_config.out
+    if folder is None:
+        name = samples.dataset_name(run_config.data or data)
+        folder = Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    return run_config.model_copy(update={"out": folder}), folder

@@ -1,8 +1,7 @@
-"""`judge report`, `compare`, `validate` and `power`: show, check or compare stored runs."""
+"""`judge report`, `compare` and `validate`: show, check or compare stored runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,19 @@ _DRAWN = ("svg", "png")
 _OUTPUT = "Write here; charts also into a folder (default: html and charts into the run's folder)."
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
+_OF_FINISHED = (
+    "others",
+    "level",
+    "full",
+    "output",
+    "quiet",
+    "seed",
+    "where",
+    "ratings",
+    "calibrate",
+    "epsilon",
+)
+"""The options of `validate` that a finished run takes."""
 
 
 @click.command(cls=Command, takes="run", only=("where",))
@@ -91,25 +103,35 @@ def report_command(
         raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
-    if where := load_config(given=options).where:
+    where = load_config(given=options).where
+    if where:
         result = result.where(**where)
     if failures_as is not None:
         result = failures_as_worst(result)
     write_exports(result, check_exports(export))
-    if item is not None or by is not None:
-        part = slices(result, by or "") if item is None else item_of(result, item, system)
-        print_report(part, format, full=full or item is not None, output=output)
+    if item is not None:
+        print_report(item_of(result, item, system), format, full=True, output=output)
         return
-    if (where or failures_as) and not output and format in ("html", *_DRAWN):
-        given = "--where" if where else "--failures-as"
-        raise ConfigError(
-            f"{given}: {run} holds the report of the run as it is; name another file with --output"
-        )
+    if by is not None:
+        print_report(slices(result, by), format, full=full, output=output)
+        return
+    if output is None and format in ("html", *_DRAWN):
+        _check_whole_run(run, where=bool(where), failures_as=failures_as)
     if format in _DRAWN:
         _draw(result, output or run / CHARTS, format)
         return
-    output = output or (run / "report.html" if format == "html" else None)
+    if output is None and format == "html":
+        output = run / "report.html"
     print_report(result, format, full=full, wide=wide, folder=run, output=output)
+
+
+def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:
+    """Raise ConfigError if the report in the folder of a run would be about something else."""
+    if where or failures_as:
+        flag = "--where" if where else "--failures-as"
+        raise ConfigError(
+            f"{flag}: {run} holds the report of the run as it is; name another file with --output"
+        )
 
 
 def _draw(result: Result, output: Path, format: str) -> None:
@@ -122,6 +144,7 @@ def _draw(result: Result, output: Path, format: str) -> None:
 
 
 PAGE = "compared.html"
+"""The page of a comparison, in the folder of the later run."""
 
 
 @click.command(cls=Command, takes="run", only=("seed",))
@@ -143,7 +166,8 @@ def compare_command(
 ) -> None:
     """Show what changed between two runs.
 
-    The runs are on the same texts; each change comes with a test. Exits with 0 whether or not something changed."""
+    The runs are on the same texts; each change comes with a test. Exits with 0 whether or not
+    something changed."""
     from judge.commands.compare.command import compare
     from judge.config import load_config
 
@@ -198,68 +222,42 @@ def validate_command(
     """Compare a judge with human ratings.
 
     Also compares baselines that need no judge, and the human raters with each other."""
-    from judge.commands.validate.command import validate
-    from judge.stats.alt_test import check_epsilon
-
-    check_epsilon(epsilon)
-    show = partial(print_report, format=format, full=full, output=output)
-    compared = partial(validate, level=level, epsilon=epsilon)
-    _with_people([data, *(others or ())], options, compared, show, quiet=quiet)
-
-
-_OF_FINISHED = (
-    "others",
-    "level",
-    "full",
-    "output",
-    "quiet",
-    "seed",
-    "where",
-    "ratings",
-    "calibrate",
-    "epsilon",
-)
-"""The options of `validate` that a finished run takes."""
-
-
-def _with_people(
-    sources: Sequence[Path],
-    options: Mapping[str, Any],
-    compare: partial[Any],
-    show: partial[None],
-    *,
-    quiet: bool,
-) -> None:
-    """Compare the judges of finished runs, or of a run that is made first, with people."""
     from judge.commands.finished_runs import check_run
+    from judge.commands.validate.command import validate
     from judge.commands.validate.record import check_level
     from judge.config import RunConfig
     from judge.data import samples
+    from judge.stats.alt_test import check_epsilon
 
-    data, *runs = sources
-    check_level(compare.keywords["level"])
-    check_outputs({"--output": show.keywords["output"]}, format=show.keywords["format"])
+    check_epsilon(epsilon)
+    # A wrong option is an error before a run is made and paid for.
+    check_level(level)
+    check_outputs({"--output": output}, format=format)
+    runs = list(others)
     for run in runs:
         if not run.is_dir():
             raise ConfigError(
                 f"{run}: no such folder; name the folder of a run to compare with {data}"
             )
         check_run(run)
+    compare_judges = partial(validate, level=level, epsilon=epsilon)
+    show = partial(print_report, format=format, full=full, output=output)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         result = execute(config, folder, quiet=quiet, rated=True)
-        show(
-            compare(result, *runs, seed=config.seed, ratings=config.ratings),
-            folder=None if runs else folder,
-        )
+        validation = compare_judges(result, *runs, seed=config.seed, ratings=config.ratings)
+        show(validation, folder=None if runs else folder)
         exit_with_status(result)
     refuse_options(data, besides=_OF_FINISHED)
     config = RunConfig.load(given=options)
-    selected = {
-        "where": config.where,
-        "ratings": config.ratings,
-        "seed": config.seed,
-        "calibrate": config.calibrate,
-    }
+    validation = compare_judges(
+        data,
+        *runs,
+        where=config.where,
+        ratings=config.ratings,
+        seed=config.seed,
+        calibrate=config.calibrate,
+    )
     # The page of a run does not have the ratings of another file.
-    show(compare(data, *runs, **selected), folder=None if runs or config.ratings else data)
+    is_page_of_run = not runs and not config.ratings
+    show(validation, folder=data if is_page_of_run else None)

@@ -1,4 +1,4 @@
-"""`judge run`, `rank` and `plan`: show the progress of a run, its result, and how to resume after Ctrl-C."""
+"""`judge run`, `rank` and `plan`: show a run's progress and result, and how to resume it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from judge.cli.options import (
     PATH,
@@ -37,12 +38,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Display = Callable[..., AbstractContextManager[None]]
-"""Shows the progress of these judges while the context is open; `label` names the run among several."""
+"""Shows the progress of judges while the context is open; `label` names one run of several."""
 _OF_GENERATE = (
-    "map", "where", "limit", "key_env", "replay", "record", "budget", "deadline", "rpm", "tpm", "max_concurrency",
-    "timeout", "retries", "cache", "no_cache", "retry_failed", "engine", "ray_workers",
-)  # fmt: skip
-_MOST_FAILURES = 3  # that are named
+    "map",
+    "where",
+    "limit",
+    "key_env",
+    "replay",
+    "record",
+    "budget",
+    "deadline",
+    "rpm",
+    "tpm",
+    "max_concurrency",
+    "timeout",
+    "retries",
+    "cache",
+    "no_cache",
+    "retry_failed",
+    "engine",
+    "ray_workers",
+)
+"""The options of a run that `--generate-only` takes."""
+_MOST_FAILURES = 3
+"""Failures in a message."""
 _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
@@ -81,8 +100,8 @@ def run_command(
       judge run replies.csv --model gpt-5.4-mini \\
         --criteria "polite: Is the reply polite?"
 
-    With --generate-only, systems that are a prompt and a model write their outputs, and nothing is judged. Then --out
-    is a file (default: outputs.jsonl)."""
+    With --generate-only, systems that are a prompt and a model write their outputs, and nothing is
+    judged. Then --out is a file (default: outputs.jsonl)."""
     from judge.config import RunConfig
 
     if generate_only:
@@ -119,7 +138,8 @@ def _run(
     """Make the configuration, run it, show the result and exit with its status."""
     from judge.core import plugins
 
-    plugins.load("formats", format)  # an unknown format is an error before anything is paid
+    # An unknown format is an error before anything is paid.
+    plugins.load("formats", format)
     exports = check_exports(export)
     config, folder = to_config(data, options, kind)
     result = execute(config, folder, quiet=quiet)
@@ -130,15 +150,20 @@ def _run(
 
 
 def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> None:
-    """Write the outputs of a run's systems into a file. Exits with 1 if a text could not be written."""
+    """Write the outputs of a run's systems into a file.
+
+    Exits with 1 if a text could not be written.
+    """
     from judge.config import RunConfig
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import FILE
 
-    if typed := _typed(besides=("generate_only", "quiet", "out", *_OF_GENERATE)):
+    typed = _typed(besides=("generate_only", "quiet", "out", *_OF_GENERATE))
+    if typed:
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)
+    # Elsewhere, --out is the folder of the run.
     config = config.model_copy(update={"out": None})
     out = Path(options.get("out") or FILE)
     if out.is_dir():
@@ -147,7 +172,8 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
         )
     if not isinstance(config.systems, dict):
         raise ConfigError(
-            f"{data}: systems has no prompts; write systems: {{NAME: {{prompt: FILE, model: MODEL}}}}"
+            f"{data}: systems has no prompts; write systems: "
+            "{NAME: {prompt: FILE, model: MODEL}}"
         )
     _, _, outputs = write_outputs(config, BudgetLedger(config.budget), quiet=quiet)
     if outputs is None:
@@ -187,12 +213,13 @@ def plan_command(
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key.
 
-    For the folder of a finished run, show which differences between systems its items can detect; with --detect or
-    --pair, also how many items it takes to detect a difference."""
+    For the folder of a finished run, show which differences between systems its items can detect;
+    with --detect or --pair, also how many items it takes to detect a difference."""
     from judge.commands.plan.command import plan_run
     from judge.commands.plan.power import run_power
     from judge.config import RankConfig, RunConfig, load_config
 
+    # Of a finished run, the scores are known: what can its items detect?
     if (data / "run.json").is_file():
         refuse_options(data, besides=("items", "detect", "pair", "where"))
         where = load_config(given=options).where
@@ -204,7 +231,8 @@ def plan_command(
             raise ConfigError(
                 f"--{name} {value}: is for a finished run; name its folder instead of {data}"
             )
-    config, _ = to_config(data, options, RankConfig if rank else RunConfig)
+    kind = RankConfig if rank else RunConfig
+    config, _ = to_config(data, options, kind)
     print_report(plan_run(config, items=items), format, full=True)
 
 
@@ -212,14 +240,14 @@ def run_interruptibly(
     work: Callable[[Progress, Display], Coroutine[Any, Any, T]],
     *,
     quiet: bool,
-    kept: str,
+    reply_store: str,
     asks: bool = True,
     done: Callable[[Progress], str] = lambda _: "",
 ) -> T:
     """Return the result of `work`, which shows its progress.
 
-    On Ctrl-C print what is `done` and how to resume, and exit with 130. `kept` is where the replies are, such as
-    "cache"; "" if nowhere.
+    On Ctrl-C print what is `done` and how to resume, and exit with 130. `reply_store` names what
+    keeps the replies, such as "cache"; "" if they are lost. `asks`: the work sends requests.
     """
     import asyncio
 
@@ -234,13 +262,17 @@ def run_interruptibly(
     try:
         return asyncio.run(wait_for_in_flight(work(progress, display), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        waiting = (
-            f" Still in progress at the provider: {progress.awaited}." if progress.awaited else ""
-        )
+        # A batch goes on at the provider, and the same command fetches its replies.
+        waiting = ""
+        if progress.awaited:
+            waiting = f" Still in progress at the provider: {progress.awaited}."
         if not asks:
             again = "Run the same command again."
-        elif kept:
-            again = f"Run the same command again to resume. The {kept} answers what is already paid for."
+        elif reply_store:
+            again = (
+                "Run the same command again to resume. "
+                f"The {reply_store} answers what is already paid for."
+            )
         else:
             again = "Without a cache, the same command pays for everything again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
@@ -250,13 +282,16 @@ def run_interruptibly(
 async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
     """Await `run`. On Ctrl-C or SIGTERM wait for the replies in flight, because they are paid for.
 
-    A second signal does not wait. Raises CancelledError if the run was stopped, and KeyboardInterrupt on a third one.
+    A second signal does not wait. Raises CancelledError if the run was stopped, and
+    KeyboardInterrupt on a third signal.
     """
     import asyncio
 
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(run)
     cancelled = False
 
+    # Signal handlers run between any two steps of the loop, so they only schedule their work.
     def cancel() -> None:
         nonlocal cancelled
         cancelled = True
@@ -264,6 +299,7 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
 
     def stop(*_: object) -> None:
         """Stop after the replies in flight, or at once if there are none."""
+        # The third signal ends even a loop that does not react to being cancelled.
         if cancelled:
             raise KeyboardInterrupt
         if progress.stopping or not progress.flying:
@@ -274,21 +310,21 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         print_message(f"stopping: {in_flight} in flight; press Ctrl-C again to stop now")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
-    for signal_number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a shell ignores SIGINT for a job behind `&`
+    # A shell ignores SIGINT for a job behind `&`.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, stop)
     try:
         return await task
     finally:
+        # Python's own handlers again: writing the report may be interrupted at once.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
-    if typed := _typed(besides=("format", "json", *besides)):
+    typed = _typed(besides=("format", "json", *besides))
+    if typed:
         raise ConfigError(
             f"{typed[0]}: the run in {folder} is finished; name its data to run again"
         )
@@ -298,16 +334,20 @@ def _typed(*, besides: Sequence[str]) -> list[str]:
     """Return the options on the command line, other than `besides`."""
     ctx = click.get_current_context()
     names = {parameter.name for parameter in ctx.command.get_params(ctx) if parameter.name}
-    sources = {name: ctx.get_parameter_source(name) for name in sorted(names - {"data", *besides})}
-    return [
-        f"--{name.replace('_', '-')}"
-        for name, source in sources.items()
-        if source and source.name == "COMMANDLINE"
+    typed = [
+        name
+        for name in sorted(names - {"data", *besides})
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
+    return [f"--{name.replace('_', '-')}" for name in typed]
 
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
-    """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
+    """Run a configuration.
+
+    With `rated`, people must have rated a criterion, and default criteria without ratings are left
+    out.
+    """
     from judge.execution.budget import BudgetLedger
     from judge.run.cost_estimate import one_line_estimate
     from judge.run.generate import hand_over, require_criteria
@@ -316,7 +356,8 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
 
     require_criteria(config)
     ledger = BudgetLedger(config.budget)
-    outputs, data = None, None
+    outputs: Outputs | None = None
+    data: Any = None
     if isinstance(config.systems, dict):
         config, data, outputs = write_outputs(
             config, ledger, quiet=quiet, check=partial(prepare, rated=rated)
@@ -324,7 +365,8 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
     if not quiet:
         notes: list[str] = []
-        if estimate := one_line_estimate(prepared, notes):
+        estimate = one_line_estimate(prepared, notes)
+        if estimate:
             print_message(estimate)
         prepared = replace(prepared, notes=(*prepared.notes, *notes))
 
@@ -335,11 +377,15 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     def done(progress: Progress) -> str:
         if not progress.judges:
             return ": metric values are not saved"
-        kept = f" and are kept in {progress.saved}" if progress.done and progress.saved else ""
-        return f": {progress.done:,} of {progress.total:,} judgments were made{kept}"
+        saved_in = ""
+        if progress.done and progress.saved:
+            saved_in = f" and are kept in {progress.saved}"
+        return f": {progress.done:,} of {progress.total:,} judgments were made{saved_in}"
 
     asks = bool(prepared.judges)
-    return run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in, asks=asks, done=done)
+    return run_interruptibly(
+        work, quiet=quiet, reply_store=config.replies_kept_in, asks=asks, done=done
+    )
 
 
 def write_outputs(
@@ -349,9 +395,10 @@ def write_outputs(
     quiet: bool,
     check: Callable[[RunConfig, Any], object] = lambda config, data: None,
 ) -> tuple[RunConfig, Any, Outputs | None]:
-    """Generate the systems' outputs; return the configuration and the data of the run that judges them.
+    """Generate the systems' outputs.
 
-    `check` is given both, with assumed outputs, before anything is paid.
+    Return the configuration and the data of the run that judges them, and the outputs. `check` gets
+    the first two, with assumed outputs, before anything is paid.
     """
     from judge.core.format import listed, one_line
     from judge.run.generate import with_outputs
@@ -360,11 +407,12 @@ def write_outputs(
         return await with_outputs(config, None, progress, ledger, display, check=check)
 
     specs = config.systems.items() if isinstance(config.systems, dict) else ()
+    # A path names a file with outputs that are already written.
     writers = [one_line(name, 40) for name, spec in specs if not isinstance(spec, Path)]
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")
 
-    return run_interruptibly(work, quiet=quiet, kept=config.replies_kept_in)
+    return run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
 
 
 def exit_with_status(result: Result) -> None:
@@ -372,7 +420,10 @@ def exit_with_status(result: Result) -> None:
     from judge.core.format import plural
 
     if result.failed:
+        message = f"{plural(result.failed, 'value')} failed; the report shows why"
         stored = result.info.requests.failed_cached
-        again = f"; {stored:,} on stored replies, --retry-failed asks again" if stored else ""
-        print_message(f"{plural(result.failed, 'value')} failed; the report shows why{again}")
+        if stored:
+            # The same command would read the same replies again.
+            message += f"; {stored:,} on stored replies, --retry-failed asks again"
+        print_message(message)
     raise click.exceptions.Exit(1 if result.failed else 0)

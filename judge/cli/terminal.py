@@ -15,12 +15,12 @@ import click
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
+    from judge.report.document import Document
     from judge.results.result import Result
 
 CONFIGS = (".yaml", ".yml")
-_LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorter
-
-
+_LONGEST_WORD = 1_000
+"""Characters of a word in a message; paths and addresses are shorter."""
 _INPUTS = (
     ".yaml",
     ".yml",
@@ -35,6 +35,7 @@ _INPUTS = (
     ".ini",
     ".toml",
 )
+"""Suffixes of files that people write, and that a report must not overwrite."""
 
 
 def check_outputs(
@@ -42,41 +43,52 @@ def check_outputs(
 ) -> None:
     """Check the files to write, by flag; their folders may be missing.
 
-    Raises ConfigError for one that is an input or another output, or that exists and whose name says data, suite or
-    prompt (but one with the suffix of the `format` is an older report); StorageError if it cannot be written.
+    Raises ConfigError for one that is an input or another output, or that exists and whose name
+    says data, suite or prompt (but one with the suffix of the `format` is an older report);
+    StorageError if it cannot be written.
     """
-    from judge.core.files import try_writing  # it loads pydantic
-
-    read = {path.resolve() for path in inputs if path is not None}
-    flags: dict[Path, str] = {}
+    input_files = {path.resolve() for path in inputs if path is not None}
+    flag_by_file: dict[Path, str] = {}
     for flag, path in outputs.items():
         if path is None:
             continue
-        suffix = path.suffix.lower()
-        if path.resolve() in read:
+        if path.resolve() in input_files:
             raise ConfigError(f"{flag} {path}: is also an input; name another file")
-        if (first_flag := flags.setdefault(path.resolve(), flag)) != flag:
+        first_flag = flag_by_file.setdefault(path.resolve(), flag)
+        if first_flag != flag:
             raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
-        if path.exists() and (
-            path.name == "run.json" or (suffix in _INPUTS and suffix != f".{format}")
-        ):
+        if path.exists() and not _looks_like_report(path, format):
             raise ConfigError(
                 f"{flag} {path}: already exists and does not look like a report; name another file"
             )
-        nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-        if nearest.is_dir() == (nearest == path):
-            raise StorageError(
-                f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}"
-            )
-        try:
-            if nearest.is_dir():
-                try_writing(nearest)
-            else:
-                nearest.open("ab").close()
-        except OSError as error:
-            raise StorageError(
-                f"{flag} {path}: {nearest} cannot be written to ({error.strerror or error})"
-            ) from error
+        _check_writable(flag, path)
+
+
+def _looks_like_report(path: Path, format: str) -> bool:
+    suffix = path.suffix.lower()
+    if path.name == "run.json":
+        return False
+    return suffix not in _INPUTS or suffix == f".{format}"
+
+
+def _check_writable(flag: str, path: Path) -> None:
+    """Raise StorageError if a file, or the first missing folder above it, cannot be written."""
+    from judge.core.files import try_writing  # it loads pydantic
+
+    existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    is_folder = existing.is_dir()
+    if is_folder == (existing == path):
+        kind = "folder" if is_folder else "file"
+        raise StorageError(f"{flag} {path}: {existing} is a {kind}")
+    try:
+        if is_folder:
+            try_writing(existing)
+        else:
+            # Opening for appending changes nothing.
+            existing.open("ab").close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(f"{flag} {path}: {existing} cannot be written to ({reason})") from error
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
@@ -91,11 +103,15 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
 
 
 def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
-    """Return the file of each `--export FORMAT=FILE`. Raises as `check_outputs` does, and for an unknown format."""
+    """Return the file of each `--export FORMAT=FILE`.
+
+    Raises as `check_outputs` does, and for an unknown format.
+    """
     from judge.core.plugins import require_known
 
     files: dict[str, Path] = {}
-    for format, sign, name in (export.partition("=") for export in exports or ()):
+    for export in exports or ():
+        format, sign, name = export.partition("=")
         require_known("format", [format], ["otel"], "--export")
         if not (sign and name):
             raise ConfigError("--export otel: write otel=FILE")
@@ -113,7 +129,8 @@ def write_exports(result: Result, files: Mapping[str, Path]) -> None:
 def print_untrusted(text: str, format: str = "") -> None:
     """Print text that may come from others; on a terminal, control characters are escaped.
 
-    A report for the `console` is already escaped and has its own colours; a pipe gets every text unchanged.
+    A report for the `console` is already escaped and has its own colours. A pipe gets every text
+    unchanged.
     """
     if format != "console" and sys.stdout.isatty():
         from judge.core.format import escape_controls
@@ -131,26 +148,17 @@ def print_report(
     folder: Path | None = None,
     output: Path | None = None,
 ) -> None:
-    """Print the report of a finished thing: on the console its summary, or with `full` everything.
+    """Print the report of a result: on the console its summary, or with `full` everything.
 
-    `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in the last line.
-    With `output`, write the report to this file and print its path.
+    `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in
+    the last line. With `output`, write the report to this file and print its path.
     """
     from judge.core import plugins
     from judge.core.format import no_ansi
 
     document = plugins.document(finished)
     if folder is not None and format == "console":
-        from dataclasses import replace
-
-        name = shlex.quote(str(folder))
-        commands = tuple(
-            re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next
-        )
-        first, *lines = document.footer or ("",)
-        page = folder / "report.html"
-        footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
-        document = replace(document, next=commands, footer=footer)
+        document = _with_folder(document, folder)
     colour = output is None and sys.stdout.isatty() and not no_ansi()
     text = plugins.write(document, format, full=full, wide=wide, colour=colour)
     if output is not None:
@@ -160,13 +168,31 @@ def print_report(
         print_untrusted(text.rstrip("\n"), format)
 
 
+def _with_folder(document: Document, folder: Path) -> Document:
+    """Return a document that names the folder of its run."""
+    from dataclasses import replace
+
+    name = shlex.quote(str(folder))
+    # A function, because re.sub would read a backslash in the folder's name as an escape.
+    commands = tuple(
+        re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next
+    )
+    first, *lines = document.footer or ("",)
+    page = folder / "report.html"
+    if page.exists():
+        first = f"{first} · {page}" if first else str(page)
+    return replace(document, next=commands, footer=(first, *lines))
+
+
 def print_message(message: str) -> None:
-    """Print a message on standard error, with control characters escaped and a word of thousands of them cut."""
+    """Print a message on standard error, with control characters escaped and long words cut."""
     from judge.core.format import escape_controls
 
-    short = re.sub(
-        rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][: _LONGEST_WORD - 1]}…", message
-    )
+    def cut(word: re.Match[str]) -> str:
+        return f"{word[0][: _LONGEST_WORD - 1]}…"
+
+    # A reply or a value from a file may be a word of millions of characters.
+    short = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
     click.echo(escape_controls(short), err=True)
 
 

@@ -20,6 +20,7 @@ from judge.core.errors import JudgeError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from judge.commands.test import PreparedSuite
     from judge.config import RunConfig
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import Outputs
@@ -93,41 +94,45 @@ def suites_command(
 
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
+    entries = [entry for text in criteria for entry in criterion_entries(text)]
     options |= {
         "cases": cases,
         "baseline": baseline,
         "update_baseline": update_baseline,
         "undecided": undecided,
+        "criteria": entries if criteria else None,
+        "out": out,
     }
-    entries = [entry for text in criteria or () for entry in criterion_entries(text)]
-    options |= {"criteria": entries if criteria else None, "out": out}
     try:
         if format not in _FORMATS:
             plugins.load("formats", format)
         outcomes = _run(suites, options, quiet=quiet)
     except JudgeError as error:
-        from judge.suite.evaluate import Outcome, Outcomes
-        from judge.suite.schema import Suite
-
-        # A CI job reads the reports, so they have to tell of the error too.
-        suite = Suite(suites[0], suites[0].name.removesuffix(".judge.yaml"), {}, ())
+        # A CI job reads the reports, so they have to show the error, too.
         with suppress(StorageError):
-            _write_reports(Outcomes([Outcome(suite, trouble=str(error))]), junit, markdown)
+            _write_reports(_failed_outcomes(suites[0], error), junit, markdown)
         raise
     if not quiet:
         print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
-    raise click.exceptions.Exit(
-        2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1
-    )
+    if any(outcome.trouble for outcome in outcomes):
+        raise click.exceptions.Exit(2)
+    raise click.exceptions.Exit(0 if outcomes.passed else 1)
+
+
+def _failed_outcomes(path: Path, error: JudgeError) -> Outcomes:
+    """Return the outcomes of suites that could not run, under the name of the first."""
+    from judge.suite.evaluate import Outcome, Outcomes
+    from judge.suite.schema import Suite
+
+    suite = Suite(path, path.name.removesuffix(".judge.yaml"), {}, ())
+    return Outcomes([Outcome(suite, trouble=str(error))])
 
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
     from judge.commands.test import prepare_suites, run_suites
-    from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
-    from judge.run.cost_estimate import cost_summary
     from judge.run.generate import Outputs
 
     def written(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
@@ -135,31 +140,44 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
         return outputs or Outputs(())
 
     prepared_suites = prepare_suites(paths, write=written, **options)
-    judgments = sum(suite.judgments for suite in prepared_suites)
-    if not quiet and judgments:
-        runs = [run for suite in prepared_suites for run in suite.runs.values()]
-        lists = any(criterion.is_checklist for run in runs for criterion in run.criteria)
-        parts = [
-            f"{plural(judgments, 'question')} to ask"
-            if lists
-            else f"{plural(judgments, 'judgment')} to make",
-            cost_summary(runs),
-        ]
-        print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
+    if not quiet:
+        announcement = _announcement(prepared_suites)
+        if announcement:
+            print_message(announcement)
     keepers = [keeper for suite in prepared_suites for keeper in suite.replies_kept_in]
-    kept = " or the ".join(dict.fromkeys(keepers)) if all(keepers) else ""
+    # If one run loses its replies, resuming is not free.
+    reply_store = " or the ".join(dict.fromkeys(keepers)) if all(keepers) else ""
     return run_interruptibly(
         partial(run_suites, prepared_suites),
         quiet=quiet,
-        kept=kept,
+        reply_store=reply_store,
         done=lambda _: ": there are no verdicts",
     )
+
+
+def _announcement(prepared_suites: Sequence[PreparedSuite]) -> str:
+    """Say what the suites will do, and at what cost; "" if they judge nothing."""
+    from judge.core.format import plural
+    from judge.run.cost_estimate import cost_summary
+
+    judgments = sum(suite.judgments for suite in prepared_suites)
+    if not judgments:
+        return ""
+    runs = [run for suite in prepared_suites for run in suite.runs.values()]
+    # A judgment by a checklist is several questions, which may share a request.
+    has_checklists = any(criterion.is_checklist for run in runs for criterion in run.criteria)
+    work = f"{plural(judgments, 'judgment')} to make"
+    if has_checklists:
+        work = f"{plural(judgments, 'question')} to ask"
+    parts = [plural(len(prepared_suites), "suite"), work, cost_summary(runs)]
+    return ", ".join(part for part in parts if part)
 
 
 def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
     """Write the files that a CI job reads, and their folders. Raises StorageError."""
     if markdown is not None:
-        adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")  # other commands' too
+        # The summary of a GitHub job has the texts of all its commands.
+        adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")
         write("--markdown", markdown, outcomes.report("markdown"), add=adds, folders=True)
     if junit is not None:
         write("--junit", junit, outcomes.report("junit"), folders=True)

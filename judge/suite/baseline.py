@@ -113,6 +113,7 @@ def locate(
             warnings = _warn_of_missing_texts(before, known)
         return replace(_compare_texts(before, samples), keep=keep, warnings=warnings)
     except JudgeError as error:
+        # With `update`, the folder gets a new baseline, whatever is wrong with the old one.
         if not update:
             raise ConfigError(
                 f"{location.label}: {error}; --update-baseline makes a new one"
@@ -128,6 +129,7 @@ def _location(suite: Suite, folder: Path | None) -> _Location:
     if folder is None:
         line = suite.lines.get("baseline", 1)
         return _Location(suite.baseline, f"{suite.path}:{line}: baseline")
+    # DIR may be a run itself, or hold a run for each suite.
     suite_folder = folder / suite.name
     is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
     return _Location(folder if is_run else suite_folder, f"{suite.path}: --baseline")
@@ -160,6 +162,7 @@ def _load_scored(folder: Path) -> Result:
     if not (folder / RUN).exists():
         raise ConfigError(f"there is no run in {folder}")
     result = load(folder)
+    # A run of comparisons has no scores of single texts.
     if result.rankings or not columns(result):
         raise ConfigError(f"no text has a judge's score in {folder}")
     return result
@@ -305,7 +308,8 @@ def compare_with_baseline(
         result, baseline, runs, changed=changed, limited_by_drift=limited_by_drift
     )
     samples = result.table.samples
-    rated = [name for name in changes if any(name in sample.human for sample in samples)]
+    rating_names = {name for sample in samples for name in sample.human}
+    rated = [name for name in changes if name in rating_names]
     agreements: dict[str, AgreementChange] = {}
     for name in rated:
         agreement = agreement_change(result, baseline, name, criteria=len(rated), seed=seed)
@@ -406,6 +410,7 @@ def _mean_change(
     except Undecidable as error:
         return error
     items = runs.items()
+    # With fewer items, the draws of these texts are tested.
     if row is None or len(items) < MIN_ITEMS:
         return _MeanChange(runs, mean(items, 0.0)[0])
     sd = float(item_values(items).std(ddof=1))

@@ -133,6 +133,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 class Keys(BaseModel):
     """Keys and values of a suite's file."""
 
+    # An unknown key is reported, because it is often a misspelt one.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -156,6 +157,7 @@ class AnyOf(Keys):
 
     @classmethod
     def choices(cls) -> list[str]:
+        # `level` says how to compute the others and means nothing alone.
         return [name for name in cls.model_fields if name != "level"]
 
     @model_validator(mode="after")

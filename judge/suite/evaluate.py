@@ -174,6 +174,7 @@ def evaluate_case(
         decision = _with_failures(case, context, decision, failures or Limits())
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
+    # Beside each verdict, reports show the value in the baseline.
     is_comparable = baseline is not None and not context.pairwise and not case.needs_baseline
     if is_comparable and not decision.before:
         # The baseline may have no scores for it.

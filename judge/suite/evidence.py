@@ -165,7 +165,11 @@ def mean_of(texts: Sequence[Parts]) -> Parts:
 
 def item_values(items: Sequence[Parts]) -> Floats:
     """Return the value of each item."""
-    return np.array([fsum(factor * evidence.value for factor, evidence in item) for item in items])
+    return np.array([_value(item) for item in items])
+
+
+def _value(parts: Parts) -> float:
+    return fsum(factor * evidence.value for factor, evidence in parts)
 
 
 def describe_failure(failure: Failure) -> str:

@@ -129,7 +129,8 @@ class Label(Case):
         label = self.expect.label
         rival = self._likeliest_rival(case_scores, shares)
         scores = [score for score, _ in case_scores.each(*text)]
-        margins = [(1 / len(scores), label_margin(score, label, rival)) for score in scores]
+        factor = 1 / len(scores)
+        margins = [(factor, label_margin(score, label, rival)) for score in scores]
         # The mean over a panel's judges, of how much likelier the label is than the rival.
         (lead,) = mean([margins], 0.0)
         top = likeliest(shares)
@@ -195,6 +196,7 @@ class Order(Case):
     )
 
     def check_keys(self) -> None:
+        # A mapping is a text inside the case, a name a system of the data.
         if isinstance(self.better, dict) != isinstance(self.worse, dict):
             self.mistake(
                 "better and worse are two systems of the data, or two texts such as {output: ...}",
@@ -389,6 +391,7 @@ class Order(Case):
         """
         limits = (even + self.margin, even)
         margin, zero = mean(items, *limits, seed=context.seed)
+        # One item stands for itself, and is decided over its draws.
         if len(items) == 1:
             return _LeadTests(margin, zero)
         if len(items) < MIN_ITEMS:
@@ -608,6 +611,7 @@ def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:
 
 
 def _tag(keys: Any) -> str | None:
+    # Without a tag, pydantic reports `union_tag_not_found`, which `YamlSource` explains.
     matching = matching_classes(keys) if isinstance(keys, dict) else []
     return matching[0].__name__ if len(matching) == 1 else None
 
@@ -622,6 +626,7 @@ Expectation = Annotated[
     | Annotated[Drift, Tag("Drift")],
     Discriminator(_tag),
 ]
+# Read from the union, so that a new expectation is entered only once.
 EXPECTATIONS: tuple[type[Case], ...] = tuple(
     get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0])
 )

@@ -116,6 +116,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
 def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunConfig:
     """Return the configuration of a run in a suite's file; report mistakes to `suite_file`."""
     folder = suite_file.path.parent
+    # Paths in a suite are relative to its folder.
     resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
     if "criteria" in written:
         # Cases name a criterion as the list does, so its path stays as written.
@@ -350,6 +351,7 @@ class _CriterionLoader:
             return self.loaded[name]
         (own_path,) = resolve_value("criteria", [name], self.suite.path.parent)
         path = self.replacements.get(name_of(name)) or own_path
+        # `pairwise=None` accepts both kinds: one suite may score texts and compare them.
         criterion = criteria_module.load(path, language=self.language, pairwise=None)
         self.loaded[name] = criterion
         # Two criteria may share a name only if one scores texts and the other compares them.
@@ -395,6 +397,7 @@ def collect_samples(
         keys = tuple(sample.key for sample in texts)
         texts_by_case[case.name] = keys
         sample_by_text[criterion.pairwise].update(zip(keys, texts, strict=True))
+        # One run judges the texts of all cases, but each criterion only those of its own.
         texts_by_criterion[criterion.pairwise][criterion.name] |= {*keys}
     mistakes.raise_if_any()
     judged: dict[bool, JudgedTexts] = {}

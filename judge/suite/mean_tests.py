@@ -174,6 +174,7 @@ def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
         if evidence.sd:
             variances.append(((factor * evidence.sd) ** 2 / evidence.n, evidence.n))
     variance = fsum(part for part, _ in variances)
+    # All draws alike, or exact probabilities: only the bounds are left.
     if variance <= 0:
         return _DrawSpread(variance)
     error = sqrt(variance)

@@ -184,10 +184,10 @@ class Mistakes:
         lines = [f"{self.path}:{line}: {message}" for line, message in sorted(self._at_lines)]
         if not lines:
             return
-        shown = lines[:_MAX_MISTAKES]
+        first_lines = lines[:_MAX_MISTAKES]
         if len(lines) > _MAX_MISTAKES:
-            shown.append(f"{self.path}: {len(lines) - _MAX_MISTAKES} more")
-        raise ConfigError("\n".join(shown))
+            first_lines.append(f"{self.path}: {len(lines) - _MAX_MISTAKES} more")
+        raise ConfigError("\n".join(first_lines))
 
 
 class YamlSource(Mistakes):

@@ -94,6 +94,7 @@ class ScoreRange(Case):
     @classmethod
     def matches(cls, keys: Mapping[str, Any]) -> bool:
         expect = keys.get("expect")
+        # `expect: pass` and `expect: {label: …}` select other classes.
         has_label = isinstance(expect, dict) and expect.get("label") is not None
         return expect is not None and expect != "pass" and not has_label
 

@@ -187,10 +187,10 @@ def _comparable_means(
     shared = sorted(set.intersection(*(set(ratings) for ratings in rating_by_system.values())))
     if not shared:
         return {}
-    return {
-        system: fmean(ratings[item] for item in shared)
-        for system, ratings in rating_by_system.items()
-    }
+    means: dict[str, float] = {}
+    for system, ratings in rating_by_system.items():
+        means[system] = fmean(ratings[item] for item in shared)
+    return means
 
 
 def _closing_comments(
@@ -257,6 +257,7 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
         # A mapping with nothing but a name is written as the name.
         name = _judge_from_folder(folder, options["name"])
         return {**options, "name": name} if len(options) > 1 else name
+    # "scripted/judge.py" names a file; "openai/gpt-5.4-mini" does not.
     provider, slash, script = model.partition("/")
     if provider == "scripted" and slash:
         return f"scripted/{_relative_path(folder, script, always=True)}"
