@@ -229,7 +229,13 @@ def page() -> str:
     lines = []
     for name, function in _metrics():
         summary = _documented(function)[0].partition("\n\n")[0].replace("\n", " ")
-        signature = _signature(name.removeprefix("judge.metrics."), function, {}, types=False)
+        # The page on metrics has the options of each.
+        options = {
+            parameter.name: ""
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
+        }
+        signature = _signature(name.removeprefix("judge.metrics."), function, options, types=False)
         lines.append(f"- `{_one_line(signature)}`: {summary}")
     blocks.append("\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
