@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from markdown_it import MarkdownIt
 import judge
 from judge.cli import app
 from judge.core import plugins
+from judge.criteria.header import Header
 from judge.providers.vendors import VENDORS
+from judge.results.estimates import EstimateRow
 from judge.text import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,6 +214,21 @@ def test_counts_in_prose_are_right(page: Path) -> None:
 def test_the_page_on_metrics_names_every_metric() -> None:
     named = set(code_spans(ROOT / "docs/metrics.md"))
     assert sorted(set(plugins.METRICS) - named) == []
+
+
+def test_the_page_on_criteria_names_every_key() -> None:
+    named = set(code_spans(ROOT / "docs/criteria.md"))
+    assert sorted(set(Header.model_fields) - named) == []
+
+
+def test_the_page_on_files_names_every_column() -> None:
+    named = set(code_spans(ROOT / "docs/results.md"))
+    columns = {
+        field.name
+        for record in (judge.Score, judge.Failure, judge.Provenance, EstimateRow)
+        for field in fields(record)
+    }
+    assert sorted(columns - {"provenance"} - named) == []
 
 
 def slug(title: str) -> str:
