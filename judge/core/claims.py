@@ -1,4 +1,7 @@
-"""Claims of a text with the probability that another text supports them: stored by metrics, shown by reports."""
+"""Claims of a text with the probability that another text supports them.
+
+Metrics store them, and reports show them.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ class Span(NamedTuple):
 class Claim:
     """A claim of a text, checked against another text.
 
-    `probability` (0–1) is that of support. `span` is the claim's place in its own text, None if its words are not
-    found there. `evidence` is the most similar sentence of the text that it is checked against, None if that has none.
+    `probability` (0–1) is that of support. `span` is where the claim is in its own text, None if
+    its words do not occur there. `evidence` is the most similar sentence of the text that it is
+    checked against, None if that has no sentence.
     """
 
     text: str
@@ -31,7 +35,10 @@ class Claim:
 
 
 def encode(claims: Iterable[Claim]) -> str:
-    """Return claims as JSON, `{"claims": [[text, probability, [start, end] | null, [start, end] | null], …]}`."""
+    """Return claims as JSON: `{"claims": [[text, probability, span, evidence], …]}`.
+
+    A span is `[start, end]` or null.
+    """
     rows = [[claim.text, claim.probability, claim.span, claim.evidence] for claim in claims]
     return json.dumps({"claims": rows}, ensure_ascii=False)
 
@@ -46,8 +53,9 @@ def decode(raw: str | None) -> tuple[Claim, ...]:
 
 def _claim(text: Any, probability: Any, span: Any, evidence: Any) -> Claim:
     number = float(probability)
-    valid = type(probability) in (int, float) and math.isfinite(number) and 0 <= number <= 1
-    if not (isinstance(text, str) and valid):
+    # `true` is a number for `float`, but not a probability.
+    is_number = type(probability) in (int, float) and math.isfinite(number)
+    if not isinstance(text, str) or not is_number or not 0 <= number <= 1:
         raise TypeError("not a claim")
     return Claim(text, number, _span(span), _span(evidence))
 
@@ -56,6 +64,7 @@ def _span(stored: Any) -> Span | None:
     if stored is None:
         return None
     start, end = stored
-    if not (type(start) is int and type(end) is int and 0 <= start < end):
+    is_span = type(start) is int and type(end) is int and 0 <= start < end
+    if not is_span:
         raise TypeError("not a span")
     return Span(start, end)

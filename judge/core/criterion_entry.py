@@ -1,6 +1,8 @@
-"""Criteria as people write them: a built-in name, a file, a sentence `NAME: QUESTION`, or the keys of a header.
+"""Criteria as people write them.
 
-An entry is one of these as a text, keys as a JSON object with `name`. A run's configuration holds entries.
+A criterion is a built-in name, a file, a sentence `NAME: QUESTION`, or the keys of a header. An
+entry is one of these as a text, keys as a JSON object with `name`. A run's configuration has
+entries.
 """
 
 from __future__ import annotations
@@ -18,30 +20,40 @@ YAML_SUFFIXES = (".yaml", ".yml")
 SUFFIXES = (".jinja", *YAML_SUFFIXES, ".md", ".txt")
 """The kinds of files that a criterion may be."""
 _ENDS = tuple(".?!。？！")
+# "polite", "is_polite"
 _NAME = r"[^\s:：/\\{}\"',]+"
-# Without a space after the colon, the rest must look like a sentence, because C:\mine.jinja and http://... are none.
+# Without a space after the colon, the rest must look like a sentence, because C:\mine.jinja and
+# http://... are none.
 _COLON = rf"(?::\s+|：\s*|:(?![/\\])(?=\S*(?:\s|[{''.join(_ENDS)}]$)))"
+# "polite: Is the answer polite?"
 _SENTENCE = re.compile(rf"(?P<name>{_NAME}){_COLON}(?P<question>\S.*)", re.DOTALL)
 _WITHOUT_NAME = {"question", "questions", "scale", "levels"}
+# "polite.improved", "polite.improved-2"
 _IMPROVED = re.compile(r"\.improved(-\d+)?$")
 
 
 def split_entries(text: str) -> list[str]:
-    """Split a list at its commas; `none` is the empty list. A comma inside a sentence belongs to it.
+    """Split a list at its commas; `none` is the empty list.
 
-    A sentence ends at a comma after . ? or ! if a name or another sentence follows. Raises ValueError for a sentence
-    without such a mark that another one follows.
+    A comma inside a sentence belongs to it.
+
+    A sentence ends at a comma after . ? or ! if a name or another sentence follows. Raises
+    ValueError for a sentence without such a mark before another one.
     """
+    # A text with braces is JSON or YAML, and a single entry.
+    parts = [text] if text.lstrip().startswith("{") else text.split(",")
     entries: list[str] = []
-    for part in [text] if text.lstrip().startswith("{") else text.split(","):
-        entry, before = part.strip(), entries[-1] if entries else ""
-        if not _SENTENCE.fullmatch(before) or (
-            before.endswith(_ENDS) and (len(entry.split()) < 2 or _SENTENCE.match(entry))
-        ):
-            entries += [entry] if entry else []
+    for part in parts:
+        entry = part.strip()
+        before = entries[-1] if entries else ""
+        if _starts_new_entry(entry, before):
+            if entry:
+                entries.append(entry)
         elif _SENTENCE.match(entry):
+            first_name = before.partition(":")[0]
+            second_name = entry.partition(":")[0]
             raise ValueError(
-                f"{before.partition(':')[0]!r} and {entry.partition(':')[0]!r}: end a sentence that another criterion "
+                f"{first_name!r} and {second_name!r}: end a sentence that another criterion "
                 "follows with . ? or !, or repeat the option for each criterion"
             )
         else:
@@ -49,11 +61,19 @@ def split_entries(text: str) -> list[str]:
     return [] if entries == ["none"] else entries
 
 
-def to_entries(value: Any) -> Any:
-    """Return the entries of a text, of keys, or of a list of both. Returns anything else as it came.
+def _starts_new_entry(entry: str, before: str) -> bool:
+    """Return whether an entry after a comma does not belong to the sentence before it."""
+    if not _SENTENCE.fullmatch(before):
+        return True
+    is_name_or_sentence = len(entry.split()) < 2 or _SENTENCE.match(entry) is not None
+    return before.endswith(_ENDS) and is_name_or_sentence
 
-    `{name: NAME, question: ...}` is one criterion; without `name`, a mapping has a sentence, or keys, for each name.
-    Raises ValueError.
+
+def to_entries(value: Any) -> Any:
+    """Return the entries of a text, of keys, or of a list of both; anything else unchanged.
+
+    `{name: NAME, question: ...}` is one criterion; without `name`, a mapping has a sentence, or
+    keys, for each name. Raises ValueError.
     """
     value = whole_value(value)
     if isinstance(value, str):
@@ -85,18 +105,20 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
             return [json.dumps(dict(keys), ensure_ascii=False)]
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{name}: {error}") from None
-    if lone := sorted(_WITHOUT_NAME & keys.keys()):
-        raise ValueError(f"{lone[0]}: the criterion has no name; write name: NAME beside it")
+    nameless = sorted(_WITHOUT_NAME & keys.keys())
+    if nameless:
+        raise ValueError(f"{nameless[0]}: the criterion has no name; write name: NAME beside it")
     entries = []
     for name, value in keys.items():
         if isinstance(value, Mapping):
             entries += _entries_of_keys({"name": name, **value})
-        elif isinstance(value, str) and _SENTENCE.fullmatch(sentence := f"{name}: {value.strip()}"):
-            entries.append(sentence)
-        else:
+            continue
+        sentence = f"{name}: {value.strip()}" if isinstance(value, str) else ""
+        if not _SENTENCE.fullmatch(sentence):
             raise ValueError(
                 f"{str(name)!r:.60}: write NAME: QUESTION, or the keys of a criterion with its name"
             )
+        entries.append(sentence)
     return entries
 
 
@@ -106,7 +128,7 @@ def is_name(text: str) -> bool:
 
 
 def keys_of(entry: str) -> dict[str, Any] | None:
-    """Return the name and the other keys of an entry that is written out; None for a name or a file."""
+    """Return the name and the other keys of a sentence or of keys; None for a name or a file."""
     if entry.startswith("{"):
         return dict(json.loads(entry))
     match = _SENTENCE.fullmatch(entry)
@@ -115,13 +137,18 @@ def keys_of(entry: str) -> dict[str, Any] | None:
 
 def name_of(entry: str) -> str:
     """Return a criterion's name, which is that of its column."""
-    if keys := keys_of(entry):
+    keys = keys_of(entry)
+    if keys:
         return str(keys["name"])
-    return name_of_file(Path(entry)) if Path(entry).suffix in SUFFIXES else Path(entry).name
+    path = Path(entry)
+    return name_of_file(path) if path.suffix in SUFFIXES else path.name
 
 
 def name_of_file(path: Path) -> str:
-    """Return the name of a criterion's file; that of `polite.improved.yaml` is polite, so that its ratings pair."""
+    """Return the name of a criterion's file.
+
+    That of `polite.improved.yaml` is polite, so that ratings of polite belong to it, too.
+    """
     return _IMPROVED.sub("", path.stem)
 
 

@@ -1,18 +1,18 @@
-"""Everything `judge` raises on purpose, split by who can mend it.
+"""Everything that `judge` raises on purpose, split by who can fix the problem.
 
     JudgeError
-    ├── ConfigError       the command line, run.yaml or an argument: whoever started the run
-    ├── DataError         the data file or frame: whoever made the data
-    ├── CriterionError    a criterion's template or header: whoever wrote it
+    ├── ConfigError       the command line, run.yaml or an argument: the caller of the run
+    ├── DataError         the data file or frame: the author of the data
+    ├── CriterionError    a criterion's template or header: the author of the criterion
     ├── MissingExtra      a package that is not installed: pip (the message has the line)
     ├── StorageError      the disk: a cache or run folder that cannot be read or written
     ├── ParseError        one reply without a usable score; becomes a Failure, never a number
-    ├── NotAsked          one judgment without a request, as others like it failed; becomes a Failure
+    ├── NotAsked          one judgment that was not requested, as others failed; becomes a Failure
     ├── ProviderError     the judge model's endpoint
-    │   ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
-    │   └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
-    │       └── Unrecorded   a recording that holds no reply to a prompt
-    └── Reached           a limit that the run was given; what was answered is kept, and it can be gone on with
+    │   ├── Transient     worth a retry: 408, 409, 429, 5xx, time-outs, dropped connections
+    │   └── Refused       not worth a retry: 400, 401, 403, 404, content policy, not an API
+    │       └── Unrecorded   a recording without a reply to the prompt
+    └── Reached           a limit of the run; replies are kept, and the same command resumes
         ├── BudgetReached    the next request might cost more than is left (`--budget`)
         └── DeadlineReached  the time is up (`--deadline`)
 
@@ -25,15 +25,18 @@ from collections.abc import Mapping
 from typing import Literal
 
 Stops = Literal["never", "if_first", "always"]
-"""Whether an error ends the whole run: never, only while no request has succeeded yet, or always."""
+"""Whether an error ends the run: never, only if no request has succeeded yet, or always."""
 
 
 class JudgeError(Exception):
-    """Base class of the errors that judge raises. The message says what is wrong, where, and what to do.
+    """Base class of the errors that judge raises.
 
-    Its subclasses name what to fix: the arguments (ConfigError), the data (DataError), a criterion (CriterionError), a
-    missing package (MissingExtra), a folder (StorageError), the judge's endpoint (ProviderError), or a limit that the
-    run reached (Reached). A failed judgment raises nothing; it is in `result.failures`.
+    The message says what is wrong, where, and what to do.
+
+    Its subclasses name what to fix: the arguments (ConfigError), the data (DataError), a criterion
+    (CriterionError), a missing package (MissingExtra), a folder (StorageError), the judge's
+    endpoint (ProviderError), or a limit that the run reached (Reached). A failed judgment raises
+    nothing; it is in `result.failures`.
     """
 
 
@@ -58,11 +61,15 @@ class StorageError(JudgeError):
 
 
 class ParseError(JudgeError):
-    """A reply holds no usable score. `raw` is the reply as it came, `place` where its score should begin, if known."""
+    """A reply holds no usable score.
+
+    `raw` is the unchanged reply, `place` the position where its score should begin, if known.
+    """
 
     def __init__(self, message: str, raw: str = "", place: int | None = None) -> None:
         super().__init__(message)
-        self.raw, self.place = raw, place
+        self.raw = raw
+        self.place = place
 
 
 class NotAsked(JudgeError):
@@ -78,11 +85,11 @@ class ProviderError(JudgeError):
 
 
 class Transient(ProviderError):
-    """A request that may well succeed if asked again, `retry_after` seconds from now where the server said so.
+    """A request that may succeed if it is retried, `retry_after` seconds from now if known.
 
-    `status` is the HTTP status, or None where no reply came; `unreachable` says that there was nobody to ask;
-    `billed` marks a time-out, after which the provider may have done (and charged for) the work. `limits` are the
-    reply's `x-ratelimit-*` headers, in lower case.
+    `status` is the HTTP status, None without a reply; `unreachable` is whether there was no server.
+    `billed` marks a time-out, after which the provider may have done (and charged for) the work.
+    `limits` are the reply's `x-ratelimit-*` headers, in lower case.
     """
 
     def __init__(
@@ -105,9 +112,9 @@ class Transient(ProviderError):
 
 
 class Refused(ProviderError):
-    """A request the provider will not answer. `param` names the parameter it objects to, where it says so.
+    """A request that the provider will not answer. `param` is the refused parameter, if known.
 
-    `billed` marks an answer that is of no use and has its price all the same.
+    `billed` marks a useless reply that has its price nevertheless.
     """
 
     def __init__(
@@ -134,7 +141,7 @@ class Unrecorded(Refused):
 
 
 class Reached(JudgeError):
-    """The run has come to a limit it was given, and stops there."""
+    """The run has reached one of its limits, and stops."""
 
 
 class BudgetReached(Reached):

@@ -1,7 +1,7 @@
 """Private files, written whole or not at all, and locks between processes that share a file.
 
-Files and folders are readable by their owner only, because they hold texts, replies and templates. The system
-releases a lock when its holder dies.
+Files and folders are readable by their owner only, because they hold texts, replies and templates.
+The system releases a lock when its holder dies.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def make_private_dir(path: Path) -> None:
 
 
 def try_writing(folder: Path) -> None:
-    """Write a byte into a folder, and into none of its files. Raises OSError if that is not possible.
+    """Write a byte into a new file of a folder, and remove it. Raises OSError if that fails.
 
-    Permissions alone do not tell: `/proc`, some network shares and a full disk look writable.
+    Permissions are not enough: `/proc`, some network shares and a full disk look writable.
     """
     with TemporaryFile(dir=folder) as file:
         file.write(b"0")
@@ -44,7 +44,10 @@ def try_writing(folder: Path) -> None:
 
 
 def claim_folder(folder: Path) -> None:
-    """Make a folder and write to it, before anything is paid that is to be kept there. Raises StorageError."""
+    """Make a folder and write to it, before anything is paid whose results belong there.
+
+    Raises StorageError.
+    """
     try:
         make_private_dir(folder)
         try_writing(folder)
@@ -53,19 +56,19 @@ def claim_folder(folder: Path) -> None:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """An opener for `open`: a new file can be read by its owner only."""
+    """Open a file so that, if it is new, only its owner can read it: an opener for `open`."""
     return os.open(path, flags, 0o600)
 
 
-# Not portalocker: on Windows it locks the first bytes of the file, which then no other process can read, and it has
-# shared locks only with pywin32.
+# Not portalocker: on Windows it locks the first bytes of the file, which then no other process can
+# read, and it has shared locks only with pywin32.
 if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: FileIO, *, shared: bool, wait: bool) -> None:
-        """Lock one byte far behind the end, because no other process can read or write a byte that is locked.
+        """Lock one byte far behind the end, because no other process can read a locked byte.
 
-        There are no shared locks, so they exclude each other, too.
+        Windows has no shared locks here, so they exclude each other, too.
         """
         while True:
             file.seek(1 << 60)
@@ -82,17 +85,18 @@ else:
     import fcntl
 
     def _lock(file: FileIO, *, shared: bool, wait: bool) -> None:
-        fcntl.flock(
-            file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
-        )
+        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        if not wait:
+            operation |= fcntl.LOCK_NB
+        fcntl.flock(file, operation)
 
 
 @contextmanager
 def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
     """Open a file to append, create it (for its owner) if it is missing, and wait for its lock.
 
-    The locked file is the one at the path then, even if another replaced it during the wait. Holders of
-    `shared` locks do not wait for each other. Raises OSError.
+    The locked file is the one at the path at that time, even if another process replaced it during
+    the wait. Holders of `shared` locks do not wait for each other. Raises OSError.
     """
     while True:
         with FileIO(path, "a", opener=private_opener) as file:
@@ -103,7 +107,10 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
 
 
 def try_lock(file: FileIO) -> bool:
-    """Lock an open file until it is closed; return False if somebody else holds the lock. Raises OSError."""
+    """Lock an open file until it is closed; return False if somebody else holds the lock.
+
+    Raises OSError.
+    """
     try:
         _lock(file, shared=False, wait=False)
     except BlockingIOError:
@@ -121,38 +128,40 @@ def is_same_file(file: FileIO, path: Path) -> bool:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write that takes this one's place, with its permissions, once it is whole and safe.
+    """Open a new file that replaces this one, with its permissions, when it is complete.
 
     Raises OSError.
     """
-    new = path.with_name(path.name + ".new")
-    new.unlink(missing_ok=True)  # left by a process that was killed; a link is not followed
+    new_path = path.with_name(path.name + ".new")
+    # A killed process may have left one. A link is removed and not followed.
+    new_path.unlink(missing_ok=True)
     try:
-        with open(new, "xb", opener=private_opener) as file:
+        with open(new_path, "xb", opener=private_opener) as file:
             if path.exists():
-                new.chmod(path.stat().st_mode & 0o777)
+                new_path.chmod(path.stat().st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
+        new_path.replace(path)
     except BaseException:
-        new.unlink(missing_ok=True)
+        new_path.unlink(missing_ok=True)
         raise
 
 
+# The folder in which new files are written. They are ignored until it gets its second name.
 _ASIDE = ".judge-new"
-"""The folder in which new files are written. They are of no use before it gets its second name."""
+# The same folder when all its files are complete. From then on they replace the old ones, even if
+# the process is killed: the next one finishes that.
 _READY = ".judge-ready"
-"""The same folder once all its files are complete: from then on they replace the old ones, whatever happens."""
 _STORE_LOCK = ".judge-lock"
 
 
 def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = ()) -> None:
-    """Write these files so that nobody finds old and new ones side by side, even if the process is killed.
+    """Write these files so that nobody finds old and new ones together.
 
-    All are written into a folder of their own first. When every one is complete, the old files go, also those
-    to `drop`, and then the new ones take their places. What a killed process left is finished or removed first.
-    Raises StorageError.
+    All are written into a separate folder first. When they are complete, the old files are removed,
+    also those to `drop`, and then the new ones are moved to their places. If a process was killed
+    meanwhile, its files are finished or removed first. Raises StorageError.
     """
     folder = Path(folder)
     aside = folder / _ASIDE
@@ -163,10 +172,11 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
             try:
                 aside.mkdir(mode=0o700)
                 for name, content in contents.items():
-                    if (folder / name).is_dir():
-                        raise IsADirectoryError(
-                            errno.EISDIR, os.strerror(errno.EISDIR), str(folder / name)
-                        )
+                    target = folder / name
+                    if target.is_dir():
+                        # Moving the file there would fail after the old files were removed.
+                        reason = os.strerror(errno.EISDIR)
+                        raise IsADirectoryError(errno.EISDIR, reason, str(target))
                     (aside / name).write_bytes(content)
                 for name in drop:
                     (folder / name).unlink(missing_ok=True)
@@ -180,9 +190,10 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
 
 
 def recover(folder: Path, *, leftovers: bool = False) -> None:
-    """Finish what a killed process began to put in place, so that its files are found together.
+    """Finish the moves of a killed process, so that its files are found together.
 
-    With `leftovers`, as before a new run, also remove what it had not finished writing. Raises StorageError.
+    With `leftovers`, as before a new run, also remove what it had not finished writing. Raises
+    StorageError.
     """
     names = (_READY, _ASIDE, _STORE_LOCK) if leftovers else (_READY,)
     try:
@@ -204,8 +215,8 @@ def _finish_store(folder: Path) -> None:
     if not ready.exists():
         return
     names = sorted(path.name for path in ready.iterdir())
-    # One file can replace another in one step. Several cannot: without the first loop, a process that is killed
-    # in the second one would leave new files beside old ones.
+    # One file can replace another in one step. Several cannot: without the first loop, a process
+    # that is killed in the second one would leave new files beside old ones.
     if len(names) > 1:
         for name in names:
             (folder / name).unlink(missing_ok=True)
@@ -222,33 +233,42 @@ def _one_writer(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # Windows removes no open file: the next writer uses it again
+            # Windows does not remove an open file: the next writer uses it again.
+            with suppress(OSError):
                 path.unlink()
 
 
+_NO_WRITING = "choose a folder on a disk that can be written"
+_NO_PERMISSION = "choose a folder you may use, or change its permissions"
+_FILE_IN_THE_WAY = "a file stands where a folder is needed; choose another folder"
+_ADVICE = {
+    errno.ENOSPC: "free some space and run again",
+    errno.EDQUOT: "free some of your quota and run again",
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+    errno.EROFS: _NO_WRITING,
+    errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
+    errno.ENOTDIR: _FILE_IN_THE_WAY,
+    errno.EEXIST: _FILE_IN_THE_WAY,
+}
+
+
 def describe_error(action: str, path: Path, error: Exception) -> str:
-    """What happened to which path, and what to do about it."""
+    """Return what happened to which path, and what to do about it."""
     number = error.errno if isinstance(error, OSError) else None
-    advice = {
-        errno.ENOSPC: "free some space and run again",
-        errno.EDQUOT: "free some of your quota and run again",
-        errno.EACCES: "choose a folder you may use, or change its permissions",
-        errno.EPERM: "choose a folder you may use, or change its permissions",
-        errno.EROFS: "choose a folder on a disk that can be written",
-        errno.ENOENT: (
-            "choose a folder on a disk that can be written"
-            if action == "write"
-            else "check the path; a finished run has scores.parquet and samples.parquet"
-        ),
-        errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
-        errno.EEXIST: "a file stands where a folder is needed; choose another folder",
-        None: "the file is damaged or not from judge; run again to replace it",
-    }
-    reason = (
-        error.strerror
-        if isinstance(error, OSError) and error.strerror
-        else str(error) or type(error).__name__
-    )
+    if number is None:
+        advice = "the file is damaged or not from judge; run again to replace it"
+    elif number == errno.ENOENT and action == "write":
+        # The parent folders were made before: the disk itself does not allow it, as /proc.
+        advice = _NO_WRITING
+    else:
+        advice = _ADVICE.get(number, "check the disk and the path")
+    return f"cannot {action} {path}: {_reason(error)}; {advice}"
+
+
+def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        reason = str(first_invalid_value(error))
-    return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
+        return str(first_invalid_value(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

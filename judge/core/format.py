@@ -15,11 +15,11 @@ from judge.core.records import whole
 UNNAMED_SYSTEM = "system"
 """The system's name in data without a column `system`."""
 MAX_DIGITS = 100
-"""The longest integer that a file may hold: reading a longer one takes too long, and arithmetic with it fails."""
+"""Digits of an integer in a file: longer ones take too long to read, and arithmetic fails."""
 _MAX_NAME = 60
 
-# Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan
-# Source set); the plain direction marks of Arabic and Hebrew stay.
+# Controls that a terminal obeys or a page cannot have, and the marks that reorder the text around
+# them (the Trojan Source set, CVE-2021-42574). The plain direction marks of Arabic and Hebrew stay.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -37,8 +37,10 @@ def escape_controls(text: str) -> str:
 
 def one_line(text: str, limit: int = 0) -> str:
     """Return the text escaped and on one line, cut to `limit` characters unless that is 0."""
-    flat = " ".join(escape_controls(text).split())
-    return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+    line = " ".join(escape_controls(text).split())
+    if not limit or len(line) <= limit:
+        return line
+    return line[: limit - 1].rstrip() + "…"
 
 
 def cut_middle(text: str, longest: int) -> str:
@@ -56,27 +58,33 @@ def cut_middle(text: str, longest: int) -> str:
 
 def text_name(item: str, system: str) -> str:
     """Return `item '7' of system 'bart'`, without the system if the data names none."""
-    named = "" if system == UNNAMED_SYSTEM else f" of system {one_line(system, _MAX_NAME)!r}"
-    return f"item {one_line(item, _MAX_NAME)!r}{named}"
+    item_name = f"item {one_line(item, _MAX_NAME)!r}"
+    if system == UNNAMED_SYSTEM:
+        return item_name
+    return f"{item_name} of system {one_line(system, _MAX_NAME)!r}"
 
 
 def decimals(values: Iterable[float]) -> int:
     """Return the number of decimals for a column: 3 for values up to 1, 2 below 1,000, else 1."""
-    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    return 3 if largest <= 1 else 2 if largest < 1000 else 1
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if largest <= 1:
+        return 3
+    return 2 if largest < 1000 else 1
 
 
 def number(value: float, places: int) -> str:
     """Format a value with this many decimals and a typographic minus (U+2212); never `−0.00`."""
     text = f"{value:.{places}f}"
-    return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
+    is_zero = not text.strip("-0.")
+    return text.removeprefix("-") if is_zero else text.replace("-", "−")
 
 
+# "-2", "-.5"; but not "-x" or "--"
 _NEGATIVE = re.compile(r"^-(?=[\d.])")
 
 
 def minus(text: str) -> str:
-    """Give a text that is a number a typographic minus (U+2212); return any other text unchanged."""
+    """Give a number in a text a typographic minus (U+2212); return other text unchanged."""
     return _NEGATIVE.sub("−", text)
 
 
@@ -92,12 +100,10 @@ def format_p(p: float) -> str:
 
 
 def format_interval(low: float | None, high: float | None, places: int, factor: float = 1) -> str:
-    """Format an interval, `[2.50, 3.80]`, multiplied by `factor`; the empty string if there is none."""
-    return (
-        ""
-        if low is None or high is None
-        else f"[{number(factor * low, places)}, {number(factor * high, places)}]"
-    )
+    """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none."""
+    if low is None or high is None:
+        return ""
+    return f"[{number(factor * low, places)}, {number(factor * high, places)}]"
 
 
 def percent(share: float | None) -> str:
@@ -133,24 +139,30 @@ def listed(parts: Sequence[str]) -> str:
 def first_names(names: Iterable[str], limit: int = 5) -> str:
     """List the first names, and count the others: `a, b and 3 more`."""
     names = list(names)
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    listing = ", ".join(names[:limit])
+    if len(names) > limit:
+        listing += f" and {len(names) - limit:,} more"
+    return listing
 
 
 def seconds(value: float) -> str:
-    """Format a duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`, with no-break spaces before units (U+00A0)."""
+    """Format a duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`.
+
+    The spaces before units are no-break spaces (U+00A0).
+    """
     if value < 10:
         return f"{value:.1f}\u00a0s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole}\u00a0s"
-    if whole < 3600:
-        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
-    return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
+    minutes, rest = divmod(round(value), 60)
+    if minutes == 0:
+        return f"{rest}\u00a0s"
+    if minutes < 60:
+        return f"{minutes}\u00a0min {rest:02d}\u00a0s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}\u00a0h {minutes:02d}\u00a0min"
 
 
 def no_ansi() -> bool:
-    """Whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
+    """Return whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
@@ -160,15 +172,21 @@ def json_text(value: Any) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Convert to strict JSON: NaN and infinity become null, lone surrogates U+FFFD, mappings and records objects."""
+    """Convert to strict JSON.
+
+    NaN and infinity become null, lone surrogates U+FFFD, mappings and records objects, and values
+    of other types text.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, Mapping):
-        return {str(to_json(str(k))): to_json(v) for k, v in value.items()}
+        return {str(to_json(str(key))): to_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(v) for v in value]
+        return [to_json(part) for part in value]
     if is_dataclass(value):
-        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
-    return value if value is None or isinstance(value, bool | int) else str(value)
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if value is None or isinstance(value, bool | int):
+        return value
+    return str(value)

@@ -1,4 +1,4 @@
-"""A system that judge runs itself: a prompt and the model that answers it, as run.yaml has them under `systems`."""
+"""A system that judge runs itself: a prompt and a model, as in run.yaml under `systems`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.core.request_options import Judge, ModelSettings
 
 
 class GeneratedSystem(ModelSettings):
-    """A prompt file and a model. Without an own address, key or headers, it has the run's."""
+    """A prompt file and a model; its address, key and headers are by default those of the run."""
 
     prompt: Path = Field(description="Jinja file of the prompt; it reads the data's columns.")
     model: str = Field(min_length=1, description="Name of the model.")
@@ -31,12 +31,17 @@ class GeneratedSystem(ModelSettings):
     @property
     def requested_model(self) -> Judge:
         """The model and its settings."""
-        settings = self.model_fields_set & ModelSettings.model_fields.keys()
-        return Judge(name=self.model, **{name: getattr(self, name) for name in settings})
+        # Only what was set, because the rest is that of the run.
+        names = self.model_fields_set & ModelSettings.model_fields.keys()
+        settings = {name: getattr(self, name) for name in names}
+        return Judge(name=self.model, **settings)
 
 
 def _parse_system(name: str, spec: Any) -> Any:
-    """Parse a mapping into a generated system; return a file's path unchanged. Raises ValueError."""
+    """Parse a mapping into a generated system; return a file's path unchanged.
+
+    Raises ValueError.
+    """
     if isinstance(spec, str | Path | GeneratedSystem):
         return spec
     if not isinstance(spec, Mapping):
@@ -58,7 +63,7 @@ def _parse_system(name: str, spec: Any) -> Any:
 
 
 def _parse_systems(value: Any) -> Any:
-    """Accept `a,b`, columns of the data, and what writes each system; `none` is the empty list."""
+    """Accept `a,b`, columns, and the author of each system; `none` is the empty list."""
     if isinstance(value, Mapping):
         return {str(name).strip(): _parse_system(str(name), spec) for name, spec in value.items()}
     if isinstance(value, list | tuple):
@@ -78,25 +83,28 @@ Systems = Annotated[
         _parse_systems, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]
     ),
 ]
-"""Columns of outputs, or what writes each system's outputs: a prompt and a model, or a file."""
+"""Columns of outputs, or for each system a file of outputs, or a prompt and a model."""
 
 
 def resolve_systems(
     systems: Mapping[str, Any], folder: Path, resolve_model: Callable[[Any, Path], Any]
 ) -> dict[str, Any]:
-    """Make the paths of systems in a file relative to its folder: of prompts, outputs, and scripted models."""
+    """Make the paths of systems in a file relative to its folder.
+
+    They are the paths of prompts, outputs, and scripted models.
+    """
     resolved: dict[str, Any] = {}
     for name, spec in systems.items():
         if isinstance(spec, str):
             resolved[name] = folder / spec
         elif isinstance(spec, Mapping):
-            prompt, model = spec.get("prompt"), spec.get("model")
-            paths = {"prompt": folder / prompt} if isinstance(prompt, str) else {}
-            resolved[name] = {
-                **spec,
-                **paths,
-                **({"model": resolve_model(model, folder)} if model else {}),
-            }
+            system = dict(spec)
+            if isinstance(system.get("prompt"), str):
+                system["prompt"] = folder / system["prompt"]
+            if system.get("model"):
+                system["model"] = resolve_model(system["model"], folder)
+            resolved[name] = system
         else:
-            resolved[name] = spec  # refused with its line
+            # The check of the values refuses it, with its line.
+            resolved[name] = spec
     return resolved

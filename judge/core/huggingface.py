@@ -107,7 +107,8 @@ class ModelFiles:
         config = self.config()
         if "auto_map" not in config:
             return
-        # Some models of a kind that transformers has also bring their older code, which is not used.
+        # Some models of a kind that transformers has also bring their older code, which is not
+        # used.
         module = import_optional("transformers.models.auto.configuration_auto", self.who)
         if config.get("model_type") not in module.CONFIG_MAPPING_NAMES:
             raise self.error(
@@ -129,8 +130,8 @@ class ModelFiles:
 def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFiles:
     """Return the files of a folder or of a name on the hub, which are downloaded if necessary.
 
-    Digests are cached in the folder `cache`. Raises ConfigError for a model that is not available or
-    incomplete, MissingExtra for a package.
+    Digests are cached in the folder `cache`. Raises ConfigError for a model that is not available
+    or incomplete, MissingExtra for a package.
     """
     path = Path(model).expanduser()
     if path.is_dir():
@@ -415,7 +416,10 @@ def load_on(files: ModelFiles, head: str, device_name: str | None, **options: An
 
 
 def device(name: str | None, *, who: str) -> Any:
-    """Return the device of this name; without a name, the GPU if there is one. Raises ConfigError."""
+    """Return the device of this name; without a name, the GPU if there is one.
+
+    Raises ConfigError.
+    """
     torch = import_optional("torch", who)
     try:
         default_name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -644,8 +648,8 @@ def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[t
     """Return where pieces of a text begin and end in it, in order.
 
     The span is empty if a piece does not occur there. Case, Unicode's form and white space may
-    differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a space. `unknown` stands for
-    all text up to the next known piece.
+    differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a space. `unknown` stands
+    for all text up to the next known piece.
     """
     plain_text = _PlainText(text)
     letters = plain_text.letters
@@ -707,7 +711,7 @@ def padded(
 
 
 def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list[list[int]]:
-    """Group the indices of `lengths`, longest first, into batches of at most `tokens` padded tokens.
+    """Group the indices of `lengths`, longest first, into batches of `tokens` padded tokens.
 
     A longer text has a batch of its own. Unless `mixed`, the lengths in a batch differ by an eighth
     at most, so that little is computed for padding.
@@ -738,7 +742,10 @@ def import_optional(module: str, who: str, extra: str | None = None) -> Any:
 
 @cache
 def version(package: str, who: str, extra: str | None = None) -> str:
-    """Return a package's version without importing it. Raises MissingExtra if it is not installed."""
+    """Return a package's version without importing it.
+
+    Raises MissingExtra if it is not installed.
+    """
     try:
         return installed_version(package)
     except PackageNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Put what pydantic refuses into words, in one place for all that users write and all that is stored."""
+"""Word the errors of pydantic, in one module for all that users write and all that is stored."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _KINDS = {
 class InvalidValue:
     """A value that a pydantic model refuses.
 
-    `path` leads to it from the top of what was read. `kind` is pydantic's name for the mistake, and `context` holds its
-    details. `problem` says what is wrong without repeating the value, which may be a secret.
+    `path` leads to it from the top of the document. `kind` is pydantic's name for the mistake, and
+    `context` has its details. `problem` does not repeat the value, which may be a secret.
     """
 
     path: tuple[int | str, ...]
@@ -53,7 +53,10 @@ class InvalidValue:
 
     @property
     def says_all(self) -> bool:
-        """Return whether `problem` needs no value beside it: it says what to write, or our own code worded it."""
+        """Return whether `problem` is complete without the value.
+
+        It is if it says what to write, or if our own code worded it.
+        """
         return self.kind in _FORMS or self.kind in ("value_error", "missing")
 
     @property
@@ -70,22 +73,23 @@ class InvalidValue:
 
 def invalid_values(error: ValidationError) -> list[InvalidValue]:
     """Return all values that pydantic refused, in its order."""
-    return [
-        InvalidValue(
-            details["loc"],
-            details["type"],
-            _problem(details),
-            details["input"],
-            details.get("ctx", {}),
-        )
-        for details in error.errors(include_url=False)
-    ]
+    return [_invalid_value(details) for details in error.errors(include_url=False)]
+
+
+def _invalid_value(details: ErrorDetails) -> InvalidValue:
+    return InvalidValue(
+        path=details["loc"],
+        kind=details["type"],
+        problem=_problem(details),
+        value=details["input"],
+        context=details.get("ctx", {}),
+    )
 
 
 def stored_place(refused: InvalidValue, stored: Any) -> str:
     """Return the place of a value in what was stored, such as `info.config.limit`.
 
-    Pydantic puts the name of a union's type into the path, which nobody finds in the file.
+    Pydantic puts the name of a union's type into the path, which is not in the file.
     """
     parts: list[str] = []
     value = stored
@@ -104,9 +108,13 @@ def stored_place(refused: InvalidValue, stored: Any) -> str:
 
 
 def first_invalid_value(error: ValidationError) -> InvalidValue:
-    """Return the mistake to report: the first unknown key, as a misspelt key is missing too, or else the first one."""
-    refused = invalid_values(error)
-    return next((each for each in refused if each.is_unknown_key), refused[0])
+    """Return the mistake to report: the first unknown key, or else the first mistake."""
+    mistakes = invalid_values(error)
+    for mistake in mistakes:
+        # A misspelt key is also missing, but the misspelling is what to correct.
+        if mistake.is_unknown_key:
+            return mistake
+    return mistakes[0]
 
 
 def _problem(details: ErrorDetails) -> str:

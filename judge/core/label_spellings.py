@@ -1,31 +1,35 @@
-"""The ways in which the labels of a scale may be written: digits of any script, signs, number words."""
+"""Spellings of the labels of a scale: digits of any script, signs, number words."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judge.core import records
 from judge.core.records import Scale
 
-# Marks of direction, which stand around numbers in Arabic and Hebrew, and the box of the keycap emoji.
+# Marks of direction, which surround numbers in Arabic and Hebrew, and the box of the keycap emoji.
 _FOLDED: dict[int, str | None] = dict.fromkeys(
     map(ord, "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u20e3")
 )
-_FOLDED[ord("½")] = ".5"  # NFKC would make "41⁄2" of "4½"
+# NFKC would make "41⁄2" of "4½".
+_FOLDED[ord("½")] = ".5"
+# The Arabic decimal separator: "٤٫٥" is 4.5.
 _DECIMAL_SIGN = "\u066b"
+# "٤" (Arabic), "४" (Devanagari)
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 
 DASHES = "–‒➖"
-"""What may stand for a minus, but only right before a digit: elsewhere it parts words or begins a range."""
+"""Dashes that are a minus right before a digit; elsewhere they separate words or begin a range."""
+# "–2", or "–" alone
 _DASHED = re.compile(rf"^[{DASHES}](?=[0-9]|$)")
 
 UNITS = "점点分"
-# One row for each number from 0. The words of the second column are common words or parts of them (Korean "네" is
-# "yes" as well), and count only with a unit after them.
+# One row for each number from 0. The words of the second column are also common words or parts of
+# them (Korean "네" is "yes", too), so they count only with a unit after them.
 _WORDS = (
     ("zero 〇 零 ゼロ", "영 공"),
     ("one 一", "일 한 하나"),
@@ -41,6 +45,7 @@ _WORDS = (
 )
 HAN = "〇零一二三四五六七八九十"
 
+# "4", "-1", "+3.50"
 is_number = re.compile(r"[-+]?[0-9]++(?:\.[0-9]++)?").fullmatch
 
 
@@ -49,15 +54,18 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     folded = records.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
-    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
+    return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), folded)
 
 
 def signed(text: str) -> str:
-    """Replace a dash that stands right before the first digit, or alone, by an ASCII minus; `text` is folded."""
+    """Replace a dash before the first digit, or alone, by an ASCII minus; `text` is folded."""
     return _DASHED.sub("-", text)
 
 
+# A scale has at most 1,000 labels.
 _MOST_STEPS = 1_000
+# ".5" and "-.5": numbers without a digit before the point
+_MISSING_ZERO = re.compile(r"^([-+]?)\.")
 
 
 def format_decimal(number: str) -> str:
@@ -70,12 +78,15 @@ def format_decimal(number: str) -> str:
 class LabelIndex:
     """The spellings of a scale's labels: maps from folded spelling to label.
 
-    `labels` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
-    `ends` the least and the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the
-    whole numbers 0 to 10 among those, in lower case; `counted` words that mean a number only with one of `UNITS` after
-    them. A label is never another label's word, and what two labels would both be called is the name of neither.
-    `loose` says that upper and lower case do not matter, `below_zero` that some number is less than 0, so that others
-    may wear a +.
+    `labels` are the labels themselves by their `key`; `numbers` are those that are numbers, by
+    their shortest form, and `ends` the smallest and the largest of them.
+
+    `words` maps English, Chinese, Japanese and Korean number words (0 to 10, lower case) to labels.
+    `counted` maps words that mean a number only before one of `UNITS`. A label is never another
+    label's word, and a spelling that two labels share belongs to neither.
+
+    `loose`: case is ignored. `below_zero`: the scale has negative numbers, so positive ones may be
+    written with a +.
     """
 
     labels: Mapping[str, str]
@@ -92,51 +103,53 @@ class LabelIndex:
         return text.casefold() if self.loose else text
 
     def missing_step(self, text: str) -> str:
-        """Return the step with which a scale has a folded number, such as 0.01 for 4.77; "" for one that no step gives.
+        """Return the step with which a scale would have a folded number: 0.01 for 4.77.
 
-        Of numbers with more decimals it is the step to round them to.
+        For a number with more decimals, it is the step to round it to. "" if no step helps.
         """
         low, high = self.ends
+        if low is None or high is None:
+            return ""
         number = signed(text.strip()).replace(",", ".")
         try:
-            inside = (
-                low is not None and high is not None and float(low) < float(number) < float(high)
-            )
+            is_inside = float(low) < float(number) < float(high)
         except ValueError:
             return ""
         decimals = format_decimal(number).partition(".")[2]
-        if not inside or not decimals:
+        if not is_inside or not decimals:
             return ""
-        span = float(high or 0) - float(low or 0)
-        steps = {1: "0.1", 2: "0.01"}  # a scale has at most 1,000 labels
-        allowed = [
-            steps[places]
-            for places in (1, 2)
-            if places <= len(decimals) and span * 10**places < _MOST_STEPS
-        ]
-        return allowed[-1] if allowed else "0.5"
+        span = float(high) - float(low)
+        if len(decimals) >= 2 and span * 100 < _MOST_STEPS:
+            return "0.01"
+        if span * 10 < _MOST_STEPS:
+            return "0.1"
+        return "0.5"
 
     def label(self, text: str) -> str | None:
-        """Return the label that folded text spells. The caller checks that a unit follows a counted word."""
-        if label := self.labels.get(self.key(text)):
+        """Return the label that folded text spells.
+
+        The caller checks that a unit follows a counted word.
+        """
+        label = self.labels.get(self.key(text))
+        if label:
             return label
         key = signed(text.strip()).casefold()
-        number = format_decimal(re.sub(r"^([-+]?)\.", r"\g<1>0.", key.replace(",", ".")))
+        decimal = _MISSING_ZERO.sub(r"\g<1>0.", key.replace(",", "."))
+        number = format_decimal(decimal)
         return self.words.get(key) or self.counted.get(key) or self.numbers.get(number)
 
     def ends_are(self, low: str, high: str) -> bool:
-        """Return whether these are the least and the greatest number of the scale, as folded text."""
+        """Return whether these folded texts are the smallest and largest number."""
         return None not in self.ends and (self.label(low), self.label(high)) == self.ends
 
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""
         number = signed(text.strip())
-        beside = (
-            {format_decimal(f"{float(number) + half:f}") for half in (-0.5, 0.5)}
-            if is_number(number)
-            else {""}
-        )
-        return beside <= self.numbers.keys()
+        if not is_number(number):
+            return False
+        below = format_decimal(f"{float(number) - 0.5:f}")
+        above = format_decimal(f"{float(number) + 0.5:f}")
+        return below in self.numbers and above in self.numbers
 
 
 @lru_cache(maxsize=256)
@@ -145,32 +158,35 @@ def label_index(scale: Scale) -> LabelIndex:
     folded = [signed(fold(label).strip()) for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
     keys = [text.casefold() if loose else text for text in folded]
-    labels = {
-        key: label
-        for key, label in zip(keys, scale.labels, strict=True)
-        if key and keys.count(key) == 1
-    }
+    # What two labels would both be called is the name of neither.
+    pairs = zip(keys, scale.labels, strict=True)
+    labels = {key: label for key, label in pairs if key and keys.count(key) == 1}
     numbers: dict[str, str] = {}
     for key, label in labels.items():
         if is_number(key):
             numbers.setdefault(format_decimal(key), label)
-    taken = {text.casefold() for text in folded}
-    words, counted = (
-        {
-            word: numbers[str(n)]
-            for n, columns in enumerate(_WORDS)
-            if str(n) in numbers
-            for word in columns[column].split()
-            if word not in taken
-        }
-        for column in (0, 1)
+    label_words = {text.casefold() for text in folded}
+    words: dict[str, str] = {}
+    counted: dict[str, str] = {}
+    for number, (plain_words, counted_words) in enumerate(_WORDS):
+        if str(number) in numbers:
+            label = numbers[str(number)]
+            words |= dict.fromkeys(plain_words.split(), label)
+            counted |= dict.fromkeys(counted_words.split(), label)
+    for word in label_words:
+        words.pop(word, None)
+        counted.pop(word, None)
+    smallest = min(numbers, key=float, default="")
+    largest = max(numbers, key=float, default="")
+    return LabelIndex(
+        labels=labels,
+        numbers=numbers,
+        words=words,
+        counted=counted,
+        ends=(numbers.get(smallest), numbers.get(largest)),
+        loose=loose,
+        below_zero=any(number.startswith("-") for number in numbers),
     )
-    ends = (
-        numbers.get(min(numbers, key=float, default="")),
-        numbers.get(max(numbers, key=float, default="")),
-    )
-    below_zero = any(number.startswith("-") for number in numbers)
-    return LabelIndex(labels, numbers, words, counted, ends, loose, below_zero)
 
 
 # Words for "yes" and "no". A label in one language may be given in another.
@@ -188,7 +204,7 @@ _NO = (
     "non", "faux", "nein", "falsch", "não", "falso",
     "нет", "неверно", "không", "sai", "ไม่", "ไม่ใช่", "لا", "नहीं", "nie", "fałsz", "hayır",
 )  # fmt: skip
-# Labels for which "true" and "false" stand as well.
+# A reply may also be "true" if a scale has one of these labels, and "false" for its other label.
 _GOOD = {
     *_YES,
     "pass",
@@ -217,79 +233,107 @@ FULL_MARKS = ("満点", "满分", "滿分", "만점", "full marks", "top marks",
 def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
-    Besides those of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in words, "yes" and "no" in other
-    languages, and "true" and "false" for two labels.
+    Besides those of `label_index`, they are full marks, stars ("★★★★☆"), numbers to 100 in words,
+    "yes" and "no" in other languages, and "true" and "false" for two labels.
     """
     index = label_index(scale)
-    words = dict(index.words)
-    counted = dict(index.counted)
-
-    def add(word: str, label: str, among: dict[str, str] = words) -> None:
-        if word not in index.labels:
-            among.setdefault(word, label)
-
+    extra_words: dict[str, str] = {}
+    extra_counted: dict[str, str] = {}
     for number, label in index.numbers.items():
         if number.isdecimal() and 10 < int(number) <= 100:
-            han, korean, english = _spellings(int(number))
-            for word in han:
-                add(word, label)
-            for word in english:
-                add(word, label)
-            for word in korean:
-                add(word, label, counted)
+            spellings = _spellings(int(number))
+            _add(extra_words, spellings.han + spellings.english, label)
+            _add(extra_counted, spellings.korean, label)
     high = index.ends[1]
+    # Stars and full marks mean nothing if some of the labels are words.
     if high is not None and len(index.numbers) == len(scale.labels):
-        for word in FULL_MARKS:
-            add(word, high)
+        _add(extra_words, FULL_MARKS, high)
         if high.isdecimal() and 2 <= int(high) <= 10:
-            _add_stars(index.numbers, int(high), add)
+            _add_stars(extra_words, index.numbers, int(high))
     for word, label in _yes_and_no(scale, index).items():
-        add(word, label)
-    return replace(index, words=words, counted=counted)
+        extra_words.setdefault(word, label)
+    return replace(
+        index,
+        words=_with_extra(index, index.words, extra_words),
+        counted=_with_extra(index, index.counted, extra_counted),
+    )
 
 
-def _spellings(number: int) -> tuple[list[str], list[str], list[str]]:
-    """Return how a number from 11 to 100 is written in Chinese and Japanese, in Korean, and in English."""
+def _with_extra(
+    index: LabelIndex, words: Mapping[str, str], extra_words: Mapping[str, str]
+) -> dict[str, str]:
+    """Return words with further ones; a label is never another label's word."""
+    merged = dict(words)
+    for word, label in extra_words.items():
+        if word not in index.labels:
+            merged.setdefault(word, label)
+    return merged
+
+
+def _add(words: dict[str, str], spellings: Iterable[str], label: str) -> None:
+    for spelling in spellings:
+        words.setdefault(spelling, label)
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberSpellings:
+    """A number in Chinese and Japanese (`han`), in Korean and in English."""
+
+    han: Sequence[str]
+    korean: Sequence[str]
+    english: Sequence[str]
+
+
+def _spellings(number: int) -> _NumberSpellings:
+    """Return how a number from 11 to 100 is written."""
     if number == 100:
-        return ["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"]
+        return _NumberSpellings(["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"])
     tens, ones = divmod(number, 10)
-    han = (
-        ("" if tens == 1 else _HAN_DIGITS[tens - 1])
-        + "十"
-        + (_HAN_DIGITS[ones - 1] if ones else "")
-    )
-    korean = (
-        ("" if tens == 1 else _KOREAN_DIGITS[tens - 1])
-        + "십"
-        + (_KOREAN_DIGITS[ones - 1] if ones else "")
-    )
-    if tens == 1:
-        return [han], [korean], []
-    if not ones:
-        return [han], [korean], [_TENS[tens - 1]]
-    return [han], [korean], [f"{_TENS[tens - 1]}{mark}{_ONES[ones - 1]}" for mark in "- "]
+    han = _tens_and_ones(tens, ones, _HAN_DIGITS, "十")
+    korean = _tens_and_ones(tens, ones, _KOREAN_DIGITS, "십")
+    # The English words from eleven to nineteen are irregular, and left out.
+    english = []
+    if tens > 1 and ones:
+        english = [f"{_TENS[tens - 1]}{mark}{_ONES[ones - 1]}" for mark in "- "]
+    elif tens > 1:
+        english = [_TENS[tens - 1]]
+    return _NumberSpellings([han], [korean], english)
 
 
-def _add_stars(numbers: Mapping[str, str], top: int, add: Callable[[str, str], None]) -> None:
-    """Add rows of stars that are as long as the scale; without empty ones, nothing says how long it is."""
+def _tens_and_ones(tens: int, ones: int, digits: str, ten: str) -> str:
+    """Return a number below 100 in Chinese characters or Korean: 42 is four, ten, two."""
+    text = ten
+    if tens > 1:
+        text = digits[tens - 1] + text
+    if ones:
+        text += digits[ones - 1]
+    return text
+
+
+def _add_stars(words: dict[str, str], numbers: Mapping[str, str], top: int) -> None:
+    """Add rows of stars that are as long as the scale: "★★★★☆" is 4 of 5."""
     for full, empty in _STARS:
         for count in range(top):
-            if label := numbers.get(str(count)):
-                add(full * count + empty * (top - count), label)
-    add("★" * top, numbers[str(top)])
+            label = numbers.get(str(count))
+            if label:
+                _add(words, [full * count + empty * (top - count)], label)
+    # Without empty stars, only a full row shows how long the scale is.
+    _add(words, ["★" * top], numbers[str(top)])
 
 
 def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
-    """Return other words for the labels of a question that is answered by yes or no, true or false, pass or fail."""
+    """Return other words for the labels of a question with two opposite answers.
+
+    These are yes or no, true or false, pass or fail.
+    """
     if len(scale.labels) != 2:
         return {}
-    first, second = (
-        next((k for k, label in index.labels.items() if label == own), "").casefold()
-        for own in scale.labels
-    )
-    for yes, no, labels in ((first, second, scale.labels), (second, first, scale.labels[::-1])):
-        if yes in _YES and no in _NO:
-            return dict.fromkeys(_YES, labels[0]) | dict.fromkeys(_NO, labels[1])
-        if yes in _GOOD and scale.value(labels[0]) > scale.value(labels[1]):
-            return {"true": labels[0], "false": labels[1]}
+    key_by_label = {label: key.casefold() for key, label in index.labels.items()}
+    for good, bad in (scale.labels, scale.labels[::-1]):
+        good_word = key_by_label.get(good, "")
+        bad_word = key_by_label.get(bad, "")
+        if good_word in _YES and bad_word in _NO:
+            return dict.fromkeys(_YES, good) | dict.fromkeys(_NO, bad)
+        if good_word in _GOOD and scale.value(good) > scale.value(bad):
+            return {"true": good, "false": bad}
     return {}

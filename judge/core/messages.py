@@ -1,6 +1,7 @@
-"""How a message names an option or a command: as its reader types it, on the command line or in Python.
+"""Name an option or a command in a message as its reader types it: in a shell or in Python.
 
-`speaking_to` says which of the two the reader uses. `option` and `command` name things for that reader.
+`speaking_to` sets which of the two the reader uses. `option` and `command` name things for that
+reader.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _BARE: Any = object()
 
 @contextmanager
 def speaking_to(door: Door) -> Iterator[None]:
-    """Word the messages made in this block for this kind of caller; an outer block takes precedence."""
+    """Word the messages of this block for this kind of caller; an outer block has precedence."""
     if _door.get() is not None:
         yield
         return
@@ -34,19 +35,20 @@ def in_python() -> bool:
 
 
 def option(name: str, value: Any = _BARE) -> str:
-    """Return an option as its reader writes it, alone or with a value: `--map output=TEXT`, `map={'output': 'TEXT'}`.
+    """Return an option as its reader writes it, alone or with a value.
 
-    `name` is the option's name in Python. A mapping names columns or options, a list has several values; True and False
-    turn an option on or off (`--structured`, `--no-cache`).
+    `--map output=TEXT` is `map={'output': 'TEXT'}` in Python. `name` is the option's name in
+    Python. A mapping names columns or options, a list has several values; True and False turn an
+    option on or off (`--structured`, `--no-cache`).
     """
     if in_python():
         return name if value is _BARE else f"{name}={_as_python(value)}"
-    flag = f"--{name.replace('_', '-')}"
+    dashed_name = name.replace("_", "-")
     if value is False:
-        return f"--no-{name.replace('_', '-')}"
+        return f"--no-{dashed_name}"
     if value is _BARE or value is True:
-        return flag
-    return f"{flag} {_as_typed(value)}"
+        return f"--{dashed_name}"
+    return f"--{dashed_name} {_as_typed(value)}"
 
 
 def advice_on_thinking() -> str:
@@ -65,47 +67,56 @@ FORMER_NAMES = {"force": "overwrite", "replace": "overwrite", "output": "out", "
 
 
 def new_name(former: str, names: Collection[str]) -> str:
-    """Return what an option of this former name is called, if that is one of `names`, or else an empty string."""
+    """Return the present name of a former option if it is one of `names`, else ""."""
     name = FORMER_NAMES.get(former, "")
     return name if name in names else ""
 
 
 FORMER_SYSTEM = "system"
-"""What `system_message` was called. The word means what wrote the texts, and only that."""
+"""The former name of `system_message`.
+
+The word now means the author of the texts, and only that.
+"""
 
 
 def two_meanings_of_system(message: str, selected: str = "") -> str:
-    """Return why `system` is no setting of a judge, if `message` sends its system message, written as in this place.
+    """Return why `system` is no setting of a judge.
 
-    `selected` is how this place selects the texts of a system, if it does not select them as a run does.
+    `message` is how this file or command sets the system message, and `selected` how it selects the
+    texts of a system (by default as a run does).
     """
     selected = selected or option("where", {"system": "NAME"})
-    shown = (
-        "result.where(system='NAME')" if in_python() else "judge report RUN --item ID --system NAME"
-    )
+    showing = "judge report RUN --item ID --system NAME"
+    if in_python():
+        showing = "result.where(system='NAME')"
     return (
-        f"this word has two meanings. {message} sends the model a system message before the prompt. {selected} selects "
-        f"the texts of one system; to look at them after a run, use {shown}"
+        f"this word has two meanings. {message} sends the model a system message before the "
+        f"prompt. {selected} selects the texts of one system; to look at them after a run, "
+        f"use {showing}"
     )
 
 
+# Commands with another name in Python.
 _FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 
 def _as_python(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {_as_python(part)}" for key, part in value.items()) + "}"
+        parts = [f"{key!r}: {_as_python(part)}" for key, part in value.items()]
+        return "{" + ", ".join(parts) + "}"
     return repr(list(value) if isinstance(value, tuple) else value)
 
 
-def _as_typed(value: Any, within: str = "") -> str:
+def _as_typed(value: Any, prefix: str = "") -> str:
+    """Return a value as it is typed in a shell; a mapping as `a=1,b.c=2`."""
     if isinstance(value, Mapping):
-        return ",".join(
-            _as_typed(part, f"{within}{key}.")
-            if isinstance(part, Mapping)
-            else f"{within}{key}={_as_typed(part)}"
-            for key, part in value.items()
-        )
+        parts = []
+        for key, part in value.items():
+            if isinstance(part, Mapping):
+                parts.append(_as_typed(part, f"{prefix}{key}."))
+            else:
+                parts.append(f"{prefix}{key}={_as_typed(part)}")
+        return ",".join(parts)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,20 +1,20 @@
-"""Parquet files that need more memory than they are worth: refused before they are read."""
+"""Refuse Parquet files that would need far too much memory before they are read."""
 
 from __future__ import annotations
 
 from typing import Any
 
+# The most rows per byte of a file. Every row of real data has a name or a text of its own.
 _ROWS_PER_BYTE = 10
-"""The most rows that one byte of a file may stand for. Every row of real data has a name or a text of its own."""
+# The most unpacked bytes per byte of a file.
 _BYTES_PER_BYTE = 1_000
-"""The most bytes that one byte of a file may be unpacked to."""
+# Up to these sizes, a file is read however small it is.
 _ROWS_THAT_FIT = 10_000_000
 _BYTES_THAT_FIT = 1_000_000_000
-"""What is read however small its file is."""
 
 
 def refuse_bomb(file: Any, size: int) -> None:
-    """Raise ValueError for an open ParquetFile of so many bytes that stands for far too many rows or bytes."""
+    """Raise ValueError for an open ParquetFile of `size` bytes with far too many rows or bytes."""
     metadata = file.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     expanded = sum(group.total_byte_size for group in groups)
@@ -25,7 +25,7 @@ def refuse_bomb(file: Any, size: int) -> None:
 
 
 def texts_of(column: Any) -> list[Any]:
-    """Return the cells of an Arrow column. Equal cells of a dictionary are one object, however many they are."""
+    """Return the cells of an Arrow column. Equal cells of a dictionary are a single object."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -33,5 +33,6 @@ def texts_of(column: Any) -> list[Any]:
     cells: list[Any] = []
     for chunk in column.chunks:
         values = chunk.dictionary.to_pylist()
-        cells += [None if place is None else values[place] for place in chunk.indices.to_pylist()]
+        indices = chunk.indices.to_pylist()
+        cells += [None if index is None else values[index] for index in indices]
     return cells

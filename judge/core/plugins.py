@@ -1,7 +1,7 @@
-"""Names to objects, on demand: what `judge` brings and what other packages add come through one door.
+"""Load objects by name: built-in ones and those that other packages add, in the same way.
 
-An entry is `module:attribute`, imported only when asked for. Other packages add entry points in the groups
-`judge.metrics`, `judge.providers`, `judge.engines` and `judge.formats`.
+An entry is `module:attribute`, imported only when it is needed. Other packages add entry points in
+the groups `judge.metrics`, `judge.providers`, `judge.engines` and `judge.formats`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ REPORTS = {
     "png": "judge.report.renderers.svg:png",
     "worst_texts": "judge.report.views.lowest:worst_texts",
 }
-"""What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
+"""What writes a result. Results are below reports, so they load these by name and import none."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
     "providers": PROVIDERS,
@@ -71,7 +71,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 
 @cache
 def entry_points(group: str) -> metadata.EntryPoints:
-    """Return what packages add in a group, read once: reading takes the metadata of all packages."""
+    """Return what packages add in a group; cached, because it reads all packages' metadata."""
     return metadata.entry_points(group=group)
 
 
@@ -84,13 +84,14 @@ def names(kind: Kind) -> list[str]:
 def load(kind: Kind, name: str) -> Any:
     """Load the object that a name stands for.
 
-    Raises ConfigError for a name nobody registered and MissingExtra where its packages are not installed.
+    Raises ConfigError for an unknown name, and MissingExtra if its packages are not installed.
     """
-    if target := _BUILT_IN[kind].get(name):
-        module, attribute = target.split(":")
+    if name in _BUILT_IN[kind]:
+        module, attribute = _BUILT_IN[kind][name].split(":")
         try:
             return getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
+            # A missing module of judge itself is a mistake of ours, which pip cannot solve.
             if (error.name or "").partition(".")[0] == "judge":
                 raise
             raise MissingExtra(
@@ -109,34 +110,36 @@ def report(name: str) -> Any:
 
 
 def document(finished: Any) -> Any:
-    """Return the Document of a result, comparison, audit or other finished thing, by the view that its class names.
+    """Return the Document of a result, comparison, audit or the like, by the view of its class.
 
-    The Document is built once and kept with the finished thing, for all formats.
+    The Document is built once and kept with the result, for all formats.
     """
-    kept = getattr(finished, "__dict__", {})
-    if "_document" not in kept:
+    attributes = getattr(finished, "__dict__", {})
+    if "_document" not in attributes:
         module, attribute = type(finished).VIEW.split(":")
-        kept["_document"] = getattr(import_module(module), attribute)(finished)
-    return kept["_document"]
+        view = getattr(import_module(module), attribute)
+        attributes["_document"] = view(finished)
+    return attributes["_document"]
 
 
 def fragment(finished: Any) -> str:
-    """Return the finding and the summary of a finished thing as HTML for a notebook."""
+    """Return the finding and the summary of a result as HTML for a notebook."""
     return str(import_module("judge.report.renderers.html").fragment(document(finished)))
+
+
+_OPTIONS = {"console": ("full", "colour", "width"), "csv": ("wide",)}
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:
     """Write a Document in a format.
 
-    `options` are for the console (`full`, `colour`, `width`) and for CSV (`wide`); other formats ignore them. Raises
-    ConfigError for an unknown format.
+    `options` are for the console (`full`, `colour`, `width`) and for CSV (`wide`); other formats
+    ignore them. Raises ConfigError for an unknown format.
     """
-    known = {"console": ("full", "colour", "width"), "csv": ("wide",)}.get(format, ())
-    return str(
-        load("formats", format)(
-            report, **{name: options[name] for name in known if name in options}
-        )
-    )
+    render = load("formats", format)
+    names = _OPTIONS.get(format, ())
+    known_options = {name: options[name] for name in names if name in options}
+    return str(render(report, **known_options))
 
 
 class Reported:
@@ -146,10 +149,10 @@ class Reported:
     VIEW: ClassVar[str]
 
     def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Return the report as console, markdown, html, latex, csv or json; a suite's also as junit.
+        """Return the report: console, markdown, html, latex, csv or json; a suite's also junit.
 
-        `full` and `colour` are for the console: all tables instead of a summary, and a terminal's codes. Raises
-        ConfigError for an unknown format.
+        `full` and `colour` are for the console: all tables instead of a summary, and a terminal's
+        codes. Raises ConfigError for an unknown format.
         """
         return write(document(self), format, full=full, colour=colour)
 
@@ -159,16 +162,15 @@ class Reported:
 
 
 def require_known(noun: str, names: Iterable[str], known: Collection[str], flag: str = "") -> None:
-    """Raise ConfigError, after the `flag` if there is one, for the first of the names that is not known."""
+    """Raise ConfigError for the first unknown name; the message begins with the `flag`, if any."""
     for name in names:
         if name not in known:
-            raise ConfigError(
-                f"{flag}{': ' * bool(flag)}{unknown_name_message(noun, name, list(known))}"
-            )
+            message = unknown_name_message(noun, name, list(known))
+            raise ConfigError(f"{flag}: {message}" if flag else message)
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:
     """Return the message for a name that is not known, with the most similar known one."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    similar = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
     return f"unknown {noun} {name!r}{hint} (known: {', '.join(known)})"

@@ -1,6 +1,6 @@
 """The values that travel between the layers: frozen, slotted, standard library only.
 
-A number is real (`Score`) or it is a `Failure`; nothing here holds -1, NaN or a made-up reply.
+A number is real (`Score`) or it is a `Failure`; nothing here is ever -1, NaN or an invented reply.
 """
 
 from __future__ import annotations
@@ -20,59 +20,70 @@ from judge.core.errors import ParseError
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
 Form = Literal["text", "json", "decision", "merged"]
-"""How a judge is asked to answer: in text, as a JSON object (structured output), to a typed question, or by one key of
-a JSON object about several criteria."""
+"""The form of an answer: text, a JSON object (structured output), the answer to a typed question,
+or one key of a JSON object about several criteria."""
 Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
 Ask = Literal["together", "each"]
 """How the questions of a checklist are asked: all in one request, or in a request each."""
 Unit = Literal["judgment", "question", "output"]
-"""What plans and progress count: judgments, questions if a checklist's count one by one, or outputs to write."""
+"""What plans and progress count: judgments, single questions of checklists, or outputs to write."""
 Reading = Literal["strict", "prose", "repaired"]
-"""How the score of a reply was read: in the requested form, out of a sentence, or after a question for it alone."""
+"""How a score was read: in the requested form, out of a sentence, or after a repair question."""
 Message = Mapping[str, str]
 
 IDENTICAL = "identical"
-"""The method of a comparison of two equal texts, about which no judge is asked."""
+"""The method of a comparison of two equal texts, which needs no judge."""
 ABSTAINED = "Abstained"
-"""The error of a value that a metric declines to give as the text is outside its range."""
+"""The error of a value that a metric does not compute because the text is outside its range."""
+# Endpoints of typed questions take at most 10 levels (llama.cpp answers 400 for 11).
 _MOST_LEVELS = 10
+# A part of a layout such as
+#   {% if this.levels %}{% block levels %}
+#   …
+#   {% endblock %}{% endif %}
 _OPTIONAL_PART = re.compile(
-    r"^{% (?:el)?if this\.(levels|examples|cite) %}{% block \1 %}\n.*?^{% endblock %}(?:{% endif %})?\n",
+    r"^{% (?:el)?if this\.(levels|examples|cite) %}{% block \1 %}\n"
+    r".*?^{% endblock %}(?:{% endif %})?\n",
     re.DOTALL | re.MULTILINE,
 )
-_ROUNDING = 1e-9  # relative, and in points of the scale
+# Relative, and in points of the scale.
+_ROUNDING = 1e-9
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
-# Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
-# because NFKC would turn them into U+2212 after this table has been used.
-_INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
-_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(
-    map(ord, "\u2010\u2011\u207b\u208b\u2212"), "-"
+# Characters without width are removed, and every minus becomes that of the keyboard. The super- and
+# subscript minus are named because NFKC would turn them into U+2212 after this table was used.
+_INVISIBLE = (
+    "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f"
+    "\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 )
+_MINUS_SIGNS = "\u2010\u2011\u207b\u208b\u2212"
+_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(map(ord, _MINUS_SIGNS), "-")
 
 
 def fold(text: str) -> str:
-    """The form in which replies and labels are compared: NFKC, nothing invisible, one kind of minus.
+    """Return a reply or label in the form for comparisons: NFKC, nothing invisible, one minus.
 
-    Idempotent. White space at the ends and upper and lower case are left for the caller to decide about.
+    Idempotent. White space at the ends and upper and lower case are left for the caller to decide
+    about.
     """
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_FOLDED))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.translate(_FOLDED))
 
 
 def whole(text: str) -> str:
-    """The text as UTF-8 can carry it: a lone surrogate becomes U+FFFD, a pair the character it means."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    """Return a text in valid Unicode: a lone surrogate becomes U+FFFD, a pair its character."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def whole_value(value: Any) -> Any:
-    """Return a value of JSON or Python with all its texts `whole`, at any depth; names of keys, too."""
+    """Return a value of JSON or Python with all its texts and keys `whole`, at any depth."""
     if isinstance(value, str):
+        # Encoding to UTF-8 is quicker than `whole`, and almost always succeeds.
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -86,17 +97,20 @@ def whole_value(value: Any) -> Any:
 
 
 def seen_digest(source: str | None, output: str) -> str:
-    """Return 16 hex digits that identify a text whose rating was used: sha256 of the JSON list [source, output].
+    """Return 16 hex digits that identify a text whose rating was used.
 
-    Both are `whole`, in Unicode NFC, and each run of white space is one blank. An empty source is null.
+    They are the start of the SHA-256 of the JSON list [source, output]. Both texts are `whole`, in
+    Unicode NFC, and each run of white space is one blank. An empty source is null.
     """
-    folded = [
-        " ".join(unicodedata.normalize("NFC", whole(text)).split())
-        for text in (source or "", output)
-    ]
-    return hashlib.sha256(_encode([folded[0] or None, folded[1]]).encode()).hexdigest()[:16]
+    key = _encode([_normalized(source or "") or None, _normalized(output)])
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
+def _normalized(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", whole(text)).split())
+
+
+# In place of a source, for a text that may have any.
 _ANY_SOURCE = "*"
 
 
@@ -104,11 +118,12 @@ _ANY_SOURCE = "*"
 class Sample:
     """One system's text for one item.
 
-    `human` maps a criterion to the human rating, or to the mean if there are several raters. `ratings` has the single
-    ratings, None if a rater gave none. `extra` holds all other columns of the data. `where` is the row's place for
-    messages, such as `data.jsonl:17`. `withheld` names the criteria whose rating is left out of `human` and `ratings`
-    because it was used to make their prompt. `raters` names those who gave `ratings`, in the same order, if known. With
-    several outputs for an item and system, `item` is `doc-1 (2)`, and `cluster` is `doc-1`.
+    `human` maps a criterion to the human rating, or to the mean if there are several raters.
+    `ratings` has the single ratings, None if a rater gave none. `extra` holds all other columns of
+    the data. `where` is the row's place for messages, such as `data.jsonl:17`. `withheld` names the
+    criteria whose rating is left out of `human` and `ratings` because it was used to make their
+    prompt. `raters` names those who gave `ratings`, in the same order, if known. With several
+    outputs for an item and system, `item` is `doc-1 (2)`, and `cluster` is `doc-1`.
     """
 
     item: str
@@ -126,7 +141,7 @@ class Sample:
 
     @property
     def source_item(self) -> str:
-        """The item of the data that this is one of several generations for, else the sample's own item."""
+        """The item of the data, which several generations of one system share."""
         return self.cluster or self.item
 
     @property
@@ -141,10 +156,8 @@ class Sample:
 
     @property
     def digests(self) -> frozenset[str]:
-        """The digests under which the text may be among `Criterion.used`: with its source, and alone.
-
-        A text without a source may be an example that has one.
-        """
+        """The digests that the text may have in `Criterion.used`: with its source, and alone."""
+        # A text without a source may be an example that has one.
         sources = [self.source, None] if self.source else [None, _ANY_SOURCE]
         return frozenset(seen_digest(source, self.output) for source in sources)
 
@@ -155,9 +168,10 @@ ALIASES = {"input": "source", "actual_output": "output", "expected_output": "ref
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The answers that a criterion allows: `labels` as the judge writes them, and their numeric `values`.
+    """The answers that a criterion allows: `labels` for the judge, and their numeric `values`.
 
-    With `halves`, every second label is a half point: it counts if the judge writes it, but is not asked for.
+    With `halves`, every second label is a half point, which the prompt does not offer, but which
+    counts if the judge writes it.
     """
 
     labels: tuple[str, ...]
@@ -168,7 +182,8 @@ class Scale:
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
         """Return the scale low, low + step, …, high."""
         numbers = range(low, high + 1, step)
-        return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
+        labels = tuple(str(number) for number in numbers)
+        return cls(labels, tuple(float(number) for number in numbers))
 
     @property
     def asked(self) -> Scale:
@@ -179,12 +194,13 @@ class Scale:
     def question(self) -> Question:
         """The type of question for a decision endpoint.
 
-        Two labels with the values 0 and 1 are a predicate, up to 10 rising levels a score, everything else a choice.
+        Two labels with the values 0 and 1 are a predicate, up to 10 rising levels a score,
+        everything else a choice.
         """
         if self.values in ((0.0, 1.0), (1.0, 0.0)):
             return "predicate"
-        rising = all(a < b for a, b in pairwise(self.values))
-        return "score" if rising and len(self.labels) <= _MOST_LEVELS else "choice"
+        is_rising = all(lower < higher for lower, higher in pairwise(self.values))
+        return "score" if is_rising and len(self.labels) <= _MOST_LEVELS else "choice"
 
     @property
     def low(self) -> float:
@@ -199,20 +215,16 @@ class Scale:
         return self.values[self.labels.index(label)]
 
     def expected(self, weights: Mapping[str, float]) -> float:
-        """Return Σ p(s)·v(s) / Σ p(s) over the labels s of this scale (Liu et al. 2023, G-Eval, eq. 1, normalised).
+        """Return Σ p(s)·v(s) / Σ p(s) over the labels s of this scale.
 
-        Labels that are not on the scale are ignored. Raises `ParseError` if no probability remains.
+        This is equation 1 of G-Eval (Liu et al. 2023), normalised. Labels that are not on the scale
+        are ignored. Raises `ParseError` if no probability remains.
         """
         mass = sum(weights.get(label, 0.0) for label in self.labels)
         if not mass > 0:
             raise ParseError("no probability on any label of the scale")
-        return (
-            sum(
-                weights.get(label, 0.0) * value
-                for label, value in zip(self.labels, self.values, strict=True)
-            )
-            / mass
-        )
+        pairs = zip(self.labels, self.values, strict=True)
+        return sum(weights.get(label, 0.0) * value for label, value in pairs) / mass
 
 
 _USUAL_SCALE = Scale.integers(1, 5)
@@ -220,7 +232,7 @@ _USUAL_SCALE = Scale.integers(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with the score that it deserves, shown to the judge: `score` is a label of the scale."""
+    """A text for the judge with the score that it deserves; `score` is a label of the scale."""
 
     output: str
     score: str
@@ -240,16 +252,18 @@ class ChecklistQuestion:
 class Criterion:
     """What to judge and how: a file of prompts/, or a user's own.
 
-    `template` is the file's text, `layouts` the texts of the templates that it extends or includes, by name. `needs`
-    are the fields of a sample that the prompt reads, including layouts, and `guarded` those among them that the prompt
-    leaves out if a text has none (`{% if question %}`). `said` is what the header contained, in the
-    form of `told`. A run sets `form`: how to ask for the answer.
+    `template` is the file's text, `layouts` the texts of the templates that it extends or includes,
+    by name. `needs` are the fields of a sample that the prompt reads, including layouts, and
+    `guarded` those among them that the prompt leaves out if a text has none (`{% if question %}`).
+    `said` is what the header contained, in the form of `told`. A run sets `form`: how to ask for
+    the answer.
 
-    Without a `template`, the built-in layout asks the `question`, and shows the columns in `show` (default: the source,
-    if there is one). `levels` describes labels of the scale. A value of `pass_at` or more passes. `questions` make it a
-    checklist, and `questions_column` one with its own questions for each text. They are sent in one request or in a
-    request each (`ask`), each by a criterion of its own, whose `part` is the question's number. `cite` asks for the
-    sentence that decided the score. `seen` has the digests of texts whose ratings no estimate may use.
+    Without a `template`, the built-in layout asks the `question`, and shows the columns in `show`
+    (default: the source, if there is one). `levels` describes labels of the scale. A value of
+    `pass_at` or more passes. `questions` make it a checklist, and `questions_column` one with its
+    own questions for each text. They are sent in one request or in a request each (`ask`), each by
+    a criterion of its own, whose `part` is the question's number. `cite` asks for the sentence that
+    decided the score. `seen` has the digests of texts whose ratings no estimate may use.
     """
 
     name: str
@@ -287,7 +301,7 @@ class Criterion:
 
     @property
     def pairwise(self) -> bool:
-        """Whether the criterion compares two texts: its template reads `first` and `second` and not `output`.
+        """Whether the criterion compares two texts: its template reads `first` and `second`.
 
         The values of its scale are the result for the first text: 1 is a win, 0 a loss.
         """
@@ -296,21 +310,23 @@ class Criterion:
     @property
     def used(self) -> frozenset[str]:
         """The digests of the texts whose ratings no estimate may use: `seen` and the examples."""
-        sources = [
-            (example, source)
-            for example in self.examples
-            for source in (example.source, _ANY_SOURCE)
-        ]
-        return self.seen.union(seen_digest(source, example.output) for example, source in sources)
+        digests = set(self.seen)
+        for example in self.examples:
+            digests.add(seen_digest(example.source, example.output))
+            digests.add(seen_digest(_ANY_SOURCE, example.output))
+        return frozenset(digests)
 
     @property
     def cites(self) -> bool:
-        """Whether a reply may quote the sentence that decided: not typed answers, nor those of a checklist."""
+        """Whether a reply may quote a sentence; typed answers and those of a checklist may not."""
         return self.cite and self.form != "decision" and not self.questions
 
     @property
     def together(self) -> bool:
-        """Whether the questions of a checklist share one request; an endpoint of typed questions has its own way."""
+        """Whether the questions of a checklist share one prompt.
+
+        An endpoint of typed questions takes several questions in a form of its own.
+        """
         return self.is_checklist and self.ask == "together" and self.form != "decision"
 
     @property
@@ -325,34 +341,44 @@ class Criterion:
             self.reply,
         )
         halves = ("allow_half",) if self.scale.halves else ()
-        examples = tuple(astuple(example) for example in self.examples)
-        questions = tuple(astuple(question) for question in self.questions)
+        # Empty parts are left out, so that a key without a value changes no digest.
         more: dict[str, Any] = {
-            "question": self.question, "levels": self.levels, "examples": examples, "questions": questions,
-            "questions_column": self.questions_column, "cite": self.cite, "each": self.ask == "each",
-        }  # fmt: skip
-        return *parts, *halves, *((name, value) for name, value in more.items() if value)
+            "question": self.question,
+            "levels": self.levels,
+            "examples": tuple(astuple(example) for example in self.examples),
+            "questions": tuple(astuple(question) for question in self.questions),
+            "questions_column": self.questions_column,
+            "cite": self.cite,
+            "each": self.ask == "each",
+        }
+        used_parts = [(name, value) for name, value in more.items() if value]
+        return *parts, *halves, *used_parts
 
     @property
     def digest(self) -> str:
-        """The sha256, in hex, of all templates, and of `told` if it differs from the header.
+        """The SHA-256, in hex, of all templates, and of `told` if it differs from the header.
 
-        Optional parts of a template count only if the criterion uses them, as the prompts are the same without them.
+        Optional parts of a template count only if the criterion uses them, because the prompts are
+        the same without them.
         """
-        texts = {
-            name: _OPTIONAL_PART.sub(lambda part: part[0] * bool(getattr(self, part[1])), text)
-            for name, text in {PurePath(self.path).name: self.template, **self.layouts}.items()
-        }
-        more = [] if self.told == self.said else [self.told]
-        return hashlib.sha256(json.dumps([*texts.items(), *more]).encode()).hexdigest()
+        templates = {PurePath(self.path).name: self.template, **self.layouts}
+        parts: list[Any] = []
+        for name, text in templates.items():
+            parts.append((name, _OPTIONAL_PART.sub(self._part_if_used, text)))
+        if self.told != self.said:
+            parts.append(self.told)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _part_if_used(self, match: re.Match[str]) -> str:
+        return match[0] if getattr(self, match[1]) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A criterion rendered for one sample, or for a pair of them, ready to be asked.
+    """A criterion rendered for one sample or for a pair of samples.
 
-    `question` is what a decision endpoint is asked about the messages; all else has it in the messages. `merged` are
-    the parts of a checklist that are asked together in the messages, each with its scale.
+    `question` is the question for a decision endpoint; for other models it is in the messages.
+    `merged` are the parts of a checklist that share these messages, each with its scale.
     """
 
     item: str
@@ -367,11 +393,12 @@ class Prompt:
 class Request:
     """What is asked of a model. Holds no sample id, so that equal prompts are asked once.
 
-    `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider that has to leave
-    one out says so in `Response.unmet`. A decision endpoint gets `questions` there and answers with one choice for
-    each. `draw` numbers repeated draws of one prompt; with `n`, it is the first draw's. `prefix` is for the provider's
-    prompt cache and neither compared nor part of the key: the group of the requests that start alike, and how many
-    characters of the first message others will read again (0: none).
+    `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider
+    that has to leave one out says so in `Response.unmet`. A decision endpoint gets `questions`
+    there and answers with one choice for each. `draw` numbers repeated draws of one prompt; with
+    `n`, it is the first draw's. `prefix` is for the provider's prompt cache and neither compared
+    nor part of the key: the group of the requests that start alike, and how many characters of the
+    first message others will read again (0: none).
     """
 
     model: str
@@ -383,29 +410,23 @@ class Request:
     _key: str = field(default="", init=False, compare=False, repr=False)
 
     def key(self) -> str:
-        """sha256, in hex, over the canonical JSON of every field but the prefix; made once."""
+        """Return the SHA-256, in hex, of the canonical JSON of every field but the prefix."""
         if not self._key:
-            fields = [
-                self.endpoint,
-                self.model,
-                self.draw,
-                dict(self.params),
-                [dict(m) for m in self.messages],
-            ]
-            text = _encode_sorted(fields)
-            object.__setattr__(
-                self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-            )
+            messages = [dict(message) for message in self.messages]
+            fields = [self.endpoint, self.model, self.draw, dict(self.params), messages]
+            content = _encode_sorted(fields).encode("utf-8", "surrogatepass")
+            # Computed once: the cache, the leases and the engines ask for it.
+            object.__setattr__(self, "_key", hashlib.sha256(content).hexdigest())
         return self._key
 
 
+# The logarithm of a probability after which no other token is worth listing.
 _NEARLY_CERTAIN = -0.001
-"""The logarithm of a probability that leaves nothing worth listing to other tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token of a reply: its text, log probability (nats), and the likeliest tokens at its place."""
+    """One token of a reply: its text, log probability (nats), and the likeliest tokens there."""
 
     text: str
     logprob: float
@@ -413,7 +434,7 @@ class Token:
 
     @property
     def lacks_alternatives(self) -> bool:
-        """Whether no other token is listed at its place, though it does not have all of the probability."""
+        """Whether no other token is listed, although this one has not all of the probability."""
         return self.logprob < _NEARLY_CERTAIN and all(text == self.text for text, _ in self.top)
 
 
@@ -421,7 +442,8 @@ class Token:
 class Choice:
     """One reply. `tokens` is None where the provider gave no log probabilities.
 
-    `shares` are the probabilities by label that a decision endpoint returned; `text` is then the likeliest label.
+    `shares` are the probabilities by label that a decision endpoint returned; `text` is then the
+    likeliest label.
     """
 
     text: str
@@ -430,13 +452,16 @@ class Choice:
     shares: tuple[tuple[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
-        """Make the text whole: this is the door of every reply, of a server, a recording or a function."""
+        """Make the text whole, because replies of servers, recordings and functions may not be."""
         object.__setattr__(self, "text", whole_value(self.text))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them. Those read from and written to its prompt cache are in `prompt_tokens`."""
+    """Tokens as the provider counted them.
+
+    Those read from and written to its prompt cache are in `prompt_tokens`.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -445,15 +470,19 @@ class Usage:
     cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        sums = [getattr(self, name) + getattr(other, name) for name in self.__slots__]
+        return Usage(*sums)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back. `unmet` names the wanted parameters that the server refused or silently ignored.
+    """What came back.
 
-    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's `x-ratelimit-*`
-    headers, in lower case: news of the moment, which is neither stored nor compared.
+    `unmet` names the wanted parameters that the server refused or silently ignored.
+
+    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's
+    `x-ratelimit-*` headers, in lower case: news of the moment, which is neither stored nor
+    compared.
     """
 
     choices: tuple[Choice, ...]
@@ -466,27 +495,20 @@ class Response:
     def reasoned(self) -> bool:
         """Whether it shows that the model reasons before it answers, or does so unless told not to.
 
-        It counted hidden tokens, or the server refused a temperature, or gave probabilities only without reasoning.
+        It counted hidden tokens, or the server refused a temperature, or gave probabilities only
+        without reasoning.
         """
         return self.usage.reasoning_tokens > 0 or bool({"temperature", "reasoning"} & {*self.unmet})
 
     def to_json(self) -> str:
-        """One line of JSON from which `from_json` makes an equal Response."""
-        choices: list[list[Any]] = [
-            [
-                c.text,
-                c.finish_reason,
-                None if c.tokens is None else [[t.text, t.logprob, t.top] for t in c.tokens],
-            ]
-            + ([] if c.shares is None else [c.shares])
-            for c in self.choices
-        ]
+        """Return one line of JSON from which `from_json` makes an equal Response."""
+        choices = [_choice_json(choice) for choice in self.choices]
         usage = [getattr(self.usage, name) for name in Usage.__slots__]
         return _encode([1, choices, usage, self.served_by, self.unmet])
 
     @classmethod
     def from_json(cls, text: str) -> Response:
-        """The Response that `to_json` wrote. Raises ValueError for any other text."""
+        """Return the Response that `to_json` wrote. Raises ValueError for any other text."""
         try:
             (version, choices, usage, served_by, unmet), end = _decode(text)
             if end != len(text):
@@ -495,38 +517,48 @@ class Response:
                 raise ValueError(
                     f"stored response of version {version}; this judge reads version 1"
                 )
-            return cls(
-                tuple([_choice(*c) for c in choices]), Usage(*usage), served_by, tuple(unmet)
-            )
+            parsed_choices = tuple([_choice(*choice) for choice in choices])
+            return cls(parsed_choices, Usage(*usage), served_by, tuple(unmet))
         except TypeError as error:
             raise ValueError(f"not a stored response: {error}") from error
+
+
+def _choice_json(choice: Choice) -> list[Any]:
+    tokens = None
+    if choice.tokens is not None:
+        tokens = [[token.text, token.logprob, token.top] for token in choice.tokens]
+    values = [choice.text, choice.finish_reason, tokens]
+    if choice.shares is not None:
+        values.append(choice.shares)
+    return values
 
 
 def _choice(
     text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None
 ) -> Choice:
-    read = None if tokens is None else tuple([Token(t, p, _listed(top)) for t, p, top in tokens])
-    return Choice(text, finish_reason, read, None if shares is None else _listed(shares))
+    parsed_tokens = None
+    if tokens is not None:
+        parsed_tokens = tuple([Token(t, logprob, _pairs(top)) for t, logprob, top in tokens])
+    return Choice(text, finish_reason, parsed_tokens, None if shares is None else _pairs(shares))
 
 
-def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
-    return tuple(
-        [(str(text), float(number)) for text, number in pairs]
-    )  # a list is quicker than a generator
+def _pairs(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
+    # A tuple of a list is quicker than one of a generator, and a cache has millions of pairs.
+    return tuple([(str(text), float(number)) for text, number in pairs])
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """How a value was produced.
 
-    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `checklist`, `panel`, `identical` or
-    `metric`. For a
-    judgment, `mass` is the probability on the scale (0–1), `distribution` this mass by label, `entropy` that of the
-    normalised distribution (nats), `argmax` its likeliest label. `low` and `high` bound the value, given the
-    probability that was not seen. `n` is the number of draws or of questions, `reason` the judge's reason, `raw` its
-    reply. `note` holds further information, such as why a better method was not used. `reading` says how a reply's
-    score was read, None where no text was. `quote` is the sentence that the judge cites, `answers` are those to a
-    checklist's questions.
+    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `checklist`, `panel`,
+    `identical` or `metric`. For a judgment, `mass` is the probability on the scale (0–1),
+    `distribution` this mass by label, `entropy` that of the normalised distribution (nats),
+    `argmax` its likeliest label. `low` and `high` bound the value, given the probability that was
+    not seen. `n` is the number of draws or of questions, `reason` the judge's reason, `raw` its
+    reply. `note` holds further information, such as why a better method was not used. `reading`
+    says how a reply's score was read, None where no text was. `quote` is the sentence that the
+    judge cites, `answers` are those to a checklist's questions.
     """
 
     method: str
@@ -547,9 +579,10 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistAnswer:
-    """The answer to one question of a checklist: `value` is the probability of yes, or 0 or 1 without probabilities.
+    """The answer to one question of a checklist.
 
-    It is None if there is no answer: `error` is then the class name of the error, and `provenance.note` its message.
+    `value` is the probability of yes, or 0 or 1 without probabilities. It is None if there is no
+    answer: `error` is then the class name of the error, and `provenance.note` its message.
     """
 
     question: str
@@ -563,9 +596,10 @@ class ChecklistAnswer:
 class Score:
     """A value of one column for one sample.
 
-    In a comparison, `system` was shown first and `rival` second, and `value` is the result for `system`: 1 is a win, 0
-    a loss. If `item` is empty, the value belongs to all of the system's texts together (corpus BLEU, distinct-N):
-    `provenance.n` counts them, and `low` and `high` are its interval, if it has one.
+    In a comparison, `system` was shown first and `rival` second, and `value` is the result for
+    `system`: 1 is a win, 0 a loss. If `item` is empty, the value belongs to all of the system's
+    texts together (corpus BLEU, distinct-N): `provenance.n` counts them, and `low` and `high` are
+    its interval, if it has one.
     """
 
     item: str
@@ -589,10 +623,10 @@ UNWRITTEN = "generation"
 class Failure:
     """A value that could not be determined: a row of its own, never a number.
 
-    `stage` is where it failed (`generation`, `render`, `request`, `parse`, `metric`), `error` an error's class name,
-    `message` what happened, `raw` the reply, if there was one. A judge's reply has its `method`, and its `reading` if a
-    repair question was asked, as in `Provenance`: these say what `raw` holds. `answers` are those to a checklist's
-    questions.
+    `stage` is where it failed (`generation`, `render`, `request`, `parse`, `metric`), `error` an
+    error's class name, `message` what happened, `raw` the reply, if there was one. A judge's reply
+    has its `method`, and its `reading` if a repair question was asked, as in `Provenance`: these
+    say what `raw` holds. `answers` are those to a checklist's questions.
     """
 
     item: str
@@ -614,7 +648,7 @@ class Failure:
 
 
 def is_unwritten(row: Score | Failure) -> bool:
-    """Return whether a row is about a text that its system could not write; there is no sample for it."""
+    """Return whether a row is about a text that its system could not write, and has no sample."""
     return isinstance(row, Failure) and row.stage == UNWRITTEN
 
 
@@ -622,12 +656,13 @@ def is_unwritten(row: Score | Failure) -> bool:
 class Column:
     """A column of the comparison: a criterion or a metric.
 
-    `signature` names everything needed to reproduce the column. `low` and `high` are the ends of the scale, None if it
-    has none. `labels` are the labels of a criterion's scale, which count as `values`. `criterion` and `judge` say which
-    criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's value,
-    which `panel` says how to combine. `better` is the better end, empty if that depends on the use. `weight` is the
-    criterion's weight in the overall score. A value of `pass_at` or more passes. `seen` has the digests of texts whose
-    ratings no estimate about the criterion may use (`Criterion.used`).
+    `signature` names everything needed to reproduce the column. `low` and `high` are the ends of
+    the scale, None if it has none. `labels` are the labels of a criterion's scale, which count as
+    `values`. `criterion` and `judge` say which criterion a judge's column belongs to, and which
+    judge of a panel gave it; `judge` is empty for the panel's value, which `panel` says how to
+    combine. `better` is the better end, empty if that depends on the use. `weight` is the
+    criterion's weight in the overall score. A value of `pass_at` or more passes. `seen` has the
+    digests of texts whose ratings no estimate about the criterion may use (`Criterion.used`).
     """
 
     name: str
@@ -646,19 +681,25 @@ class Column:
     seen: tuple[str, ...] = ()
 
     def passes(self, value: float) -> bool | None:
-        """Return whether a value passes; None for a column without `pass_at`. Rounding errors fail no value."""
+        """Return whether a value passes; None for a column without `pass_at`.
+
+        Rounding errors fail no value.
+        """
         if self.pass_at is None:
             return None
-        return value > self.pass_at or isclose(
-            value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING
-        )
+        if value > self.pass_at:
+            return True
+        return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with what supports it. `low` and `high` are None where `n` is too small for an interval.
+    """A statistic with what supports it.
 
-    `method` says how the value and its interval were computed, `test` how `p` was; "" without a test.
+    `low` and `high` are None where `n` is too small for an interval.
+
+    `method` says how the value and its interval were computed, `test` how `p` was; "" without a
+    test.
     """
 
     name: str
@@ -676,7 +717,9 @@ class Estimate:
         return f"{self.method}; p: {self.test}" if self.test else self.method
 
     def times(self, factor: float) -> Estimate:
-        """Return the estimate in another unit or, for a negative factor, of the reverse difference."""
-        ends = [None if end is None else factor * end for end in (self.low, self.high)]
-        low, high = ends if factor > 0 else reversed(ends)
+        """Return the estimate in another unit; a negative factor reverses a difference."""
+        low = None if self.low is None else factor * self.low
+        high = None if self.high is None else factor * self.high
+        if factor <= 0:
+            low, high = high, low
         return replace(self, value=factor * self.value, low=low, high=high)

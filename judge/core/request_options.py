@@ -1,6 +1,7 @@
-"""A judge as a user names it, and what is added to its requests: headers, keys of the body, a command for the key.
+"""A judge as a user names it, and what is added to its requests.
 
-`hidden` decides what is a secret. Secrets, and the values of all headers, are sent and never stored.
+That is headers, keys of the body, and a command for the key. `hidden` decides what is a secret.
+Secrets, and the values of all headers, are sent and never stored.
 """
 
 from __future__ import annotations
@@ -29,52 +30,84 @@ from judge.core.messages import option
 
 HIDDEN = "…"
 """Stored in place of a secret."""
+# "Authorization", "X-Api-Key", "session_token"; but not "max_tokens" or "tokenizer"
 _SECRET_NAME = re.compile(
-    r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.I
+    r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.IGNORECASE
 )
+# "Bearer abc", and the prefixes of keys of OpenAI, GitHub, Slack, Hugging Face, Groq, xAI, AWS and
+# Google, and of JSON Web Tokens
 _SECRET_VALUE = re.compile(
-    r"(?:bearer|basic) \S|(?:sk-|gh[pousr]_|xox[a-z]-|hf_|gsk_|xai-|AKIA|AIza|eyJ)[\w-]{12}", re.I
+    r"(?:bearer|basic) \S"
+    r"|(?:sk-|gh[pousr]_|xox[a-z]-|hf_|gsk_|xai-|AKIA|AIza|eyJ)[\w-]{12}",
+    re.IGNORECASE,
 )
 _LONGEST_LABEL = 60
 _DIGEST_LENGTH = 12
+# "X-Team": the characters of a token in RFC 9110, section 5.6.2
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# "OPENAI_API_KEY"
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 _OWN_HEADERS = (
-    "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "transfer-encoding",
-)  # fmt: skip
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+)
+# Keys of a request that judge sets, and the option for each, "" if there is none. The last three
+# are judge's own and never sent.
 _OWN_KEYS = {
-    "messages": "criteria", "model": "model", "n": "draws", "temperature": "temperature", "logprobs": "weighting",
-    "top_logprobs": "weighting", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
-    "response_format": "structured", "reasoning_effort": "reasoning_effort", "stream": "", "stream_options": "",
-    "prompt_cache_key": "", "prompt_cache_options": "", "criterion": "", "questions": "", "headers": "",
-}  # fmt: skip
-"""Keys of a request that judge sets, and the option for each. The last three are judge's own and never sent."""
+    "messages": "criteria",
+    "model": "model",
+    "n": "draws",
+    "temperature": "temperature",
+    "logprobs": "weighting",
+    "top_logprobs": "weighting",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "response_format": "structured",
+    "reasoning_effort": "reasoning_effort",
+    "stream": "",
+    "stream_options": "",
+    "prompt_cache_key": "",
+    "prompt_cache_options": "",
+    "criterion": "",
+    "questions": "",
+    "headers": "",
+}
 
 
 def hidden(name: str, value: Any) -> bool:
-    """Return whether a value is, or may be, a secret: by its name, or because it looks like a key."""
+    """Return whether a value may be a secret: by its name, or because it looks like a key."""
     return isinstance(value, str) and bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
 
 
 def header_digest(name: str, value: str) -> str:
-    """Return what is stored of a header's value: a digest, and nothing of what may be a secret.
+    """Return what is stored of a header's value: a digest, and nothing at all of a secret.
 
-    No rule knows every secret by its name (`X-Pass`, `X-Sig`), so that no value is stored.
+    No rule knows every secret by its name (`X-Pass`, `X-Sig`), so no value itself is stored.
     """
-    if hidden(name, value) or value.startswith(HIDDEN):
-        return value if value.startswith(HIDDEN) else HIDDEN
+    if value.startswith(HIDDEN):
+        # It was read from a stored run.
+        return value
+    if hidden(name, value):
+        return HIDDEN
     return HIDDEN + hashlib.sha256(value.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the digests of the headers that are known to be no secret, with names in lower case.
+    """Return the digests of the headers that are no secret, with names in lower case.
 
-    They tell requests apart. A secret is left out, so that a new key finds the replies of the old one.
+    Requests with other headers may have other replies. A secret is left out, so that a new key
+    finds the replies of the old one.
     """
-    return {
-        name.lower(): header_digest(name, value)
-        for name, value in headers.items()
-        if not hidden(name, value)
-    }
+    digests = {}
+    for name, value in headers.items():
+        if not hidden(name, value):
+            digests[name.lower()] = header_digest(name, value)
+    return digests
 
 
 def _parse_headers(value: Any) -> Any:
@@ -102,13 +135,17 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"{name!r} is no name of an HTTP header")
         if name.lower() in _OWN_HEADERS:
             raise ValueError(f"{name}: judge sets this header itself")
-        if not value.startswith(HIDDEN) and not (
-            value.isascii() and value.isprintable() and value.strip()
-        ):
+        # A stored value has a digest in its place, which is not sent.
+        is_line = value.isascii() and value.isprintable() and value.strip()
+        if not is_line and not value.startswith(HIDDEN):
             raise ValueError(f"{name}: a header's value is a line of printable ASCII characters")
     if len({name.lower() for name in headers}) < len(headers):
         raise ValueError("one header has two values; their names differ only in case")
     return headers
+
+
+def _header_digests(headers: dict[str, str]) -> dict[str, str]:
+    return {name: header_digest(name, value) for name, value in headers.items()}
 
 
 def _parse_body(value: Any) -> Any:
@@ -128,19 +165,21 @@ def _parse_body(value: Any) -> Any:
 
 def _check_body(body: dict[str, Any]) -> dict[str, Any]:
     for name in body:
-        if (own := _OWN_KEYS.get(name)) is not None:
-            raise ValueError(
-                f"{name}: judge sends this itself{f'; use {option(own)}' if own else ''}"
-            )
+        if name in _OWN_KEYS:
+            own_option = _OWN_KEYS[name]
+            advice = f"; use {option(own_option)}" if own_option else ""
+            raise ValueError(f"{name}: judge sends this itself{advice}")
     try:
         text = json.dumps(body, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise ValueError("a value cannot be written as JSON") from None
+    # Read again, so that it has only JSON's types.
     plain: dict[str, Any] = json.loads(text, parse_int=_integer)
-    if name := _secret_in(plain):
+    secret_name = _secret_in(plain)
+    if secret_name:
         raise ValueError(
-            f"{name}: may be a secret, and the body of a request is stored with its reply; send a secret as a header: "
-            f"{option('headers')}"
+            f"{secret_name}: may be a secret, and the body of a request is stored with its reply; "
+            f"send a secret as a header: {option('headers')}"
         )
     return plain
 
@@ -152,18 +191,16 @@ def _integer(digits: str) -> int:
 
 
 def _secret_in(value: Any, name: str = "") -> str:
-    """Return the name of the first value that may be a secret, at any depth; "" if there is none."""
+    """Return the name of the first value, at any depth, that may be a secret, else ""."""
+    # The entries of a list have the name of the list.
     parts = value.items() if isinstance(value, dict) else [(name, part) for part in value]
     for key, part in parts:
-        inner = (
-            _secret_in(part, key)
-            if isinstance(part, dict | list)
-            else key
-            if hidden(key, part)
-            else ""
-        )
-        if inner:
-            return inner
+        if isinstance(part, dict | list):
+            inner_name = _secret_in(part, key)
+            if inner_name:
+                return inner_name
+        elif hidden(key, part):
+            return str(key)
     return ""
 
 
@@ -178,12 +215,9 @@ def _check_command(command: str) -> str:
 
 
 def _check_label(label: str) -> str:
-    if (
-        label != " ".join(label.split())
-        or not label.isprintable()
-        or "|" in label
-        or len(label) > _LONGEST_LABEL
-    ):
+    is_line = label.isprintable() and label == " ".join(label.split())
+    # Signatures separate their parts by |.
+    if not is_line or "|" in label or len(label) > _LONGEST_LABEL:
         raise ValueError(f"write one line of at most {_LONGEST_LABEL} characters, without |")
     return label
 
@@ -195,10 +229,14 @@ def program(command: str) -> str:
 
 
 def _check_variable(name: str) -> str:
-    """Refuse what cannot be a variable's name: it may be the key itself, which would then be written into run.json."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+    """Refuse what cannot be a variable's name.
+
+    It may be the key itself, which would then be written into run.json.
+    """
+    if not _VARIABLE_NAME.fullmatch(name):
         raise ValueError(
-            "names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key"
+            "names the environment variable that holds the key, such as OPENAI_API_KEY, "
+            "and not the key"
         )
     return name
 
@@ -208,7 +246,7 @@ Headers = Annotated[
     dict[str, str],
     BeforeValidator(_parse_headers, json_schema_input_type=dict[str, str]),
     AfterValidator(_check_headers),
-    PlainSerializer(lambda headers: {name: header_digest(name, v) for name, v in headers.items()}),
+    PlainSerializer(_header_digests),
 ]
 ExtraBody = Annotated[
     dict[str, Any],
@@ -281,24 +319,26 @@ ALLOWED = "JUDGE_KEY_COMMANDS"
 
 
 def forbidden_command(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the key of a file's values that names a command which the environment does not allow, and what to do.
+    """Return the key of a file's values whose command is not allowed, and what to do.
 
-    Two empty texts if there is none. A file may come from somebody else; a command line and Python code do not.
+    Two empty texts if there is none. A file may come from somebody else; a command line and Python
+    code do not (docs/decisions/0074-a-files-key-command-has-to-be-allowed.md).
     """
     judges = values.get("model")
-    judges = judges if isinstance(judges, list | tuple) else [judges]
+    if not isinstance(judges, list | tuple):
+        judges = [judges]
     systems = values.get("systems")
     writers = systems.values() if isinstance(systems, Mapping) else ()
-    named = [("key_command", values)] + [
-        ("model", judge) for judge in judges if isinstance(judge, Mapping)
-    ]
-    named += [("systems", writer) for writer in writers if isinstance(writer, Mapping)]
-    allowed = os.environ.get(ALLOWED, "").splitlines()
-    for key, place in named:
-        command = place.get("key_command")
-        if isinstance(command, str) and command.strip() not in map(str.strip, allowed):
+    settings = [("key_command", values)]
+    settings += [("model", judge) for judge in judges if isinstance(judge, Mapping)]
+    settings += [("systems", writer) for writer in writers if isinstance(writer, Mapping)]
+    allowed = [line.strip() for line in os.environ.get(ALLOWED, "").splitlines()]
+    for key, setting in settings:
+        command = setting.get("key_command")
+        if isinstance(command, str) and command.strip() not in allowed:
             return key, (
-                f"a file may not run a command by itself. Read it; to allow it, set ${ALLOWED} to {command!r} (one "
-                f"command per line), or give it as {option('key_command')}"
+                "a file may not run a command by itself. Read it; to allow it, set "
+                f"${ALLOWED} to {command!r} (one command per line), or give it as "
+                f"{option('key_command')}"
             )
     return "", ""

@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run in a new event loop: here, or in another thread if this one has a running loop (a notebook)."""
+    """Run work in a new event loop and return its result.
+
+    If this thread has a running loop, as in a notebook, another thread is used.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -31,6 +34,7 @@ def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
             try:
                 wait([future])
             except KeyboardInterrupt:
+                # Only the main thread gets Ctrl-C, so it is passed on as a cancellation.
                 interrupted = True
                 for loop, task in tasks:
                     loop.call_soon_threadsafe(task.cancel)

@@ -1,7 +1,8 @@
-"""Records as rows of Parquet files: a field is a column, whose Arrow type follows from the field's type.
+"""Records as rows of Parquet files.
 
-Text is stored as UTF-8, so a lone surrogate becomes U+FFFD. What has no type below is stored as JSON, in which what JSON
-has no type for (dates, tuples) becomes text or a list. All else comes back equal.
+A field is a column, whose Arrow type follows from the field's type. Text is stored as UTF-8, so a
+lone surrogate becomes U+FFFD. Values without a type below are stored as JSON, in which dates become
+text and tuples lists. Everything else is read back equal.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
     float: pa.float64(),
     tuple[str, ...]: _TEXTS,
 }
+# Fields that have no default value, and are empty if an older file lacks their column.
 _ADDED_LATER = ("raters",)
-"""Fields that are empty if an older file lacks their column, as are all that have a default value."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredField:
-    """A field of a record as a column: its Arrow type and, if it is stored as JSON, what reads that."""
+    """A field of a record as a column: its Arrow type and, if it is stored as JSON, its reader."""
 
     name: str
     type: pa.DataType
@@ -50,10 +51,15 @@ class StoredField:
             return None if value == () else json_cell(value)
         if isinstance(value, str):
             return whole(value)
-        return [whole(text) for text in value] if isinstance(value, tuple) else value
+        if isinstance(value, tuple):
+            return [whole(text) for text in value]
+        return value
 
     def to_values(self, cells: Sequence[Any]) -> Sequence[Any]:
-        """Return the values of stored cells. Raises ValueError if one is missing, or not what a run writes."""
+        """Return the values of stored cells.
+
+        Raises ValueError if one is missing, or if no run writes such a value.
+        """
         if self.adapter is not None:
             return [self._parse(cell) for cell in cells]
         if self.type == _TEXTS:
@@ -62,7 +68,9 @@ class StoredField:
             return [tuple(cell) for cell in cells]
         if self.is_optional:
             return cells
-        if None in cells or (self.type == pa.float64() and not all(map(isfinite, cells))):
+        if None in cells:
+            raise self._bad_value()
+        if self.type == pa.float64() and not all(map(isfinite, cells)):
             raise self._bad_value()
         return cells
 
@@ -80,14 +88,17 @@ class StoredField:
 
 
 def _stored_fields(record: type) -> dict[str, StoredField]:
-    """Return the fields of a dataclass by name, but those that hold records, whose fields are columns themselves."""
+    """Return the fields of a dataclass by name.
+
+    Fields that are records are left out, because their own fields are columns.
+    """
     types = get_type_hints(record)
-    kinds = {field.name: _without_none(types[field.name]) for field in fields(record)}
-    return {
-        field.name: _stored_field(field, types[field.name], kinds[field.name])
-        for field in fields(record)
-        if not is_dataclass(kinds[field.name])
-    }
+    stored = {}
+    for field in fields(record):
+        kind = _without_none(types[field.name])
+        if not is_dataclass(kind):
+            stored[field.name] = _stored_field(field, types[field.name], kind)
+    return stored
 
 
 stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
@@ -106,7 +117,7 @@ def _stored_field(field: Field[Any], type_: Any, kind: Any) -> StoredField:
 
 
 def _without_none(type_: Any) -> Any:
-    """Return what a field's type is besides None."""
+    """Return a field's type without None: `float` for `float | None`."""
     if get_origin(type_) not in (Union, UnionType):
         return type_
     kinds = [kind for kind in get_args(type_) if kind is not type(None)]
@@ -114,29 +125,30 @@ def _without_none(type_: Any) -> Any:
 
 
 def schema(*records: type) -> pa.Schema:
-    """Return the Arrow schema of a file of records. A column that several of them have is there once."""
-    columns = {
-        name: each.type for record in records for name, each in stored_fields(record).items()
-    }
+    """Return the Arrow schema of a file of records. A column that several have is there once."""
+    columns = {}
+    for record in records:
+        for name, field in stored_fields(record).items():
+            columns[name] = field.type
     return pa.schema(list(columns.items()))
 
 
 def to_row(*records: object) -> dict[str, Any]:
     """Return the cells of one row by column, which has the fields of these records."""
-    return {
-        name: each.to_cell(getattr(record, name))
-        for record in records
-        for name, each in stored_fields(type(record)).items()
-    }
+    row = {}
+    for record in records:
+        for name, field in stored_fields(type(record)).items():
+            row[name] = field.to_cell(getattr(record, name))
+    return row
 
 
 def from_columns(
     record: type[R], columns: Mapping[str, Sequence[Any]], **parts: Iterable[Any]
 ) -> Iterator[R]:
-    """Yield the records of a file's columns; `parts` are the values of fields that hold records.
+    """Yield the records of a file's columns; `parts` are the values of fields that are records.
 
-    A column that an older file lacks has its field's default. Raises ValueError for a cell that no run writes, and
-    KeyError if a column is missing.
+    A column that an older file lacks has its field's default. Raises ValueError for a cell that no
+    run writes, and KeyError if a column is missing.
     """
     arguments: list[Iterable[Any]] = []
     stored = stored_fields(record)
@@ -145,16 +157,20 @@ def from_columns(
         if field.name in parts:
             arguments.append(parts[field.name])
             continue
-        each = stored[field.name]
-        if field.name not in columns and each.default is not MISSING:
-            arguments.append([each.default] * length)
+        column = stored[field.name]
+        if field.name not in columns and column.default is not MISSING:
+            arguments.append([column.default] * length)
         else:
-            arguments.append(each.to_values(columns[field.name]))
+            arguments.append(column.to_values(columns[field.name]))
+    # Column by column, and then one call for each row: a table may have millions of them.
     return map(record, *arguments)
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has a type for: numpy's numbers as Python's, records as mappings, all else as text."""
+    """Return a value of one of JSON's types.
+
+    NumPy's numbers become Python's, records become mappings, and everything else text.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):

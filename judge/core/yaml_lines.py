@@ -1,4 +1,4 @@
-"""YAML that people write: its values and the lines they stand on, and one error for all that can be wrong with it."""
+"""YAML that people write: its values and their lines, and one error for all mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MOST_REPEATED = 100_000
 
 
 class Malformed(ValueError):
-    """A problem of a YAML text, such as `not YAML: found unexpected end of stream`; `line` counts from 1."""
+    """A problem of a YAML text, such as `not YAML: found unexpected end of stream`.
+
+    `line` counts from 1.
+    """
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
@@ -40,54 +43,81 @@ def values(text: str | bytes) -> Any:
 
 
 def keys(text: str) -> Keys | None:
-    """Parse a mapping with the lines of its keys; None if the text is anything else. Raises Malformed or Twice."""
+    """Parse a mapping with the lines of its keys; None if the text is anything else.
+
+    Raises Malformed or Twice.
+    """
     node = tree(text)
+    # Copied, because `construct` resolves merged keys in the node itself.
     pairs = [*node.value] if isinstance(node, yaml.MappingNode) else []
     mapping = construct(node)
     if not isinstance(mapping, dict):
         return None
-    return Keys(mapping, {str(key.value): key.start_mark.line + 1 for key, _ in pairs})
+    lines = {str(key.value): key.start_mark.line + 1 for key, _ in pairs}
+    return Keys(mapping, lines)
 
 
 def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """Return the nodes of a top-level key and of its value, None if there is no such key. Raises Malformed."""
-    pairs = getattr(tree(text), "value", ())
-    return next((pair for pair in pairs if pair[0].value == key), (None, None))
+    """Return the nodes of a top-level key and of its value, None if there is no such key.
+
+    Raises Malformed.
+    """
+    for key_node, value_node in getattr(tree(text), "value", ()):
+        if key_node.value == key:
+            return key_node, value_node
+    return None, None
 
 
 def tree(text: str | bytes) -> yaml.Node | None:
-    """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much, or Twice."""
+    """Parse a text to YAML nodes, None if it has none.
+
+    Raises Malformed, also if aliases repeat too much, or Twice.
+    """
     with _guarded(text):
         node: yaml.Node | None = yaml.compose(text, Loader=Loader)
         sizes: dict[int, int] = {}
+        # The size counts an alias each time, `sizes` counts every node once.
         if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
             raise Malformed(f"aliases (*) that repeat more than {MOST_REPEATED:,} values")
         return node
 
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Count the nodes below a node, those of an alias each time that it stands there; `sizes` keeps them by id.
+    """Count the nodes below a node, those of an alias each time that it occurs.
 
-    Raises Twice for a repeated key, Malformed for an alias inside its own value.
+    `sizes` has the counts so far by the node's id, 0 for a node that is being counted. Raises Twice
+    for a repeated key, Malformed for an alias inside its own value.
     """
-    if id(node) not in sizes:
-        sizes[id(node)] = 0
-        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
-        if isinstance(node, yaml.MappingNode):
-            seen = set[tuple[str, str]]()
-            for key in (key for key, _ in parts if isinstance(key, yaml.ScalarNode)):
-                if (key.tag, key.value) in seen:
-                    raise Twice(
-                        f"{key.value} stands here for the second time", key.start_mark.line + 1
-                    )
-                seen.add((key.tag, key.value))
-        nodes = (
-            part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,))
-        )
-        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
-    elif not sizes[id(node)]:
-        raise Malformed("an alias (*) inside the value that it repeats", node.start_mark.line + 1)
-    return sizes[id(node)]
+    if id(node) in sizes:
+        if not sizes[id(node)]:
+            line = node.start_mark.line + 1
+            raise Malformed("an alias (*) inside the value that it repeats", line)
+        return sizes[id(node)]
+    sizes[id(node)] = 0
+    if isinstance(node, yaml.MappingNode):
+        _check_keys(node)
+    size = 1
+    entries = node.value if isinstance(node, yaml.CollectionNode) else ()
+    for entry in entries:
+        # An entry of a mapping is a key and a value.
+        parts = entry if isinstance(entry, tuple) else (entry,)
+        for part in parts:
+            size += _size(part, sizes)
+    sizes[id(node)] = size
+    return size
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    seen: set[tuple[str, str]] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        # 1 and "1" are different keys, with different tags.
+        tagged_key = (key.tag, key.value)
+        if tagged_key in seen:
+            line = key.start_mark.line + 1
+            raise Twice(f"{key.value} stands here for the second time", line)
+        seen.add(tagged_key)
 
 
 def construct(node: yaml.Node | None) -> Any:
@@ -101,24 +131,28 @@ _BLANKS_OR_BRACKETS = f"{_BLANKS},[]{{}}"
 
 
 class Loader(yaml.SafeLoader):
-    """PyYAML's, which reads `?` inside brackets as YAML 1.2 does, and gives the line of every error.
+    """PyYAML's loader, which reads `?` inside brackets as YAML 1.2 does.
 
-    PyYAML refuses `{question: Where is it?}` and reads `[?x]` as a key, as in YAML 1.1. The line of an error is also
-    given if Python raises it for an explicit tag, a date or a number.
+    PyYAML refuses `{question: Where is it?}` and reads `[?x]` as a key, as in YAML 1.1. Every error
+    has a line, also if Python raises it for an explicit tag, a date or a number.
     """
 
     def check_key(self) -> bool:
         """Return whether the `?` here marks a key: `{? a : 1}` does, `[?a]` does not."""
-        return self.peek(1) in (_BLANKS_OR_BRACKETS if self.flow_level else _BLANKS)
+        ends = _BLANKS_OR_BRACKETS if self.flow_level else _BLANKS
+        return self.peek(1) in ends
 
     def check_plain(self) -> bool:
-        """Return whether a text without quotes starts here; inside brackets it may start with `?`."""
+        """Return whether a text without quotes starts here, in brackets also one with `?`."""
         if self.flow_level and self.peek() == "?":
             return self.peek(1) not in _BLANKS_OR_BRACKETS
         return bool(super().check_plain())
 
     def scan_plain(self) -> yaml.tokens.ScalarToken:
-        """Read a text without quotes. Inside brackets PyYAML would end it at a `?`, so that sign is hidden from it."""
+        """Read a text without quotes.
+
+        Inside brackets PyYAML would end it at a `?`, so that sign is hidden from it.
+        """
         if not self.flow_level:
             return super().scan_plain()
         peek = self.peek
@@ -136,14 +170,16 @@ class Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            if node.tag == "tag:yaml.org,2002:int" and len(node.value) > MAX_DIGITS:
+            is_integer = node.tag == "tag:yaml.org,2002:int"
+            if is_integer and len(node.value) > MAX_DIGITS:
                 raise ValueError(f"a number of more than {MAX_DIGITS} digits")
             value = super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise yaml.constructor.ConstructorError(
                 problem=str(error), problem_mark=node.start_mark
             ) from error
-        return whole(value) if isinstance(value, str) else value  # "\ud800" is legal YAML
+        # "\ud800", a lone surrogate, is legal YAML.
+        return whole(value) if isinstance(value, str) else value
 
 
 @contextmanager
@@ -160,7 +196,8 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
         hint = "; put text that holds : in quotes" if unquoted else ""
         raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
+        # A reader's error has a position and no mark.
         problem, *_ = str(error).splitlines()
-        raise Malformed(
-            f"not YAML: {problem}", len(text[: getattr(error, "position", 0) + 1].splitlines())
-        ) from error
+        position = getattr(error, "position", 0)
+        line = len(text[: position + 1].splitlines())
+        raise Malformed(f"not YAML: {problem}", line) from error
